@@ -1,0 +1,75 @@
+"""Every error a user can cause.
+
+In: what was found, what was expected, where. Out: exceptions whose `str` is the message a person reads.
+Not its job: deciding that something is wrong, printing, exit codes.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Loc:
+    """A place in a text file: 1-based line and column, and the text of that line for the caret."""
+
+    file: str
+    line: int
+    column: int
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class IsamapError(Exception):
+    """A mistake the user can mend: `str()` gives position, message, source line with caret, and hint."""
+
+    def __init__(self, message: str, *, loc: Loc | None = None, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.loc = loc
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [f"{self.loc}: {self.message}" if self.loc else self.message]
+        if self.loc and self.loc.text:
+            gutter = f"{self.loc.line:5d} | "
+            lines.append(gutter + self.loc.text)
+            lines.append(" " * (len(gutter) - 2) + "| " + " " * (self.loc.column - 1) + "^")
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class KernelError(IsamapError):
+    """A kernel or an instruction's semantics cannot be read or breaks a rule of the IR."""
+
+
+class SpecError(IsamapError):
+    """One thing wrong in a hardware file."""
+
+
+class SpecErrors(IsamapError):
+    """All things wrong in one hardware file, sorted by position."""
+
+    def __init__(self, errors: Iterable[IsamapError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(str(error) for error in self.errors))
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class MappingError(IsamapError):
+    """No instruction of the machine can compute the kernel; the message names the nearest miss."""
+
+
+class ProgramError(IsamapError):
+    """A program the machine cannot legally execute; the message names the call and the rule."""
+
+
+def closest(word: str, candidates: Iterable[str]) -> str:
+    """Return "did you mean 'x'?" for the candidate nearest to `word`, or an empty string."""
+    matches = get_close_matches(word, list(candidates), n=1)
+    return f"did you mean '{matches[0]}'?" if matches else ""

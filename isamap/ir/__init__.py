@@ -1,0 +1,85 @@
+"""The one IR of kernels and of instructions' semantics: data, text, rules, dependences, meaning.
+
+In: see each module. Out: the public names below; those that need NumPy load it on first use.
+Not its job: machines, mapping, anything that costs cycles.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from .affine import Affine
+from .deps import (
+    LoopKind,
+    carried_loops,
+    kernel_loop_kinds,
+    loop_kinds,
+    may_distribute,
+    may_permute,
+    may_swap,
+)
+from .dtypes import (
+    DTYPES,
+    ScalarKind,
+    ScalarType,
+    integer_range,
+    is_float,
+    is_integer,
+    scalar_type,
+    size_bytes,
+    wrap_integer,
+)
+from .kernel import (
+    Access,
+    Apply,
+    Buffer,
+    Expr,
+    Immediate,
+    Kernel,
+    Literal,
+    Loop,
+    Role,
+    Statement,
+    accesses,
+)
+from .load_reference import load_reference
+from .normalise_update import normalise_update
+from .ops import OPS, RESERVED, UPDATES, Domain, Notation, Operation, Typing, is_cast
+from .parse import KernelSource, load_kernel, load_kernels, parse_semantics
+from .pretty import pretty, pretty_expr, pretty_loops, pretty_statement
+from .type_of import argument_types, type_of
+from .verify import index_range, verify
+
+if TYPE_CHECKING:
+    from .interp import interpret
+    from .interp_slow import interpret_slow
+    from .numpy_types import numpy_dtype
+    from .random_inputs import random_arrays
+
+LAZY = {
+    "interpret": ".interp",
+    "interpret_slow": ".interp_slow",
+    "numpy_dtype": ".numpy_types",
+    "random_arrays": ".random_inputs",
+}
+
+__all__ = [
+    "DTYPES", "OPS", "RESERVED", "UPDATES",
+    "Access", "Affine", "Apply", "Buffer", "Domain", "Expr", "Immediate", "Kernel",
+    "KernelSource", "Literal", "Loop", "LoopKind", "Notation", "Operation", "Role", "ScalarKind",
+    "ScalarType", "Statement", "Typing",
+    "accesses", "argument_types", "carried_loops", "index_range", "integer_range", "interpret",
+    "interpret_slow", "is_cast", "is_float", "is_integer", "kernel_loop_kinds", "load_kernel",
+    "load_kernels", "load_reference", "loop_kinds", "may_distribute", "may_permute", "may_swap",
+    "normalise_update", "numpy_dtype", "parse_semantics", "pretty", "pretty_expr", "pretty_loops",
+    "pretty_statement", "random_arrays", "scalar_type", "size_bytes", "type_of", "verify",
+    "wrap_integer",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """Load the names that need NumPy when they are first asked for (PEP 562)."""
+    if name in LAZY:
+        value = getattr(import_module(LAZY[name], __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,174 @@
+"""Which iterations and statements may be reordered.
+
+In: verified kernels and statements. Out: kinds of loops, yes or no; "no" may be cautious, "yes" is
+certain. Not its job: choosing an order; whether floats may be reassociated (the caller says).
+
+Two accesses conflict when they touch one element and at least one writes. Reads by `pad` outside a
+buffer touch nothing. A conflict between two updates of one target by the same `+=`, `*=`, `max=`
+or `min=` is *soft*: the order matters only to rounding. All others are hard.
+Source: the classical dependence test over boxes; derived here.
+"""
+
+from collections.abc import Collection
+from enum import Enum
+
+from .affine import Affine
+from .kernel import Access, Kernel, Statement, accesses
+from .solve_box import Equation, has_solution
+
+
+class LoopKind(Enum):
+    """What a loop allows.
+
+    PARALLEL: iterations that differ in this loop never conflict. REDUCTION: they conflict softly
+    only.
+    SEQUENTIAL: they may conflict hard.
+    """
+
+    PARALLEL = "parallel"
+    REDUCTION = "reduction"
+    SEQUENTIAL = "sequential"
+
+
+class Order(Enum):
+    """Relation of a shared loop's value at the second access to that at the first."""
+
+    EQUAL = "equal"
+    LATER = "later"
+    EARLIER = "earlier"
+    ANY = "any"
+
+
+def loop_kinds(statement: Statement, fixed: Collection[str] = ()) -> dict[str, LoopKind]:
+    """Kind of every loop of one statement taken alone; loops in `fixed` are held and left out."""
+    return {
+        loop.name: kind_within([statement], loop.name, fixed)
+        for loop in statement.loops
+        if loop.name not in fixed
+    }
+
+
+def kernel_loop_kinds(kernel: Kernel) -> dict[str, LoopKind]:
+    """Kind of every loop of a kernel, over all statements under it, given the loops around it."""
+    kinds: dict[str, LoopKind] = {}
+    for statement in kernel.statements:
+        outer: list[str] = []
+        for loop in statement.loops:
+            if loop.name not in kinds:
+                under = [s for s in kernel.statements if loop in s.loops]
+                kinds[loop.name] = kind_within(under, loop.name, outer)
+            outer.append(loop.name)
+    return kinds
+
+
+def kind_within(statements: list[Statement], loop: str, fixed: Collection[str]) -> LoopKind:
+    """Kind of `loop` over statements that all have it, with the loops in `fixed` held."""
+    order = {name: Order.EQUAL for name in fixed}
+    kind = LoopKind.PARALLEL
+    for first in statements:
+        for second in statements:
+            found = conflict(first, second, {**order, loop: Order.LATER})
+            if found is LoopKind.SEQUENTIAL:
+                return found
+            if found is LoopKind.REDUCTION:
+                kind = found
+    return kind
+
+
+def carried_loops(statement: Statement) -> tuple[str, ...]:
+    """Loops of `statement` whose order is part of its meaning (SEQUENTIAL), outermost first."""
+    kinds = loop_kinds(statement)
+    return tuple(name for name, kind in kinds.items() if kind is LoopKind.SEQUENTIAL)
+
+
+def may_permute(statement: Statement, order: tuple[str, ...], *, may_reassociate: bool) -> bool:
+    """May the loops of a statement taken alone run in `order` (outermost first)?
+
+    `may_reassociate`: True for integers, or where floats may be summed in any order.
+    """
+    kinds = loop_kinds(statement)
+    assert sorted(order) == sorted(kinds), f"{order} is no permutation of the loops"
+    free = {LoopKind.PARALLEL, LoopKind.REDUCTION} if may_reassociate else {LoopKind.PARALLEL}
+    tied = [name for name in kinds if kinds[name] not in free]
+    return [name for name in order if name in tied] == tied
+
+
+def may_swap(first: Statement, second: Statement, *, may_reassociate: bool) -> bool:
+    """May two statements, each with loops of its own, run in either order?"""
+    names = {loop.name for loop in first.loops} & {loop.name for loop in second.loops}
+    found = conflict(first, second, {name: Order.ANY for name in names})
+    if found is LoopKind.REDUCTION:
+        return may_reassociate
+    return found is LoopKind.PARALLEL
+
+
+def may_distribute(
+    first: Statement, second: Statement, shared: tuple[str, ...], fixed: Collection[str] = ()
+) -> bool:
+    """May shared loops be split so that all of `first` runs before all of `second`?
+
+    `shared`: the common loops to split, outermost first; those in `fixed` stay common. Forbidden
+    is a conflict, soft or hard, between an iteration of `second` and a later one of `first`.
+    """
+    held = {name: Order.EQUAL for name in fixed}
+    for depth, loop in enumerate(shared):
+        rest = {name: Order.ANY for name in shared[depth + 1 :]}
+        if conflict(first, second, {**held, loop: Order.EARLIER, **rest}) is not LoopKind.PARALLEL:
+            return False
+        held[loop] = Order.EQUAL
+    return True
+
+
+def conflict(first: Statement, second: Statement, order: dict[str, Order]) -> LoopKind:
+    """Worst conflict between iterations x of `first` and y of `second` that `order` relates.
+
+    Loops not in `order` vary freely. Returns PARALLEL for none, REDUCTION for soft, SEQUENTIAL for
+    hard.
+    """
+    for read in accesses(second.value):
+        if may_touch(first, first.target, second, read, order):
+            return LoopKind.SEQUENTIAL
+    for read in accesses(first.value):
+        if may_touch(first, read, second, second.target, order):
+            return LoopKind.SEQUENTIAL
+    if not may_touch(first, first.target, second, second.target, order):
+        return LoopKind.PARALLEL
+    is_soft = first.update == second.update != "="
+    return LoopKind.REDUCTION if is_soft else LoopKind.SEQUENTIAL
+
+
+def may_touch(
+    first: Statement, a: Access, second: Statement, b: Access, order: dict[str, Order]
+) -> bool:
+    """Can `a` in an iteration x of `first` and `b` in an iteration y of `second` be one element?
+
+    Variables are x's loops, y's loops (marked `'`), and for ordered loops the positive distance
+    (marked `+`).
+    """
+    if a.buffer != b.buffer:
+        return False
+    bounds: dict[str, tuple[int, int]] = {}
+    equations: list[Equation] = []
+    at_y: dict[str, Affine] = {}
+    for loop in first.loops:
+        bounds[loop.name] = (0, loop.extent - 1)
+    for loop in second.loops:
+        relation = order.get(loop.name, Order.ANY)
+        if relation is Order.ANY:
+            at_y[loop.name] = Affine.var(f"{loop.name}'")
+            bounds[f"{loop.name}'"] = (0, loop.extent - 1)
+            continue
+        at_y[loop.name] = Affine.var(loop.name)
+        if relation is Order.EQUAL:
+            continue
+        if loop.extent == 1:
+            return False
+        sign = 1 if relation is Order.LATER else -1
+        step = Affine.of([(f"{loop.name}+", sign)])
+        at_y[loop.name] = Affine.var(loop.name) + step
+        bounds[f"{loop.name}+"] = (1, loop.extent - 1)
+        bounds[f"{loop.name}'"] = (0, loop.extent - 1)  # y's value is inside too
+        equations.append(at_y[loop.name] + Affine.of([(f"{loop.name}'", -1)]))
+    for index_a, index_b in zip(a.indices, b.indices, strict=True):
+        equations.append(index_a + index_b.substitute(at_y).scaled(-1))
+    return has_solution(tuple(equations), bounds)

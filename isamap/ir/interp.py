@@ -1,0 +1,112 @@
+"""What a kernel means: the oracle of every test.
+
+In: a kernel and arrays for its In and InOut buffers. Out: arrays of its Out and InOut buffers;
+inputs are not changed. Not its job: speed of any machine. `interp_slow` says the same in the
+plainest way.
+
+Statements run in iteration order. Integers wrap, floats round after every operation and are summed
+in loop order.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from isamap.errors import KernelError, closest
+
+from .evaluate import Box, Machine, Range
+from .kernel import Buffer, Kernel, Role
+from .numpy_types import numpy_dtype
+from .plan_blocks import Block, Node, Repeat, plan_blocks
+from .run_block import run_block
+from .verify import locate, verify
+
+STORED_AS = {"i4": np.dtype(np.int8), "u4": np.dtype(np.uint8)}
+
+
+def interpret(
+    kernel: Kernel,
+    arrays: Mapping[str, np.ndarray],
+    immediates: Mapping[str, int] | None = None,
+) -> dict[str, np.ndarray]:
+    """Run a kernel.
+
+    Args:
+        arrays: by name, one per In and InOut buffer, of the buffer's shape and `numpy_dtype`.
+        immediates: by name, one integer per immediate of the kernel.
+
+    Returns:
+        New arrays by name, for Out and InOut buffers.
+
+    Raises:
+        KernelError: a rule of the IR is broken; an array is missing, unknown or does not fit; a
+            division by zero; a negative shift count.
+    """
+    verify(kernel)
+    check_names(kernel, arrays, immediates or {})
+    memory = {buffer.name: start_array(buffer, arrays) for buffer in kernel.buffers}
+    machine = Machine(kernel, memory, immediates or {})
+    with np.errstate(all="ignore"):
+        for node in plan_blocks(kernel):
+            run_node(node, machine, {})
+    return {
+        buffer.name: memory[buffer.name].astype(numpy_dtype(buffer.dtype))
+        for buffer in kernel.buffers
+        if buffer.role in (Role.OUT, Role.INOUT)
+    }
+
+
+def check_names(
+    kernel: Kernel, arrays: Mapping[str, np.ndarray], immediates: Mapping[str, int]
+) -> None:
+    """KernelError when an array or immediate is missing or unknown."""
+    inputs = [b.name for b in kernel.buffers if b.role in (Role.IN, Role.INOUT)]
+    for what, given, wanted in (
+        ("array", list(arrays), inputs),
+        ("immediate", list(immediates), list(kernel.immediates)),
+    ):
+        for name in given:
+            if name not in wanted:
+                hint = closest(name, wanted)
+                raise KernelError(f"kernel {kernel.name!r} takes no {what} {name!r}", hint=hint)
+        for name in wanted:
+            if name not in given:
+                raise KernelError(f"kernel {kernel.name!r} needs the {what} {name!r}")
+
+
+def start_array(buffer: Buffer, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The buffer's contents at the start, C-contiguous; inputs that change are copied."""
+    dtype = numpy_dtype(buffer.dtype)
+    stored = STORED_AS.get(buffer.dtype, dtype)
+    if buffer.role in (Role.OUT, Role.TEMP):
+        return np.zeros(buffer.shape, stored)
+    array = np.asarray(arrays[buffer.name])
+    if array.shape != buffer.shape or array.dtype != dtype:
+        raise KernelError(
+            f"array {buffer.name!r} is {array.dtype} {list(array.shape)}, but the kernel needs "
+            f"{dtype} {list(buffer.shape)}",
+            loc=buffer.loc,
+        )
+    if buffer.role is Role.INOUT:
+        return np.array(array, stored, order="C")
+    return np.asarray(array, stored, order="C")
+
+
+def run_node(node: Node, machine: Machine, values: dict[str, int]) -> None:
+    """Execute a planned node; `values` holds the loops stepped outside."""
+    if isinstance(node, Repeat):
+        for value in range(node.loop.extent):
+            for child in node.body:
+                run_node(child, machine, {**values, node.loop.name: value})
+        return
+    assert isinstance(node, Block)
+    box: Box = tuple(
+        Range(loop.name, values[loop.name], 1)
+        if loop.name in values
+        else Range(loop.name, 0, loop.extent)
+        for loop in node.statement.loops
+    )
+    try:
+        run_block(node, machine, box)
+    except KernelError as error:
+        raise locate(error, node.statement) from error

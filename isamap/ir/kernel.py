@@ -1,0 +1,120 @@
+"""The one IR: kernels and the semantics of instructions are both a `Kernel`.
+
+In: nothing but these nodes. Out: frozen values, compared by value (positions excluded).
+Not its job: reading text (`parse`), rules (`verify`), meaning (`interp`), text (`pretty`).
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from isamap.errors import Loc
+
+from .affine import Affine
+
+
+class Role(Enum):
+    """How a buffer meets the world; the value is its name in the surface language."""
+
+    IN = "In"
+    OUT = "Out"  # starts as zeros
+    INOUT = "InOut"
+    TEMP = "Temp"  # starts as zeros, not visible outside
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One rectangular loop: `name` takes the values 0 .. extent-1, in this order."""
+
+    name: str
+    extent: int
+
+    def __post_init__(self) -> None:
+        assert self.extent > 0, f"loop {self.name}: extent {self.extent}"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A named dense array; `dtype` is a row of the scalar type table."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    role: Role
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One element of a buffer. With `pad`, a read outside the buffer gives that value; without, it is an error."""
+
+    buffer: str
+    indices: tuple[Affine, ...]
+    pad: int | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant; its type is that of the other operand, or of the cast around it."""
+
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A scalar that each issue of an instruction chooses (an encoded field); only in `semantics`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A scalar operation of the operation table (arithmetic, casts, max, relu, ...) on its arguments."""
+
+    op: str
+    args: tuple["Expr", ...]
+
+
+Expr = Access | Literal | Immediate | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """For all values of `loops` in order (first is outermost): `target update value`.
+
+    `update` is "=", "+=", "*=", "max=" or "min=".
+    """
+
+    loops: tuple[Loop, ...]
+    target: Access
+    update: str
+    value: Expr
+    loc: Loc | None = field(default=None, compare=False)
+
+    def extent(self, name: str) -> int:
+        """Extent of the loop called `name`."""
+        return {loop.name: loop.extent for loop in self.loops}[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Statements over buffers; neighbours that start with the same loops (same name and extent) share them."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    statements: tuple[Statement, ...]
+    immediates: tuple[str, ...] = ()
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer called `name`."""
+        return {buffer.name: buffer for buffer in self.buffers}[name]
+
+
+def accesses(expr: Expr) -> tuple[Access, ...]:
+    """All accesses in `expr`, left to right."""
+    match expr:
+        case Access():
+            return (expr,)
+        case Apply(_, args):
+            return tuple(access for arg in args for access in accesses(arg))
+        case _:
+            return ()

@@ -1,0 +1,49 @@
+"""Text with positions: what the parser's messages point at.
+
+In: text and where it stands in its file. Out: syntax trees and `Loc`s of their nodes.
+Not its job: the meaning of any node.
+"""
+
+import ast
+from dataclasses import dataclass
+
+from isamap.errors import KernelError, Loc
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """Text in the language; its line n is line n + line_offset of `file`, likewise columns."""
+
+    text: str
+    file: str
+    line_offset: int = 0
+    column_offset: int = 0
+
+    def loc(self, line: int, column: int) -> Loc:
+        """Position of 1-based `line` and 0-based `column` of the text."""
+        lines = self.text.splitlines()
+        shown = lines[line - 1] if 1 <= line <= len(lines) else ""
+        return Loc(
+            self.file,
+            line + self.line_offset,
+            column + 1 + self.column_offset,
+            " " * self.column_offset + shown,
+        )
+
+    def loc_of(self, node: ast.AST) -> Loc:
+        """Position of a syntax node that has one."""
+        return self.loc(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
+
+    def error(self, message: str, node: ast.AST, hint: str = "") -> KernelError:
+        """A KernelError pointing at `node`."""
+        return KernelError(message, loc=self.loc_of(node), hint=hint)
+
+    def parse(self) -> ast.Module:
+        """Syntax tree of the text; KernelError where Python's grammar breaks."""
+        try:
+            return ast.parse(self.text)
+        except SyntaxError as error:
+            where = self.loc(error.lineno or 1, max((error.offset or 1) - 1, 0))
+            raise KernelError(f"syntax error: {error.msg}", loc=where) from error
+        except ValueError as error:  # null bytes
+            raise KernelError(f"not readable as text: {error}", loc=self.loc(1, 0)) from error

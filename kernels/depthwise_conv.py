@@ -1,0 +1,38 @@
+"""Depthwise convolution: every channel has its own filter.
+
+Shapes: x is [n, h, w, c] i8, weights are [r, s, c] i8, y is [n, ho, wo, c] i32, where
+ho = (h + 2*pad - r) // stride + 1 and likewise wo. Outside the image x counts as 0. Sums wrap in
+i32.
+"""
+
+import numpy as np
+
+from isamap.lang import In, InOut, grid, i8, i32, kernel
+
+
+@kernel
+def depthwise_conv(n=1, h=14, w=14, c=16, r=3, s=3, stride=1, pad=1):
+    """y += convolution of each channel of x with its filter."""
+    ho = (h + 2 * pad - r) // stride + 1
+    wo = (w + 2 * pad - s) // stride + 1
+    x, weights, y = In(i8, n, h, w, c), In(i8, r, s, c), InOut(i32, n, ho, wo, c)
+    for b, p, q, i, u, v in grid(n, ho, wo, c, r, s):
+        y[b, p, q, i] += i32(x.at(b, p * stride + u - pad, q * stride + v - pad, i, pad=0)) * i32(
+            weights[u, v, i]
+        )
+
+
+def depthwise_conv_reference(
+    x: np.ndarray, weights: np.ndarray, y: np.ndarray, stride: int = 1, pad: int = 1
+) -> dict[str, np.ndarray]:
+    """NumPy's word for `depthwise_conv`: one product per position of the filter."""
+    _, ho, wo, _ = y.shape
+    r, s, _ = weights.shape
+    padded = np.pad(x.astype(np.int64), ((0, 0), (pad, pad), (pad, pad), (0, 0)))
+    total = y.astype(np.int64)
+    for u in range(r):
+        for v in range(s):
+            rows = slice(u, u + (ho - 1) * stride + 1, stride)
+            columns = slice(v, v + (wo - 1) * stride + 1, stride)
+            total = total + padded[:, rows, columns] * weights[u, v].astype(np.int64)
+    return {"y": total.astype(np.int32)}
