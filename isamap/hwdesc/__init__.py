@@ -1,0 +1,58 @@
+"""Hardware as data: everything a YAML file says about a machine.
+
+In: YAML files. Out: `Hardware`. Not its job: programs, costs of whole programs.
+Reading files needs pydantic, PyYAML and networkx, which only `load_hardware`, `check_hardware` and
+`hardware_schema` import.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from .expression import Expression
+from .hardware import (
+    Channel,
+    Direction,
+    ExtentKind,
+    ExtentRule,
+    Hardware,
+    Instruction,
+    Memory,
+    MemoryKind,
+    OperandRule,
+    Port,
+    RepeatRule,
+    StrideRule,
+    Synchronisation,
+    Unit,
+)
+
+if TYPE_CHECKING:
+    from .load import check_hardware, hardware_schema, load_hardware
+
+__all__ = [
+    "Channel",
+    "Direction",
+    "Expression",
+    "ExtentKind",
+    "ExtentRule",
+    "Hardware",
+    "Instruction",
+    "Memory",
+    "MemoryKind",
+    "OperandRule",
+    "Port",
+    "RepeatRule",
+    "StrideRule",
+    "Synchronisation",
+    "Unit",
+    "check_hardware",
+    "hardware_schema",
+    "load_hardware",
+]
+LAZY = ("check_hardware", "hardware_schema", "load_hardware")
+
+
+def __getattr__(name: str) -> object:
+    if name in LAZY:
+        return getattr(import_module(".load", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,82 @@
+"""Memories, units and channels from their models.
+
+In: a checked model and a reader. Out: parts of `Hardware`; None for a part with a mistake.
+Not its job: instructions, rules between several parts (`check`).
+"""
+
+from .document import Path
+from .hardware import Channel, Direction, Memory, MemoryKind, Port, Unit
+from .reader import Reader
+from .schema import ChannelModel, HardwareModel, MemoryModel, PortsModel
+from .units import Quantity
+
+
+def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None:
+    """One memory; sizes in bytes, bandwidths in bytes per cycle."""
+    path: Path = ("memories", name)
+    before = reader.problems.count
+    memory = Memory(
+        name=name,
+        kind=MemoryKind(model.kind),
+        size_bytes=reader.size(model.size, (*path, "size")),
+        granule_bytes=reader.size(model.granule, (*path, "granule")),
+        ports=_build_ports(model.ports, (*path, "ports"), reader),
+        read_energy_pj_per_byte=reader.energy(model.read_energy, (*path, "read_energy")),
+        write_energy_pj_per_byte=reader.energy(model.write_energy, (*path, "write_energy")),
+        source=model.source,
+        loc=reader.document.key_loc(path),
+    )
+    return memory if reader.problems.count == before else None
+
+
+def _build_ports(model: PortsModel, path: Path, reader: Reader) -> tuple[Port, ...]:
+    if model.both and (model.read or model.write):
+        hint = "give 'both' (one shared port), or 'read' and 'write'"
+        reader.error("'both' excludes 'read' and 'write'", (*path, "both"), hint, at_key=True)
+    widths = ((Direction.READ, model.read), (Direction.WRITE, model.write))
+    return tuple(
+        Port(
+            direction.value,
+            direction,
+            float(reader.amount(width, Quantity.BANDWIDTH, (*path, direction.value))),
+        )
+        for direction, width in (*widths, (Direction.BOTH, model.both))
+        if width is not None
+    )
+
+
+def build_units(model: HardwareModel, reader: Reader) -> tuple[Unit, ...]:
+    """All units."""
+    return tuple(
+        Unit(
+            name,
+            reader.integer(unit.count, ("units", name, "count"), 1) if unit else 1,
+            reader.document.key_loc(("units", name)),
+        )
+        for name, unit in model.units.items()
+    )
+
+
+def build_channels(model: HardwareModel, reader: Reader) -> tuple[Channel, ...]:
+    """All token channels."""
+    if model.channels and model.synchronisation != "tokens":
+        hint = "write 'synchronisation: tokens', or remove the channels"
+        message = "channels need token synchronisation"
+        reader.error(message, ("channels",), hint, at_key=True)
+    if not model.channels and model.synchronisation == "tokens" and len(model.units) > 1:
+        hint = "list them: channels: {load_to_compute: {from: load, to: compute, depth: 512}}"
+        reader.error("token synchronisation needs channels", ("synchronisation",), hint)
+    return tuple(_build_channel(n, c, model, reader) for n, c in model.channels.items())
+
+
+def _build_channel(
+    name: str, channel: ChannelModel, model: HardwareModel, reader: Reader
+) -> Channel:
+    path: Path = ("channels", name)
+    reader.known("unit", channel.from_, model.units, (*path, "from"))
+    reader.known("unit", channel.to, model.units, (*path, "to"))
+    if channel.from_ == channel.to:
+        hint = "a unit runs its own calls in order without tokens"
+        reader.error(f"channel '{name}' begins and ends at '{channel.to}'", path, hint, True)
+    depth = reader.integer(channel.depth, (*path, "depth"), 1)
+    return Channel(name, channel.from_, channel.to, depth)

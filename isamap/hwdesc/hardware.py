@@ -1,0 +1,218 @@
+"""A machine as data: what `load` makes of a YAML file.
+
+In: nothing but these nodes. Out: frozen values. Not its job: reading YAML, checking, costs of whole programs.
+Sizes are bytes, times are cycles of the machine's one clock, bandwidths are bytes per cycle.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from isamap.errors import Loc
+from isamap.ir import Kernel
+
+from .expression import Expression
+
+
+class MemoryKind(Enum):
+    """Who decides what a memory holds."""
+
+    EXTERNAL = "external"  # where kernels' inputs and outputs live; exactly one per machine
+    MANAGED = "managed"  # scratchpad, registers: the program decides
+    CACHE = "cache"  # the hardware decides
+
+
+class Direction(Enum):
+    """Which way bytes pass a port."""
+
+    READ = "read"
+    WRITE = "write"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A path in or out of a memory, shared by all accesses of its direction, `bytes_per_cycle` wide."""
+
+    name: str
+    direction: Direction
+    bytes_per_cycle: float
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """`granule_bytes` is the unit of addressing: operands start at multiples of it."""
+
+    name: str
+    kind: MemoryKind
+    size_bytes: int
+    granule_bytes: int
+    ports: tuple[Port, ...] = ()
+    read_energy_pj_per_byte: float = 0.0
+    write_energy_pj_per_byte: float = 0.0
+    source: str = ""
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """An in-order queue that executes one kind of work; `count` identical ones."""
+
+    name: str
+    count: int = 1
+    loc: Loc | None = field(default=None, compare=False)
+
+
+class ExtentKind(Enum):
+    """Which extents of an instruction's loop one call may choose."""
+
+    EXACTLY = "exactly"
+    AT_MOST = "at_most"
+    MULTIPLE_OF = "multiple_of"  # and at most the loop's extent
+
+
+@dataclass(frozen=True, slots=True)
+class ExtentRule:
+    """The loop's extent in `semantics` is the maximum; `multiple` matters for MULTIPLE_OF only."""
+
+    kind: ExtentKind
+    maximum: int
+    multiple: int = 1
+
+    def allows(self, extent: int) -> bool:
+        """May one call run this many iterations?"""
+        match self.kind:
+            case ExtentKind.EXACTLY:
+                return extent == self.maximum
+            case ExtentKind.AT_MOST:
+                return 1 <= extent <= self.maximum
+            case ExtentKind.MULTIPLE_OF:
+                return extent % self.multiple == 0 and 0 < extent <= self.maximum
+
+
+@dataclass(frozen=True, slots=True)
+class StrideRule:
+    """Byte distance between neighbours along one operand dimension.
+
+    `fixed_bytes` set: exactly that. Otherwise any multiple of `multiple_bytes` from 0 (broadcast)
+    or from `multiple_bytes` (`may_be_zero` False) to `maximum_bytes` (None: unlimited).
+    `is_dense`: the distance that leaves no gap, computed from the inner dimension's stride and extent
+    (for repeats: from the next inner repeat's, or from the operand's own block).
+    """
+
+    fixed_bytes: int | None = None
+    multiple_bytes: int = 1
+    maximum_bytes: int | None = None
+    may_be_zero: bool = True
+    is_dense: bool = False
+
+    def allows(self, stride_bytes: int) -> bool:
+        """May a call use this stride? (`is_dense` needs its neighbour and is judged by the caller.)"""
+        if self.fixed_bytes is not None:
+            return stride_bytes == self.fixed_bytes
+        low = 0 if self.may_be_zero else self.multiple_bytes
+        high = self.maximum_bytes
+        in_range = stride_bytes >= low and (high is None or stride_bytes <= high)
+        return in_range and stride_bytes % self.multiple_bytes == 0
+
+
+@dataclass(frozen=True, slots=True)
+class OperandRule:
+    """Where one buffer of `semantics` lives, one stride rule per dimension, alignment of its start."""
+
+    name: str
+    memory: str
+    strides: tuple[StrideRule, ...]
+    align_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatRule:
+    """A hardware loop around the whole instruction: every operand advances by its own stride.
+
+    Extent 1..maximum. `strides` has one rule per operand, in the order of the instruction's operands.
+    """
+
+    name: str
+    maximum: int
+    strides: tuple[StrideRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One machine operation.
+
+    `issue_cycles`: how long a call keeps its unit busy; `latency_cycles`: from start until its results are
+    visible (never less than issue). Both are expressions over loop extents, repeat names (their extents) and
+    spec parameters. `accumulate_cycles`: distance from this call's start after which the same instruction on the
+    same unit may read-modify-write the same bytes (pipelined accumulation); None: the latency.
+    `is_sync`: does nothing but carry tokens (its semantics has no statement).
+    """
+
+    name: str
+    semantics: Kernel
+    extents: tuple[tuple[str, ExtentRule], ...]
+    operands: tuple[OperandRule, ...]
+    unit: str
+    issue_cycles: Expression
+    latency_cycles: Expression
+    accumulate_cycles: Expression | None = None
+    repeats: tuple[RepeatRule, ...] = ()
+    immediates: tuple[tuple[str, int, int], ...] = ()  # name, minimum, maximum
+    energy_pj: Expression | None = None
+    emit: tuple[tuple[str, str], ...] = ()  # ("asm" | "c" | "bits", text)
+    is_sync: bool = False
+    source: str = ""
+    loc: Loc | None = field(default=None, compare=False)
+
+    def operand(self, name: str) -> OperandRule:
+        """The rule of the operand called `name`."""
+        return {operand.name: operand for operand in self.operands}[name]
+
+    def extent(self, loop: str) -> ExtentRule:
+        """The rule of the loop called `loop`."""
+        return dict(self.extents)[loop]
+
+
+class Synchronisation(Enum):
+    """Who keeps calls on different units from overtaking each other's data."""
+
+    INTERLOCKED = "interlocked"  # the hardware waits
+    TOKENS = "tokens"  # the program pushes and pops tokens; a missing one is a hazard
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A token FIFO from one unit to another."""
+
+    name: str
+    source_unit: str
+    target_unit: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """A whole machine. `parameters` are already substituted in everything else."""
+
+    name: str
+    clock_hz: float
+    memories: tuple[Memory, ...]
+    units: tuple[Unit, ...]
+    instructions: tuple[Instruction, ...]
+    synchronisation: Synchronisation
+    channels: tuple[Channel, ...] = ()
+    parameters: tuple[tuple[str, int], ...] = ()
+    file: str = field(default="", compare=False)
+
+    def memory(self, name: str) -> Memory:
+        """The memory called `name`."""
+        return {memory.name: memory for memory in self.memories}[name]
+
+    def instruction(self, name: str) -> Instruction:
+        """The instruction called `name`."""
+        return {instruction.name: instruction for instruction in self.instructions}[name]
+
+    @property
+    def external(self) -> Memory:
+        """The memory where kernels' inputs and outputs live."""
+        return next(m for m in self.memories if m.kind is MemoryKind.EXTERNAL)

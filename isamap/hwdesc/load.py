@@ -1,0 +1,106 @@
+"""From a YAML file to a machine.
+
+In: a path. Out: a `Hardware`, or all errors of the file. Not its job: finding files, printing.
+"""
+
+from pathlib import Path
+
+from isamap.errors import IsamapError, SpecErrors
+
+from .build_instruction import build_instruction
+from .build_parts import build_channels, build_memory, build_units
+from .check import check_instruction, check_memories, check_names, check_routes
+from .document import read_document
+from .hardware import Hardware, Instruction, Memory, Synchronisation
+from .problems import Problems
+from .reader import Reader, read_parameters
+from .schema import HardwareModel
+from .units import Quantity
+from .validate import validate
+
+
+def load_hardware(path: str | Path) -> Hardware:
+    """Read a hardware file.
+
+    Raises:
+        SpecErrors: everything wrong in the file, sorted by position.
+    """
+    hardware, errors = _read(Path(path))
+    if hardware is None:
+        raise SpecErrors(errors)
+    return hardware
+
+
+def check_hardware(path: str | Path) -> tuple[IsamapError, ...]:
+    """Everything wrong in a hardware file, sorted by position; empty if it loads."""
+    return _read(Path(path))[1]
+
+
+def hardware_schema() -> dict[str, object]:
+    """The JSON Schema (2020-12) of hardware files, for editors."""
+    schema = HardwareModel.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _read(path: Path) -> tuple[Hardware | None, tuple[IsamapError, ...]]:
+    problems = Problems()
+    hardware = _build(path, problems)
+    errors = problems.sorted()
+    assert (hardware is None) == bool(errors), f"{path}: {errors}"
+    return hardware, errors
+
+
+def _build(path: Path, problems: Problems) -> Hardware | None:
+    document = read_document(path, problems)
+    if document is None:
+        return None
+    model = validate(document, problems)
+    if model is None:
+        return None
+    parameters = read_parameters(model.parameters, document, problems)
+    if problems.count:  # everything else depends on them
+        return None
+    reader = Reader(document, problems, parameters)
+    check_names(model, reader)
+    memories = _build_memories(model, reader)
+    units = build_units(model, reader)
+    channels = build_channels(model, reader)
+    instructions = _build_instructions(model, memories, reader)
+    clock_hz = float(reader.amount(model.clock, Quantity.CLOCK, ("clock",)))
+    if not problems.count:  # a part with a mistake is missing here: routes over it would mislead
+        check_routes(memories, instructions, reader)
+    if problems.count:
+        return None
+    return Hardware(
+        name=model.name,
+        clock_hz=clock_hz,
+        memories=tuple(memories.values()),
+        units=units,
+        instructions=instructions,
+        synchronisation=Synchronisation(model.synchronisation),
+        channels=channels,
+        parameters=tuple(parameters.items()),
+        file=document.file,
+    )
+
+
+def _build_memories(model: HardwareModel, reader: Reader) -> dict[str, Memory]:
+    before = reader.problems.count
+    built = {name: build_memory(name, memory, reader) for name, memory in model.memories.items()}
+    memories = {name: memory for name, memory in built.items() if memory is not None}
+    if reader.problems.count == before:
+        check_memories(memories, reader)
+    return memories
+
+
+def _build_instructions(
+    model: HardwareModel, memories: dict[str, Memory], reader: Reader
+) -> tuple[Instruction, ...]:
+    result = []
+    for name, entry in model.instructions.items():
+        instruction = build_instruction(name, entry, model, reader)
+        if instruction is None:
+            continue
+        check_instruction(instruction, memories, reader)
+        result.append(instruction)
+    return tuple(result)

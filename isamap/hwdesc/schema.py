@@ -1,0 +1,246 @@
+"""The shape of a hardware file.
+
+In: plain data. Out: models whose leaves are still text (quantities, expressions, names), and the
+JSON Schema for editors. Not its job: positions, units, whether names exist (`build_*`, `check`).
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    WithJsonSchema,
+)
+
+
+def _as_text(value: object) -> object:
+    """Numbers become text, so that `units` can say which unit is missing."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _short_form(key: str, model: object = None) -> BeforeValidator:
+    """`x` for `{key: x}`; `model` is what the JSON Schema says."""
+
+    def expand(value: object) -> object:
+        return value if isinstance(value, dict | BaseModel) else {key: _as_text(value)}
+
+    return BeforeValidator(expand, json_schema_input_type=model)
+
+
+Text = Annotated[str, Field(min_length=1)]
+Amount = Annotated[str, BeforeValidator(_as_text)]
+Integer = Annotated[
+    str,
+    BeforeValidator(_as_text),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+]
+SOURCE = "Where the figures come from: document and section; a guess says 'estimate'."
+
+
+class Model(BaseModel):
+    """Unknown keys are errors; instances do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PortsModel(Model):
+    """Bandwidths shared by all accesses of a direction. Without ports a memory never limits."""
+
+    read: Amount | None = Field(
+        default=None, description="Bytes per cycle that leave, '16 bytes/cycle'."
+    )
+    write: Amount | None = Field(default=None, description="Bytes per cycle that enter.")
+    both: Amount | None = Field(default=None, description="One port that reads and writes share.")
+
+
+class MemoryModel(Model):
+    """A place for bytes."""
+
+    kind: Literal["external", "managed", "cache"] = Field(
+        description="external: holds inputs and outputs (exactly one); managed: the program "
+        "decides what it holds (scratchpad, registers); cache: the hardware decides."
+    )
+    size: Amount = Field(description="Capacity, '256 KiB'.")
+    granule: Amount = Field(
+        default="1 byte", description="Operands start at multiples of it, '16 bytes'."
+    )
+    ports: PortsModel = Field(default=PortsModel(), description="Bandwidths.")
+    read_energy: Amount | None = Field(default=None, description="Energy of reading, '2 pJ/byte'.")
+    write_energy: Amount | None = Field(default=None, description="Energy of writing, '2 pJ/byte'.")
+    source: Text = Field(description=SOURCE)
+
+
+class UnitModel(Model):
+    """An in-order queue that executes instructions."""
+
+    count: Integer = Field(default="1", description="How many identical ones there are.")
+
+
+class ChannelModel(Model):
+    """A token queue from one unit to another."""
+
+    from_: Text = Field(alias="from", description="The unit that pushes.")
+    to: Text = Field(description="The unit that pops.")
+    depth: Integer = Field(description="How many tokens it holds.")
+
+
+class ExtentModel(Model):
+    """`exactly`, `at_most` or `{multiple_of: n}`: which extents a call may choose for one loop."""
+
+    form: Literal["exactly", "at_most"] | None = Field(default=None, alias="=")
+    multiple_of: Integer | None = Field(
+        default=None, description="Any multiple of it up to the maximum."
+    )
+
+
+class StrideModel(Model):
+    """Byte distance of neighbours: '16 bytes' (always that), free, dense, or limits."""
+
+    form: Amount | None = Field(default=None, alias="=")
+    multiple_of: Amount | None = Field(
+        default=None, description="The distance is a multiple of it."
+    )
+    at_most: Amount | None = Field(default=None, description="The largest distance.")
+    nonzero: StrictBool = Field(
+        default=False, description="The distance 0 (broadcast) is not allowed."
+    )
+
+
+EXTENT_SCHEMA = {
+    "anyOf": [
+        {"enum": ["exactly", "at_most"]},
+        {
+            "type": "object",
+            "properties": {"multiple_of": {"anyOf": [{"type": "integer"}, {"type": "string"}]}},
+            "required": ["multiple_of"],
+            "additionalProperties": False,
+        },
+    ],
+    "description": "Extents a call may choose; the semantics' own extent is the maximum.",
+}
+STRIDE_SCHEMA = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {
+                "multiple_of": {"type": "string"},
+                "at_most": {"type": "string"},
+                "nonzero": {"type": "boolean"},
+            },
+            "additionalProperties": False,
+        },
+    ],
+    "description": "'16 bytes', free, dense, or {multiple_of: .., at_most: .., nonzero: true}.",
+}
+Extent = Annotated[ExtentModel, _short_form("="), WithJsonSchema(EXTENT_SCHEMA)]
+Stride = Annotated[StrideModel, _short_form("="), WithJsonSchema(STRIDE_SCHEMA)]
+
+
+class OperandModel(Model):
+    """Where one buffer of the semantics lives."""
+
+    memory: Text = Field(description="Name of a memory.")
+    strides: list[Stride] | None = Field(
+        default=None,
+        description="One per dimension of the buffer; dense at the full shape if left out.",
+    )
+    align: Amount | None = Field(
+        default=None, description="Start alignment; the memory's granule if left out."
+    )
+
+
+Operand = Annotated[OperandModel, _short_form("memory", OperandModel | str)]
+
+
+class RepeatModel(Model):
+    """A hardware loop around the whole instruction."""
+
+    at_most: Integer = Field(description="Largest number of repetitions.")
+    strides: dict[str, Stride] = Field(description="How far each operand advances per repetition.")
+
+
+class ImmediateModel(Model):
+    """A number that each call chooses."""
+
+    min: Integer = Field(description="Smallest value.")
+    max: Integer = Field(description="Largest value.")
+
+
+class EmitModel(Model):
+    """How a call is written."""
+
+    asm: str | None = Field(default=None, description="Assembly text.")
+    c: str | None = Field(default=None, description="C with intrinsics.")
+    bits: str | None = Field(default=None, description="Binary fields.")
+
+
+class InstructionModel(Model):
+    """One machine operation."""
+
+    semantics: Text | None = Field(
+        default=None,
+        description="What it computes, in the language of kernels; write it as a | block.",
+    )
+    extents: dict[str, Extent] = Field(
+        default_factory=dict,
+        description="Each loop of the semantics: exactly, at_most, {multiple_of: n}.",
+    )
+    operands: dict[str, Operand] = Field(
+        default_factory=dict,
+        description="Each buffer of the semantics: memory, strides, alignment.",
+    )
+    repeat: dict[str, RepeatModel] = Field(
+        default_factory=dict, description="Hardware loops around it, outermost first."
+    )
+    immediates: dict[str, ImmediateModel] = Field(
+        default_factory=dict, description="Encoded numbers that the semantics may name."
+    )
+    unit: Text = Field(description="The unit that executes it.")
+    issue: Amount = Field(
+        description="Cycles that a call keeps its unit busy: '8 + ceil(r / 4) cycles'."
+    )
+    latency: Amount | None = Field(
+        default=None,
+        description="Cycles from start until results are visible; the issue time if left out.",
+    )
+    accumulate: Amount | None = Field(
+        default=None,
+        description="Cycles after which the same instruction may add to the same bytes again.",
+    )
+    energy: Amount | None = Field(
+        default=None, description="Energy of a call beside its memory accesses."
+    )
+    emit: EmitModel = Field(
+        default=EmitModel(), description="How a call is written as assembly, C and bits."
+    )
+    is_sync: StrictBool = Field(
+        default=False, description="Does nothing but carry tokens; has no semantics."
+    )
+    source: Text = Field(description=SOURCE)
+
+
+class HardwareModel(Model):
+    """A machine, for isamap."""
+
+    name: Text = Field(description="Name of the machine.")
+    clock: Amount = Field(description="The one clock, '1 GHz'.")
+    synchronisation: Literal["interlocked", "tokens"] = Field(
+        description="interlocked: the hardware waits for data; tokens: the program synchronises."
+    )
+    source: Text | None = Field(default=None, description=SOURCE)
+    parameters: dict[str, Integer] = Field(
+        default_factory=dict,
+        description="Integers that all expressions and semantics below may name.",
+    )
+    memories: dict[str, MemoryModel] = Field(min_length=1, description="Memories by name.")
+    units: dict[str, UnitModel | None] = Field(min_length=1, description="Units by name.")
+    channels: dict[str, ChannelModel] = Field(
+        default_factory=dict, description="Token queues by name; only with synchronisation: tokens."
+    )
+    instructions: dict[str, InstructionModel] = Field(
+        min_length=1, description="Instructions by name."
+    )

@@ -1,0 +1,150 @@
+"""Holds a document against the schema.
+
+In: a document. Out: a `HardwareModel`; every deviation is recorded with its position and a hint.
+Not its job: the schema itself, rules beyond shape and type.
+"""
+
+from typing import TypedDict
+
+from pydantic import BaseModel, ValidationError
+
+from isamap.errors import Loc, SpecError, closest
+
+from .document import Document, Path
+from .problems import Problems
+from .schema import (
+    ChannelModel,
+    EmitModel,
+    ExtentModel,
+    HardwareModel,
+    ImmediateModel,
+    InstructionModel,
+    MemoryModel,
+    OperandModel,
+    PortsModel,
+    RepeatModel,
+    StrideModel,
+    UnitModel,
+)
+
+ANY = "*"  # a name or a position that the author of the file chooses
+MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
+    ((), "hardware file", HardwareModel),
+    (("memories", ANY), "memory", MemoryModel),
+    (("memories", ANY, "ports"), "ports", PortsModel),
+    (("units", ANY), "unit", UnitModel),
+    (("channels", ANY), "channel", ChannelModel),
+    (("instructions", ANY), "instruction", InstructionModel),
+    (("instructions", ANY, "extents", ANY), "extent", ExtentModel),
+    (("instructions", ANY, "operands", ANY), "operand", OperandModel),
+    (("instructions", ANY, "operands", ANY, "strides", ANY), "stride", StrideModel),
+    (("instructions", ANY, "repeat", ANY), "repeat", RepeatModel),
+    (("instructions", ANY, "repeat", ANY, "strides", ANY), "stride", StrideModel),
+    (("instructions", ANY, "immediates", ANY), "immediate", ImmediateModel),
+    (("instructions", ANY, "emit"), "emit", EmitModel),
+)
+EXPECTED = {
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "list_type": "a list",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "too_short": "at least one entry",
+    "string_too_short": "text that is not empty",
+}
+
+
+class _Error(TypedDict):
+    """The part of pydantic's error records that is used here."""
+
+    type: str
+    loc: Path
+    msg: str
+    expected: str
+
+
+def validate(document: Document, problems: Problems) -> HardwareModel | None:
+    """The file as models; None if anything does not fit the schema."""
+    try:
+        return HardwareModel.model_validate(document.data)
+    except ValidationError as error:
+        for record in error.errors(include_url=False):
+            expected = str(record.get("ctx", {}).get("expected", ""))
+            problems.add(
+                _translate(
+                    {
+                        "type": record["type"],
+                        "loc": record["loc"],
+                        "msg": record["msg"],
+                        "expected": expected,
+                    },
+                    document,
+                )
+            )
+        return None
+
+
+def _translate(error: _Error, document: Document) -> SpecError:
+    path = error["loc"]
+    key = str(path[-1]) if path else ""
+    owner, model = _owner(path[:-1])
+    fields = [f.alias or n for n, f in model.model_fields.items() if f.alias != "="]
+    loc: Loc = document.loc(path)
+    match error["type"]:
+        case "extra_forbidden":
+            hint = closest(key, fields) or f"keys are: {', '.join(fields)}"
+            return SpecError(
+                f"unknown key '{key}' in {owner}", loc=document.key_loc(path), hint=hint
+            )
+        case "missing":
+            field = next(f for n, f in model.model_fields.items() if key in (n, f.alias))
+            loc = document.key_loc(path[:-1])
+            return SpecError(f"{owner} has no '{key}'", loc=loc, hint=field.description or "")
+        case "literal_error":
+            value = _value_at(document, path)
+            names = [
+                name.strip("'") for name in error["expected"].replace(" or ", ", ").split(", ")
+            ]
+            hint = " ".join(
+                filter(None, (closest(str(value), names), f"one of: {', '.join(names)}"))
+            )
+            return SpecError(f"'{value}' is no choice for '{_named(path)}'", loc=loc, hint=hint)
+        case kind if kind in EXPECTED:
+            message = f"'{_named(path)}' must be {EXPECTED[kind]}"
+            return SpecError(message, loc=loc, hint=_describe(path, model))
+        case _:
+            return SpecError(f"'{_named(path)}': {error['msg']}", loc=loc)
+
+
+def _owner(path: Path) -> tuple[str, type[BaseModel]]:
+    """What the entry at `path` is called, and its model."""
+    for pattern, what, model in MODELS:
+        if len(pattern) == len(path) and all(
+            p in (ANY, k) for p, k in zip(pattern, path, strict=True)
+        ):
+            named = pattern and pattern[-1] == ANY
+            return (f"{what} '{path[-1]}'" if named else what), model
+    return _owner(path[:-1])
+
+
+def _named(path: Path) -> str:
+    """The last key of `path` that a person wrote."""
+    keys = [str(key) for key in path if isinstance(key, str) and key != "="]
+    return keys[-1] if keys else "hardware file"
+
+
+def _describe(path: Path, model: type[BaseModel]) -> str:
+    for name, field in model.model_fields.items():
+        if path and path[-1] in (name, field.alias):
+            return field.description or ""
+    return ""
+
+
+def _value_at(document: Document, path: Path) -> object:
+    value: object = document.data
+    for key in path:
+        if isinstance(value, dict):
+            value = value.get(key, value)
+        elif isinstance(value, list) and isinstance(key, int):
+            value = value[key]
+    return value

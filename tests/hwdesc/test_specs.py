@@ -1,0 +1,108 @@
+"""The hardware files that come with isamap."""
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from isamap.hwdesc import Hardware, Synchronisation, check_hardware, hardware_schema, load_hardware
+from isamap.hwdesc.document import read_document
+from isamap.hwdesc.problems import Problems
+
+FOLDER = Path(__file__).parents[2] / "hw_specs"
+FILES = sorted(FOLDER.glob("*.yaml"))
+
+
+def cycles(hw: Hardware, name: str, **values: int) -> tuple[int, int]:
+    """Issue and latency of a call."""
+    instruction = hw.instruction(name)
+    return instruction.issue_cycles.evaluate(values), instruction.latency_cycles.evaluate(values)
+
+
+def test_there_are_specs() -> None:
+    assert {"gemmini", "vta", "vecdot", "outer"} <= {file.stem for file in FILES}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_specs_load_and_fit_the_published_schema(file: Path) -> None:
+    assert check_hardware(file) == ()
+    document = read_document(file, Problems())
+    assert document is not None
+    jsonschema.validate(document.data, hardware_schema())
+    assert load_hardware(file).name == file.stem
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"clock": 5},
+        {"nam": "x"},
+        {"memories": {"m": {"kind": "managd", "size": "1 KiB", "source": "x"}}},
+        {"memories": {"m": {"kind": "managed", "size": "1 KiB"}}},
+    ],
+)
+def test_the_schema_rejects_what_the_loader_rejects(change: dict[str, object]) -> None:
+    document = read_document(FOLDER / "vecdot.yaml", Problems())
+    assert document is not None
+    assert isinstance(document.data, dict)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**document.data, **change}, hardware_schema())
+
+
+def test_the_schema_is_valid_and_describes_every_key() -> None:
+    schema = hardware_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    models = [schema, *schema["$defs"].values()]  # type: ignore[attr-defined]
+    for model in models:
+        for key, entry in model["properties"].items():
+            assert key == "=" or entry.get("description"), (model["title"], key)
+
+
+def test_gemmini_figures() -> None:
+    hw = load_hardware(FOLDER / "gemmini.yaml")
+    assert {memory.name: memory.size_bytes for memory in hw.memories if memory.name != "dram"} == {
+        "scratchpad": 4 * 4096 * 16,
+        "accumulator": 1024 * 64,
+        "weights": 512,
+        "weights_t": 512,
+    }
+    assert cycles(hw, "compute", i=16, j=16, k=16)[0] == 16
+    assert cycles(hw, "mvin", r=16, c=16)[0] == 16
+    assert cycles(hw, "mvin_acc", r=16, c=16)[0] == 64
+    assert cycles(hw, "mvin_acc", r=5, c=3)[0] == 5
+    assert hw.instruction("mvout_acc").operand("S").strides[0].fixed_bytes == 64
+
+
+def test_gemmini_is_a_family(tmp_path: Path) -> None:
+    text = (FOLDER / "gemmini.yaml").read_text().replace("dim: 16,", "dim: 32,")
+    (tmp_path / "big.yaml").write_text(text)
+    hw = load_hardware(tmp_path / "big.yaml")
+    assert hw.memory("scratchpad").granule_bytes == 32
+    assert hw.instruction("compute").extent("k").maximum == 32
+    assert cycles(hw, "preload", k=1, j=1)[0] == 32
+
+
+def test_vta_figures() -> None:
+    hw = load_hardware(FOLDER / "vta.yaml")
+    assert hw.synchronisation is Synchronisation.TOKENS
+    assert len(hw.channels) == 4
+    counts = {m.name: m.size_bytes // m.granule_bytes for m in hw.memories if m.name != "dram"}
+    assert counts == {"inp": 2048, "wgt": 1024, "acc": 2048}
+    per_element = {
+        name: cycles(hw, name, rows=1, columns=1)[0]
+        for name in ("load_inp", "load_wgt", "load_acc", "store")
+    }
+    assert per_element == {"load_inp": 2, "load_wgt": 32, "load_acc": 8, "store": 2}
+    assert cycles(hw, "gemm", outer=3, inner=5, uop=7)[0] == 105
+    assert cycles(hw, "alu_add", outer=3, inner=5, uop=7)[0] == 210
+    gemm = hw.instruction("gemm")
+    assert [repeat.maximum for repeat in gemm.repeats] == [2**14 - 1, 2**14 - 1, 2**13]
+    elements = [
+        (rule.maximum_bytes or 0) // rule.multiple_bytes for rule in gemm.repeats[0].strides
+    ]
+    assert elements == [2**11 - 1, 2**10 - 1, 2**11 - 1]
+    assert [i.name for i in hw.instructions if i.is_sync] == [
+        "nop_load",
+        "nop_compute",
+        "nop_store",
+    ]
