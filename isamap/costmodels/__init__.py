@@ -1,0 +1,41 @@
+"""What schedules cost: decisions on reuse, and the models that price them."""
+
+from .analytical import Estimate, estimate, moves_blocks
+from .registry import COST_MODELS, Candidate, CostModel
+from .roofline import Roofline, roofline
+from .tiling import (
+    Guards,
+    Stay,
+    Tiling,
+    axis_extent,
+    axis_strides,
+    guards,
+    operand_plan,
+    tile_units,
+    trips,
+)
+from .work import Flow, Work, bound_cycles, count_work
+
+__all__ = [
+    "COST_MODELS",
+    "Candidate",
+    "CostModel",
+    "Estimate",
+    "Flow",
+    "Guards",
+    "Roofline",
+    "Stay",
+    "Tiling",
+    "Work",
+    "axis_extent",
+    "axis_strides",
+    "bound_cycles",
+    "count_work",
+    "estimate",
+    "guards",
+    "moves_blocks",
+    "operand_plan",
+    "roofline",
+    "tile_units",
+    "trips",
+]

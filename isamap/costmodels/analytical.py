@@ -1,0 +1,231 @@
+"""The closed-form cost of a tiling: what the solver minimises.
+
+In: a covering, its work, a tiling, the machine. Out: cycles and where they go. Not its job: executing anything.
+
+Model (contract: docs/timing.md). Every unit and every port is busy for the sum of its calls; with double buffering they
+overlap, so the busiest one sets the pace. On top come what cannot overlap: the first blocks on their way to the first
+call, the last block on its way out, stays with one slot whose exchange stops the compute unit, and bursts: fetches that
+happen only every few tiles and are longer than the slack of the one tile that hides them.
+"""
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from isamap.hwdesc import Hardware, Synchronisation
+from isamap.mapper import Covering
+
+from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, trips
+from .work import Flow, Port, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Cycles of a tiling and their parts."""
+
+    cycles: int
+    unit_cycles: tuple[tuple[str, int], ...]
+    port_cycles: tuple[tuple[Port, int], ...]
+    startup_cycles: int
+    finish_cycles: int
+    stall_cycles: int
+    external_bytes: int
+
+
+def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Estimate:
+    """Cycles of one tiling under the closed-form model."""
+    counts = {unit.name: unit.count for unit in hw.units}
+    units: dict[str, float] = {work.compute_unit: float(compute_path_cycles(covering, work, tiling))}
+    ports: dict[Port, float] = {}
+    external = 0.0
+    for flow in work.flows:
+        passes = flow_passes(covering, tiling, flow)
+        units[flow.unit] = units.get(flow.unit, 0.0) + passes * flow.pass_cycles / counts[flow.unit]
+        external += passes * flow.external_bytes
+        for port, cycles in flow.ports:
+            ports[port] = ports.get(port, 0.0) + passes * cycles
+    stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
+    busiest = max(*units.values(), *ports.values(), units[work.compute_unit] + stall)
+    startup = startup_cycles(covering, work, tiling, hw)
+    finish = finish_cycles(covering, work, tiling, hw)
+    return Estimate(
+        ceil(busiest + startup + finish),
+        tuple((name, ceil(cycles)) for name, cycles in units.items()),
+        tuple((port, ceil(cycles)) for port, cycles in ports.items()),
+        ceil(startup),
+        ceil(finish),
+        ceil(stall),
+        ceil(external),
+    )
+
+
+def stay_of(tiling: Tiling, flow: Flow) -> Stay:
+    """The stay that a flow fills or drains."""
+    return next(
+        s for s in tiling.stays if (s.operand, s.residence) == (flow.operand, flow.residence)
+    )
+
+
+def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
+    """How many full passes a flow makes (for windows: passes times positions, overlaps included)."""
+    stay = stay_of(tiling, flow)
+    guard = guards(covering, tiling, stay)
+    passes = 1.0
+    for loop in guard.refetch_outer:
+        twice = loop in guard.refetch_inner
+        passes *= covering.loop(loop).units if twice else trips(covering, tiling, loop)
+    for loop in guard.refetch_inner:
+        if loop not in guard.refetch_outer:
+            passes *= tiling.tile(loop)
+    plan = operand_plan(covering, flow.operand)
+    for name in flow.windows:
+        axis = plan.axis(name)
+        counts = [trips(covering, tiling, loop) for loop in axis.loops]
+        total = prod(counts)
+        for number, (loop, span) in enumerate(zip(axis.loops, axis.spans, strict=True)):
+            others = prod(counts[:number] + counts[number + 1 :])
+            total += span * (covering.loop(loop).extent - counts[number]) * others
+        passes *= total
+    return passes
+
+
+def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling) -> int:
+    """Compute issue cycles, stretched when too few independent sums hide the accumulation latency."""
+    if work.accumulate_cycles <= work.issue_cycles:
+        return work.compute_cycles
+    independent = 1
+    for loop in reversed(tiling.inner):
+        if covering.loop(loop).is_reduction:
+            if tiling.tile(loop) > 1:
+                break
+        else:
+            independent *= tiling.tile(loop)
+    chained = ceil(work.calls * work.accumulate_cycles / independent)
+    return max(work.compute_cycles, chained)
+
+
+def fetches(covering: Covering, tiling: Tiling, stay: Stay) -> int:
+    """How often the stay's tile is replaced."""
+    guard = guards(covering, tiling, stay)
+    return prod(trips(covering, tiling, n) for n in tiling.outer if n not in guard.outer)
+
+
+def stall_cycles(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware
+) -> float:
+    """Cycles that the compute unit waits for this stay because it cannot be prefetched in time.
+
+    A single block: a fetch of latency L hides behind the calls on the other slots' blocks. A tile with one slot and
+    nothing to rotate: everything moved stops the computation, with its latencies. Otherwise a fetch may run while the
+    tile before it is computed and after that tile's own fetches: what does not fit there stops the computation.
+    """
+    flows = [f for f in work.flows if stay_of(tiling, f) == stay and f.unit != work.compute_unit]
+    if not flows:
+        return 0.0
+    replaced = is_replaced(covering, tiling, stay)
+    if stay.level == 0 and not replaced:
+        return 0.0
+    if stay.level == 0:
+        uses = prod(tiling.tile(n) for n in guards(covering, tiling, stay).inner)
+        latency = sum(f.first_cycles + f.latency_cycles for f in flows)
+        return work.calls * max(0.0, latency / uses - (stay.slots - 1) * work.issue_cycles)
+    if replaced and stay.slots == 1 and not is_sliced(covering, tiling, stay, hw):
+        moved = max(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
+        latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
+        return moved + latency * fetches(covering, tiling, stay)
+    kept = prod(trips(covering, tiling, n) for n in guards(covering, tiling, stay).outer)
+    fill = next((f for f in flows if not f.is_drain), None)
+    if kept == 1 or fill is None:
+        return 0.0
+    others = sum(
+        flow_passes(covering, tiling, f) * f.pass_cycles
+        for f in work.flows
+        if f.unit == fill.unit and f != fill
+    )
+    moved = flow_passes(covering, tiling, fill) * fill.pass_cycles
+    return max(0.0, moved - (work.compute_cycles - others) / kept)
+
+
+def is_replaced(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
+    """Does the stay ever hold different data?"""
+    guard = guards(covering, tiling, stay)
+    if guard.refetch_outer or guard.refetch_inner:
+        return True
+    moving = operand_plan(covering, stay.operand).loops
+    return any(
+        (trips(covering, tiling, n) > 1 and n not in stay.kept)
+        or (stay.level == 0 and tiling.tile(n) > 1)
+        for n in moving
+    )
+
+
+def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> bool:
+    """Do the parts of the tile serve as buffers for each other?
+
+    True when blocks move one by one and the outermost unit loop that touches the tile changes blocks, or when
+    kept tiles rotate through more than one place.
+    """
+    plan = operand_plan(covering, stay.operand)
+    if plan.is_output or not moves_blocks(covering, stay, hw):
+        return False
+    if any(trips(covering, tiling, loop) > 1 for loop in stay.kept):
+        return True
+    active = [loop for loop in tiling.inner if tiling.tile(loop) > 1]
+    return bool(active) and active[0] in plan.loops
+
+
+def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
+    """Cycles until the computation runs at full pace: all first fetches in a row, the longest latency, the edge."""
+    fills = [flow for flow in work.flows if not flow.is_drain]
+    latency = max((flow.latency_cycles for flow in fills), default=0)
+    return latency + sum(
+        first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, work, tiling, f, hw)
+        for f in fills
+    )
+
+
+def finish_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
+    """Cycles from the last call's last issue slot to the last byte written."""
+    last = 0.0
+    for flow in work.flows:
+        if flow.is_drain:
+            fetch = first_fetch_cycles(covering, tiling, flow, hw)
+            edge = edge_cycles(covering, work, tiling, flow, hw)
+            last = max(last, fetch + flow.latency_cycles + edge)
+    return last + work.latency_cycles - work.issue_cycles
+
+
+def edge_cycles(
+    covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: Hardware
+) -> float:
+    """What the first (last) tile of an output adds: its blocks all move within one pass over the tile.
+
+    A pass computes one call per block; moving a block takes longer than a call when it is positive.
+    """
+    stay = stay_of(tiling, flow)
+    plan = operand_plan(covering, flow.operand)
+    if stay.level == 0 or not plan.is_output or not moves_blocks(covering, stay, hw):
+        return 0.0
+    blocks = prod(tiling.tile(loop) for loop in plan.loops)
+    return (blocks - 1) * max(0.0, flow.first_cycles - work.issue_cycles)
+
+
+def moves_blocks(covering: Covering, stay: Stay, hw: Hardware) -> bool:
+    """Are blocks moved one by one inside the unit loops (else whole tiles before and after them)?"""
+    plan = operand_plan(covering, stay.operand)
+    has_window = any(axis.is_window for axis in plan.axes)
+    is_interlocked = hw.synchronisation is Synchronisation.INTERLOCKED
+    return stay.level == 0 or (is_interlocked and not has_window)
+
+
+def first_fetch_cycles(covering: Covering, tiling: Tiling, flow: Flow, hw: Hardware) -> float:
+    """Cycles of one fetch: a block where blocks move one by one, else the whole tile."""
+    stay = stay_of(tiling, flow)
+    if moves_blocks(covering, stay, hw):
+        return flow.first_cycles
+    plan = operand_plan(covering, flow.operand)
+    held = Stay(stay.operand, stay.residence, stay.level, 1)
+    share = 1.0
+    for axis in plan.axes:
+        extent = axis_extent(covering, tiling, held, axis)
+        share *= extent if axis.is_window else extent / covering.loop(axis.loops[0]).units
+    return flow.pass_cycles * share

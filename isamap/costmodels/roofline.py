@@ -1,0 +1,91 @@
+"""A lower bound that no program can beat.
+
+In: a kernel, a machine. Out: cycles below which no program of the machine can finish the kernel, and what limits. Not its
+job: schedules.
+
+Bound: the cheapest match's issue cycles on its unit, and every byte of the external memory that the kernel touches passing its
+ports once. Nothing is assumed about overlap, order or capacity.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from math import ceil
+
+from isamap.hwdesc import Direction, Hardware
+from isamap.ir import Access, Kernel, Role, accesses, size_bytes
+from isamap.mapper import compute_bound_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """The bound and its parts; `limits` names the part that sets it."""
+
+    cycles: int
+    compute_cycles: int
+    port_cycles: tuple[tuple[str, int], ...]
+    read_bytes: int
+    written_bytes: int
+    limit: str
+
+
+def roofline(kernel: Kernel, hw: Hardware) -> Roofline:
+    """The largest of the compute bound and each external port's compulsory traffic."""
+    read = written = 0
+    for buffer in kernel.buffers:
+        touched = _touched_elements(kernel, buffer.name) * size_bytes(buffer.dtype)
+        if buffer.role in (Role.IN, Role.INOUT):
+            read += touched
+        if buffer.role in (Role.OUT, Role.INOUT):
+            written += touched
+    ports = tuple(_port_cycles(hw, read, written))
+    compute = compute_bound_cycles(kernel, hw)
+    limit, cycles = max((("compute", compute), *ports), key=lambda pair: pair[1])
+    return Roofline(cycles, compute, ports, read, written, limit)
+
+
+def _port_cycles(hw: Hardware, read: int, written: int) -> list[tuple[str, int]]:
+    """Least cycles per port of the external memory; several ports of one direction share the work."""
+    rows = []
+    ports = hw.external.ports
+    both = [port for port in ports if port.direction is Direction.BOTH]
+    for direction, moved in ((Direction.READ, read), (Direction.WRITE, written)):
+        width = sum(p.bytes_per_cycle for p in ports if p.direction in (direction, Direction.BOTH))
+        if width:
+            rows.append((f"{hw.external.name} {direction.value}", ceil(moved / width)))
+    if both and len(both) == len(ports):
+        width = sum(port.bytes_per_cycle for port in both)
+        rows.append((f"{hw.external.name} traffic", ceil((read + written) / width)))
+    return rows
+
+
+def _touched_elements(kernel: Kernel, name: str) -> int:
+    """A lower bound on the elements of a buffer that the kernel touches: of its best single access."""
+    most = 0
+    shape = kernel.buffer(name).shape
+    for statement in kernel.statements:
+        extents = {loop.name: loop.extent for loop in statement.loops}
+        for access in (statement.target, *accesses(statement.value)):
+            if access.buffer == name:
+                most = max(most, _distinct(access, extents, shape))
+    return most
+
+
+def _distinct(access: Access, extents: dict[str, int], shape: tuple[int, ...]) -> int:
+    """Distinct in-bounds positions; dimensions that share a loop count once (the largest alone)."""
+    names = [set(index.names) for index in access.indices]
+    is_shared = any(a & b for i, a in enumerate(names) for b in names[i + 1 :])
+    counts = []
+    for index, size in zip(access.indices, shape, strict=True):
+        loops = [(c, extents[n]) for n, c in index.terms]
+        if len(loops) == 1 and loops[0][0] == 1 and index.constant == 0:
+            counts.append(min(loops[0][1], size))
+            continue
+        ranges = [range(0, c * e, c) if c > 0 else range(0, c * e, c) for c, e in loops]
+        values = {index.constant + sum(point) for point in product(*ranges)}
+        counts.append(sum(0 <= value < size for value in values))
+    if is_shared:
+        return max(counts, default=1)
+    total = 1
+    for count in counts:
+        total *= count
+    return total

@@ -1,0 +1,283 @@
+"""What a covering costs before anything is scheduled: cycles of compute and of one full pass of every copy.
+
+In: a covering, the machine. Out: constants per flow, exact to the last partial block. Not its job: how often a pass is
+repeated, what overlaps.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+
+from isamap.hwdesc import Direction, Hardware, Instruction, MemoryKind
+from isamap.ir import accesses, size_bytes
+from isamap.mapper import CopyDim, Covering, OperandPlan, Transfer, compute_cycles
+
+Port = tuple[str, str]  # memory, port
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One transfer of one residence.
+
+    `pass_cycles`: issue cycles to move the whole operand once (per position of `windows`, when it slides).
+    `first_cycles`: of one block. `ports`: port cycles of the same pass. `calls`: full-block calls of the pass.
+    """
+
+    operand: str
+    residence: int
+    is_drain: bool
+    unit: str
+    pass_cycles: float
+    first_cycles: float
+    latency_cycles: int
+    ports: tuple[tuple[Port, float], ...]
+    external_bytes: float
+    windows: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All flows of a covering and its compute."""
+
+    compute_unit: str
+    compute_cycles: int
+    calls: int
+    issue_cycles: int
+    latency_cycles: int
+    accumulate_cycles: int
+    flows: tuple[Flow, ...]
+
+
+def count_work(covering: Covering, hw: Hardware) -> Work:
+    """The constants of a covering."""
+    instruction = hw.instruction(covering.instruction)
+    values = _full_call(covering, instruction)
+    latency = max(
+        instruction.latency_cycles.evaluate(values), instruction.issue_cycles.evaluate(values)
+    )
+    accumulate = instruction.accumulate_cycles
+    calls = 1
+    for loop in covering.loops:
+        calls *= loop.units
+    flows = []
+    for plan in covering.operands:
+        for number, residence in enumerate(plan.residences):
+            entry = residence.fill or residence.zero
+            for transfer, is_drain in ((entry, False), (residence.drain, True)):
+                if transfer is not None:
+                    flows.extend(_flows(covering, hw, plan, number, transfer, is_drain))
+    return Work(
+        instruction.unit,
+        compute_cycles(instruction, covering.binding, covering.loops),
+        calls,
+        instruction.issue_cycles.evaluate(values),
+        latency,
+        accumulate.evaluate(values) if accumulate else latency,
+        tuple(flows),
+    )
+
+
+def _full_call(covering: Covering, instruction: Instruction) -> dict[str, int]:
+    values = {repeat.name: 1 for repeat in instruction.repeats}
+    names = {loop.name for loop in covering.loops}
+    for loop, group in covering.binding:
+        values[loop] = 1
+        for name in group or ((f"one_{loop}",) if f"one_{loop}" in names else ()):
+            values[loop] *= covering.loop(name).block
+    return values
+
+
+def _flows(
+    covering: Covering,
+    hw: Hardware,
+    plan: OperandPlan,
+    residence: int,
+    transfer: Transfer,
+    is_drain: bool,
+) -> list[Flow]:
+    """The transfer itself, and what its byte planes add: shifts, and the shifting unit waiting for the drain."""
+    flow = _flow(covering, hw, plan, residence, transfer, is_drain)
+    if transfer.shift is None:
+        return [flow]
+    compute_unit = hw.instruction(covering.instruction).unit
+    again = [
+        Flow(
+            flow.operand, residence, True, flow.unit, flow.pass_cycles * transfer.planes,
+            flow.first_cycles * transfer.planes, flow.latency_cycles,
+            tuple((port, cycles * transfer.planes) for port, cycles in flow.ports),
+            flow.external_bytes * transfer.planes, flow.windows,
+        ),
+        Flow(
+            flow.operand, residence, True, compute_unit, flow.pass_cycles * transfer.planes,
+            flow.first_cycles * transfer.planes, flow.latency_cycles, (), 0, flow.windows,
+        ),
+    ]  # fmt: skip
+    shift = _flow(covering, hw, plan, residence, transfer.shift, True)
+    times = transfer.planes - 1
+    again.append(
+        Flow(
+            flow.operand, residence, True, shift.unit, shift.pass_cycles * times,
+            shift.first_cycles * times, shift.latency_cycles, (), 0, shift.windows,
+        )
+    )  # fmt: skip
+    return again
+
+
+def _flow(
+    covering: Covering,
+    hw: Hardware,
+    plan: OperandPlan,
+    residence: int,
+    transfer: Transfer,
+    is_drain: bool,
+) -> Flow:
+    instruction = hw.instruction(transfer.instruction)
+    classes = _call_classes(covering, plan, transfer, instruction)
+    issue = instruction.issue_cycles
+    full = _full_values(plan, transfer, instruction)
+    ports: dict[Port, float] = {}
+    external = 0.0
+    for times, values in classes:
+        for rule in instruction.operands:
+            is_read = rule.name != instruction.semantics.statements[0].target.buffer
+            moved = times * _operand_bytes(instruction, rule.name, values)
+            memory = hw.memory(rule.memory)
+            if memory.kind is MemoryKind.EXTERNAL:
+                external += moved
+            for port in memory.ports:
+                wanted = Direction.READ if is_read else Direction.WRITE
+                if port.direction in (wanted, Direction.BOTH):
+                    key = (memory.name, port.name)
+                    ports[key] = ports.get(key, 0.0) + moved / port.bytes_per_cycle
+    windows = tuple(axis.name for axis in plan.axes if axis.is_window)
+    latency = max(instruction.latency_cycles.evaluate(full) - issue.evaluate(full), 0)
+    return Flow(
+        plan.name,
+        residence,
+        is_drain,
+        instruction.unit,
+        sum(times * issue.evaluate(values) for times, values in classes),
+        _first_cycles(plan, transfer, instruction),
+        latency,
+        tuple(ports.items()),
+        external,
+        windows,
+    )
+
+
+def _operand_bytes(instruction: Instruction, name: str, values: dict[str, int]) -> int:
+    statement = instruction.semantics.statements[0]
+    access = next(a for a in (statement.target, *accesses(statement.value)) if a.buffer == name)
+    count = size_bytes(instruction.semantics.buffer(name).dtype)
+    for index in access.indices:
+        for loop in index.names:
+            count *= values[loop]
+    return count
+
+
+def _full_values(
+    plan: OperandPlan, transfer: Transfer, instruction: Instruction
+) -> dict[str, int]:
+    values = {repeat.name: 1 for repeat in instruction.repeats}
+    for loop, dims in transfer.assigned:
+        values[loop] = 1
+        maximum = instruction.extent(loop).maximum
+        for dim in dims:
+            values[loop] *= dim.extent or maximum
+        values[loop] = min(values[loop], maximum)
+    return values
+
+
+def _first_cycles(plan: OperandPlan, transfer: Transfer, instruction: Instruction) -> float:
+    """Cycles until one whole block is there."""
+    values = _full_values(plan, transfer, instruction)
+    cycles = instruction.issue_cycles.evaluate(values)
+    for dim in transfer.walked:
+        cycles *= dim.extent or 1
+    for loop, dims in transfer.assigned:
+        count = 1
+        for dim in dims:
+            count *= dim.extent or instruction.extent(loop).maximum
+        cycles *= -(-count // instruction.extent(loop).maximum)
+    return float(cycles)
+
+
+def _call_classes(
+    covering: Covering, plan: OperandPlan, transfer: Transfer, instruction: Instruction
+) -> list[tuple[float, dict[str, int]]]:
+    """How many calls of one pass have which extents (window axes count one position each)."""
+    classes: list[tuple[float, dict[str, int]]] = [
+        (1.0, {repeat.name: 1 for repeat in instruction.repeats})
+    ]
+    blocks = {block.loop for block in plan.blocks}
+    assigned_blocks: set[str] = set()
+    for loop, dims in transfer.assigned:
+        maximum = instruction.extent(loop).maximum
+        counts = _dim_classes(covering, plan, dims, maximum)
+        assigned_blocks.update(plan.blocks[d.block].loop for d in dims if d.block is not None)
+        classes = [
+            (times * count, {**values, loop: extent})
+            for times, values in classes
+            for count, extent in counts
+        ]
+    outside = 1
+    for axis in plan.axes:
+        if axis.is_window:
+            continue
+        tiled = covering.loop(axis.loops[0])
+        if tiled.name not in assigned_blocks:  # walked inside the block, or no block at all
+            outside *= tiled.extent if tiled.name in blocks else tiled.units
+    moving = set(plan.loops)
+    for dim in transfer.walked:  # copies of one element side by side
+        if dim.block is not None and plan.blocks[dim.block].loop not in moving:
+            outside *= dim.extent
+    return [(times * outside, values) for times, values in classes]
+
+
+def _dim_classes(
+    covering: Covering, plan: OperandPlan, dims: tuple[CopyDim, ...], maximum: int
+) -> list[tuple[float, int]]:
+    """(number of calls, extent) along one instruction loop, over all units of the loops bound to it."""
+    if not dims:
+        return [(1.0, 1)]
+    if dims[0].axis is not None:
+        return [(1.0 / maximum, maximum)]
+    moving = set(plan.loops)
+    units = 1
+    count = 1
+    for dim in dims:
+        assert dim.block is not None
+        tiled = covering.loop(plan.blocks[dim.block].loop)
+        units *= tiled.units if tiled.name in moving else 1
+        count *= dim.extent
+    if len(dims) > 1:
+        return _chunked(units, count, maximum)
+    assert dims[0].block is not None
+    tiled = covering.loop(plan.blocks[dims[0].block].loop)
+    if tiled.name not in moving:
+        return _chunked(1, count, maximum)
+    whole, rest = divmod(tiled.extent, tiled.block)
+    return _chunked(whole, tiled.block, maximum) + _chunked(1 if rest else 0, rest, maximum)
+
+
+def _chunked(times: int, extent: int, maximum: int) -> list[tuple[float, int]]:
+    whole, rest = divmod(extent, maximum)
+    chunks = [(float(times * whole), maximum)] if times * whole else []
+    return chunks + ([(float(times), rest)] if times and rest else [])
+
+
+def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> int:
+    """What no tiling of the covering beats: every unit and port busy for one pass of each of its flows."""
+    counts = {unit.name: unit.count for unit in hw.units}
+    units: dict[str, float] = {work.compute_unit: float(work.compute_cycles)}
+    ports: dict[Port, float] = {}
+    for flow in work.flows:
+        plan = next(p for p in covering.operands if p.name == flow.operand)
+        positions = 1
+        for name in flow.windows:
+            axis = plan.axis(name)
+            positions *= axis.extent({n: covering.loop(n).extent for n in axis.loops})
+        units[flow.unit] = units.get(flow.unit, 0.0) + positions * flow.pass_cycles
+        for port, cycles in flow.ports:
+            ports[port] = ports.get(port, 0.0) + positions * cycles
+    busiest = max(*(c / counts[u] for u, c in units.items()), *ports.values(), 0.0)
+    return ceil(busiest)

@@ -1,0 +1,35 @@
+"""From a kernel and a machine to coverings: matches, layouts and copies."""
+
+from .cover import compute_bound_cycles, compute_cycles, coverings
+from .covering import (
+    BlockDim,
+    CopyDim,
+    Covering,
+    External,
+    OperandPlan,
+    Residence,
+    TileAxis,
+    TiledLoop,
+    Transfer,
+)
+from .match import Match, Mismatch, match_statement
+from .operand import layout_rank
+
+__all__ = [
+    "BlockDim",
+    "CopyDim",
+    "Covering",
+    "External",
+    "Match",
+    "Mismatch",
+    "OperandPlan",
+    "Residence",
+    "TileAxis",
+    "TiledLoop",
+    "Transfer",
+    "compute_bound_cycles",
+    "compute_cycles",
+    "coverings",
+    "layout_rank",
+    "match_statement",
+]

@@ -1,0 +1,109 @@
+"""Cut a statement's loops into units that one call of the instruction works on.
+
+In: a match. Out: the tiled loops (padded where the instruction's extents demand it). Not its job: layouts, tiles.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from isamap.hwdesc import ExtentKind, ExtentRule
+from isamap.ir import Access, Apply, Expr, Kernel, Literal, is_cast
+
+from .covering import TiledLoop
+from .match import Match
+
+
+def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[TiledLoop, ...]]:
+    """Tilings of the statement's loops, fewest padded loops first.
+
+    An unbound instruction loop that cannot run once gets a loop of its own, named after it, of kernel extent 1.
+    """
+    statement = kernel.statements[index]
+    bound = {name: (loop, group) for loop, group in match.binding for name in group}
+    may_pad = [n for n in bound if _may_pad(match, n, kernel, index)]
+    for count in range(len(may_pad) + 1):
+        for padded in combinations(may_pad, count):
+            loops = []
+            for loop in statement.loops:
+                is_reduction = not _moves(statement.target, loop.name)
+                block, extent = 1, loop.extent
+                if loop.name in bound:
+                    instruction_loop, group = bound[loop.name]
+                    rule = match.instruction.extent(instruction_loop)
+                    inner = _inner_extent(group, loop.name, statement.extent)
+                    block, extent = _cut(loop.extent, rule, inner, loop.name, group, loop.name in padded)
+                loops.append(TiledLoop(loop.name, loop.extent, extent, block, is_reduction))
+            if _is_allowed(match, loops, may_pad):
+                yield (*loops, *_synthetic_loops(match))
+
+
+def _inner_extent(group: tuple[str, ...], name: str, extent_of) -> int:  # type: ignore[no-untyped-def]
+    inner = 1
+    for other in group[group.index(name) + 1 :]:
+        inner *= extent_of(other)
+    return inner
+
+
+def _cut(
+    extent: int, rule: ExtentRule, inner: int, name: str, group: tuple[str, ...], pad: bool
+) -> tuple[int, int]:
+    """Block and executed extent of one bound loop."""
+    if name != group[0]:
+        return extent, extent
+    room = rule.maximum // inner
+    if rule.kind is ExtentKind.EXACTLY or pad:
+        return room, -(-extent // room) * room
+    if rule.kind is ExtentKind.MULTIPLE_OF:
+        padded = -(-extent // rule.multiple) * rule.multiple
+        return min(room, padded), padded
+    return min(room, extent), extent
+
+
+def _is_allowed(match: Match, loops: list[TiledLoop], may_pad: list[str]) -> bool:
+    return all(
+        loop.extent == loop.kernel_extent or loop.name in may_pad for loop in loops
+    )
+
+
+def _synthetic_loops(match: Match) -> tuple[TiledLoop, ...]:
+    loops = []
+    statement = match.instruction.semantics.statements[0]
+    for name, group in match.binding:
+        rule = match.instruction.extent(name)
+        if not group and not rule.allows(1):
+            extent = rule.multiple if rule.kind is ExtentKind.MULTIPLE_OF else rule.maximum
+            is_reduction = not _moves(statement.target, name)
+            loops.append(TiledLoop(synthetic_name(name), 1, extent, extent, is_reduction))
+    return tuple(loops)
+
+
+def synthetic_name(instruction_loop: str) -> str:
+    """Name of the loop that stands for an unbound instruction loop."""
+    return f"one_{instruction_loop}"
+
+
+def _may_pad(match: Match, name: str, kernel: Kernel, index: int) -> bool:
+    """May `name` run past its extent on zeros? Output loops always; sums of products of zeros too."""
+    statement = kernel.statements[index]
+    if _moves(statement.target, name):
+        return True
+    return statement.update == "+=" and _is_zero_with(statement.value, name)
+
+
+def _is_zero_with(value: Expr, name: str) -> bool:
+    """Is the value zero whenever all operands that move with the loop are zero?"""
+    match value:
+        case Access():
+            return _moves(value, name)
+        case Apply("*", args):
+            return any(_is_zero_with(arg, name) for arg in args)
+        case Apply(op, (arg,)) if is_cast(op):
+            return _is_zero_with(arg, name)
+        case Literal(literal):
+            return literal == 0
+        case _:
+            return False
+
+
+def _moves(access: Access, loop: str) -> bool:
+    return any(index.coefficient(loop) for index in access.indices)

@@ -1,0 +1,220 @@
+"""Enumerate the coverings of a kernel by a machine's instructions, best bound first.
+
+In: a kernel of one statement, a machine. Out: a lazy stream of coverings, and on request why instructions did not match.
+Not its job: tiles and order (the scheduler), cost beyond the compute bound.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, product
+
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware, Instruction
+from isamap.ir import (
+    Access,
+    Affine,
+    Buffer,
+    Kernel,
+    LoopKind,
+    accesses,
+    is_float,
+    loop_kinds,
+    pretty_statement,
+)
+
+from .blocks import synthetic_name, tile_loops
+from .covering import Covering, OperandPlan, TiledLoop
+from .match import Match, Mismatch, match_statement
+from .operand import Subject, plan_operand
+from .roles import InstructionRole, role_of
+
+
+NO_COPY = 100  # progress of a match whose operands no copy can bring or take
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A match with its compute bound: cycles that its unit is busy whatever the schedule."""
+
+    match: Match
+    bound_cycles: int
+
+
+def coverings(
+    kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], *, may_reassociate: bool = False
+) -> Iterator[Covering]:
+    """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others failed.
+
+    Raises:
+        MappingError: the kernel has several statements, or a loop-carried dependence, or reorders float sums.
+    """
+    index = _only_statement(kernel)
+    _check_order(kernel, index, may_reassociate)
+    for candidate in candidates(kernel, index, hw, mismatches):
+        reason = ""
+        for loops in tile_loops(kernel, index, candidate.match):
+            found = _cover(kernel, index, hw, candidate.match, loops)
+            if not isinstance(found, str):
+                yield from found
+                break
+            reason = reason or found
+        else:
+            name = candidate.match.instruction.name
+            mismatches.append(Mismatch(name, index, NO_COPY, reason))
+
+
+def candidates(
+    kernel: Kernel, index: int, hw: Hardware, mismatches: list[Mismatch]
+) -> tuple[Candidate, ...]:
+    """All matches of all compute instructions, sorted by compute bound (stable)."""
+    found = []
+    for instruction in hw.instructions:
+        if role_of(instruction) is not InstructionRole.COMPUTE:
+            continue
+        matches, mismatch = match_statement(kernel, index, instruction)
+        if mismatch is not None:
+            mismatches.append(mismatch)
+        for match in matches:
+            for loops in islice(tile_loops(kernel, index, match), 1):
+                bound = compute_cycles(instruction, match.binding, loops)
+                found.append(Candidate(match, bound))
+    return tuple(sorted(found, key=_order))
+
+
+def compute_bound_cycles(kernel: Kernel, hw: Hardware) -> int:
+    """Least issue cycles of any match of every statement; 0 when nothing matches."""
+    total = 0
+    for index in range(len(kernel.statements)):
+        total += min((c.bound_cycles for c in candidates(kernel, index, hw, [])), default=0)
+    return total
+
+
+def _order(candidate: Candidate) -> tuple[int, int]:
+    bound = sum(len(group) for _, group in candidate.match.binding)
+    return candidate.bound_cycles, -bound
+
+
+def compute_cycles(
+    instruction: Instruction,
+    binding: tuple[tuple[str, tuple[str, ...]], ...],
+    loops: tuple[TiledLoop, ...],
+) -> int:
+    """Issue cycles of all calls together, partial ones included."""
+    by_name = {loop.name: loop for loop in loops}
+    classes: list[tuple[int, dict[str, int]]] = [(1, {r.name: 1 for r in instruction.repeats})]
+    bound: set[str] = set()
+    for instruction_loop, group in binding:
+        names = group or (synthetic_name(instruction_loop),)
+        members = [by_name[name] for name in names if name in by_name]
+        bound.update(loop.name for loop in members)
+        counts = _extent_classes(members)
+        classes = [
+            (count * times, {**values, instruction_loop: extent})
+            for count, values in classes
+            for times, extent in counts
+        ]
+    outside = 1
+    for loop in loops:
+        outside *= 1 if loop.name in bound else loop.extent
+    return outside * sum(c * instruction.issue_cycles.evaluate(v) for c, v in classes)
+
+
+def _extent_classes(members: list[TiledLoop]) -> list[tuple[int, int]]:
+    """How many calls have which extent of an instruction loop bound to `members`."""
+    if not members:
+        return [(1, 1)]
+    inner = 1
+    for loop in members[1:]:
+        inner *= loop.block
+    whole, rest = divmod(members[0].extent, members[0].block)
+    full = [(whole, members[0].block * inner)] if whole else []
+    return full + ([(1, rest * inner)] if rest else [])
+
+
+def _only_statement(kernel: Kernel) -> int:
+    if len(kernel.statements) != 1:
+        raise MappingError(
+            f"kernel {kernel.name} has {len(kernel.statements)} statements; one can be mapped so far",
+            loc=kernel.statements[1].loc,
+            hint="map one statement at a time",
+        )
+    return 0
+
+
+def _check_order(kernel: Kernel, index: int, may_reassociate: bool) -> None:
+    statement = kernel.statements[index]
+    kinds = loop_kinds(statement)
+    sequential = [name for name, kind in kinds.items() if kind is LoopKind.SEQUENTIAL]
+    if sequential:
+        raise MappingError(
+            f"loop {sequential[0]} carries a dependence:\n{pretty_statement(statement)}",
+            loc=statement.loc,
+            hint="only loops whose iterations may run in any order can be tiled so far",
+        )
+    rounds = is_float(kernel.buffer(statement.target.buffer).dtype)
+    if rounds and LoopKind.REDUCTION in kinds.values() and not may_reassociate:
+        raise MappingError(
+            f"tiling would reorder a floating-point sum:\n{pretty_statement(statement)}",
+            loc=statement.loc,
+            hint="allow it with --allow reassociate",
+        )
+
+
+def _cover(
+    kernel: Kernel, index: int, hw: Hardware, match: Match, loops: tuple[TiledLoop, ...]
+) -> tuple[Covering, ...] | str:
+    """Coverings of one match on one tiling, one per choice of layouts; or why there is none."""
+    widened, bound = _with_synthetic_dims(kernel, match, loops)
+    names = {loop.name for loop in loops}
+    synthetic = tuple(
+        (name, synthetic_name(name)) for name, _ in match.binding if synthetic_name(name) in names
+    )
+    choices: list[tuple[OperandPlan, ...]] = []
+    for rule in match.instruction.operands:
+        access = bound[rule.name]
+        if access.pad:
+            return f"operand {rule.name}: reads outside give {access.pad}, only zero can be padded"
+        buffer = widened.buffer(access.buffer)
+        plans = plan_operand(Subject(hw, match, loops, rule.name, access, buffer, synthetic))
+        if isinstance(plans, str):
+            return plans
+        choices.append(plans)
+    return tuple(
+        Covering(
+            kernel, index, match.instruction.name, match.binding, match.immediates, loops, plans
+        )
+        for plans in product(*choices)
+    )
+
+
+def _with_synthetic_dims(
+    kernel: Kernel, match: Match, loops: tuple[TiledLoop, ...]
+) -> tuple[Kernel, dict[str, Access]]:
+    """Give each buffer a unit dimension per synthetic loop that its operand moves with."""
+    bound = dict(match.operands)
+    names = {loop.name for loop in loops}
+    buffers = {buffer.name: buffer for buffer in kernel.buffers}
+    for loop, _ in match.binding:
+        if synthetic_name(loop) not in names:
+            continue
+        for operand, access in bound.items():
+            moving = _moving_operands(match, loop)
+            if operand in moving:
+                indices = (*access.indices, Affine.var(synthetic_name(loop)))
+                bound[operand] = replace(access, indices=indices)
+                buffers[access.buffer] = _widened(buffers[access.buffer])
+    return replace(kernel, buffers=tuple(buffers.values())), bound
+
+
+def _moving_operands(match: Match, loop: str) -> set[str]:
+    from_rules = match.instruction.semantics
+    statement = from_rules.statements[0]
+    moving = set()
+    for access in (statement.target, *accesses(statement.value)):
+        if any(index.coefficient(loop) for index in access.indices):
+            moving.add(access.buffer)
+    return moving
+
+
+def _widened(buffer: Buffer) -> Buffer:
+    return replace(buffer, shape=(*buffer.shape, 1))

@@ -1,0 +1,195 @@
+"""What the mapper decides: which instruction computes a statement, on which blocks, over which copies.
+
+In: nothing but these nodes. Out: frozen values that name everything a scheduler must know and nothing it may decide.
+Not its job: finding matches (`match`), routes (`route`), tile sizes or order (the scheduler).
+
+Geometry. Every kernel loop is cut into *units* of `block` iterations; one call of the instruction works on
+one unit of every loop. An operand's tile is addressed by *axes* (one per loop, or one per sliding window such
+as y*2 + r) whose positions are units (plain axis) or elements (window axis), and inside one position by
+*block dimensions*.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from isamap.ir import Kernel, Role
+from isamap.program import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class TiledLoop:
+    """A kernel loop cut into units of `block` iterations; the last unit is partial unless `block` divides.
+
+    `extent` is what is executed (padded up where the instruction demands it), `kernel_extent` what the kernel
+    says; they differ only by zero padding in the operands' layouts.
+    """
+
+    name: str
+    kernel_extent: int
+    extent: int
+    block: int
+    is_reduction: bool
+
+    @property
+    def units(self) -> int:
+        """How many units cover the loop."""
+        return -(-self.extent // self.block)
+
+    @property
+    def is_partial(self) -> bool:
+        """Is the last unit smaller than the others?"""
+        return self.extent % self.block != 0
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDim:
+    """One dimension inside a block: `extent` iterations of `loop`, bound to `instruction_loop`."""
+
+    loop: str
+    extent: int
+    instruction_loop: str
+
+
+@dataclass(frozen=True, slots=True)
+class TileAxis:
+    """One addressing dimension of an operand's tile.
+
+    A plain axis counts units of its one loop. A window axis counts elements of one buffer dimension;
+    `spans` gives the elements moved per single iteration of each of its loops.
+    """
+
+    name: str
+    loops: tuple[str, ...]
+    spans: tuple[int, ...] = ()
+
+    @property
+    def is_window(self) -> bool:
+        """Does the axis slide over elements instead of counting units?"""
+        return bool(self.spans)
+
+    def step(self, loop: TiledLoop) -> int:
+        """Positions moved by one unit of `loop`."""
+        return self.spans[self.loops.index(loop.name)] * loop.block if self.is_window else 1
+
+    def extent(self, iterations: Mapping[str, int]) -> int:
+        """Positions of a tile spanning so many units (plain axis) or iterations (window axis) per loop."""
+        if not self.is_window:
+            return iterations[self.loops[0]]
+        pairs = zip(self.loops, self.spans, strict=True)
+        return 1 + sum(span * (iterations[loop] - 1) for loop, span in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """How an operand's buffer lies in the external memory, seen by axes and block dimensions.
+
+    `offset_bytes`: of the element read when all loops are 0.
+    """
+
+    layout: Layout
+    axis_strides_bytes: tuple[int, ...]
+    block_strides_bytes: tuple[int, ...]
+    offset_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyDim:
+    """One dimension that a copy walks: block dimension number `block`, or the window axis called `axis`.
+
+    `extent`: of a full block; 0 for a window axis, whose extent follows from the tile.
+    """
+
+    block: int | None
+    axis: str | None
+    extent: int
+    source_stride_bytes: int
+    target_stride_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """How a block moves between two memories by one instruction.
+
+    `assigned`: per instruction loop, the copy dimensions merged into it (innermost last; none: extent 1).
+    `walked`: dimensions left to program loops. `planes` > 1: the target takes the element's bytes one plane
+    after the other, `shift` being the instruction that shifts the source right in between.
+    """
+
+    instruction: str
+    assigned: tuple[tuple[str, tuple[CopyDim, ...]], ...]
+    walked: tuple[CopyDim, ...]
+    planes: int = 1
+    shift: "Transfer | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Residence:
+    """An operand's stay in one managed memory.
+
+    `window_stride_bytes`: per position of the window axis that a block dimension is part of (`window_axis`).
+    `block_bytes`: room of one block (of one window position, if any), rounded to the granule.
+    `fill` brings blocks in from the next outer memory, `zero` clears them, `drain` takes them out.
+    """
+
+    memory: str
+    block_strides_bytes: tuple[int, ...]
+    block_bytes: int
+    window_axis: str | None = None
+    window_stride_bytes: int = 0
+    fill: Transfer | None = None
+    zero: Transfer | None = None
+    drain: Transfer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperandPlan:
+    """One operand of the compute instruction and its way between the external memory and the unit.
+
+    `residences`: from the unit outwards; the first is the memory that the instruction reads.
+    `inlet`, `outlet`: the buffer in the external memory before and after.
+    """
+
+    name: str
+    buffer: str
+    role: Role
+    dtype: str
+    blocks: tuple[BlockDim, ...]
+    axes: tuple[TileAxis, ...]
+    residences: tuple[Residence, ...]
+    inlet: External | None
+    outlet: External | None
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """Kernel loops that move this operand, in axis order."""
+        return tuple(dict.fromkeys(loop for axis in self.axes for loop in axis.loops))
+
+    @property
+    def is_output(self) -> bool:
+        """Does the instruction write it?"""
+        return self.role is not Role.IN
+
+    def axis(self, name: str) -> TileAxis:
+        """The axis called `name`."""
+        return next(axis for axis in self.axes if axis.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Covering:
+    """A statement computed by one instruction: binding, blocks, copies and layouts.
+
+    `binding`: per instruction loop the kernel loops it runs over, outermost first (none: extent 1).
+    `operands`: in the order of the instruction's operands.
+    """
+
+    kernel: Kernel
+    statement: int
+    instruction: str
+    binding: tuple[tuple[str, tuple[str, ...]], ...]
+    immediates: tuple[tuple[str, int], ...]
+    loops: tuple[TiledLoop, ...]
+    operands: tuple[OperandPlan, ...]
+
+    def loop(self, name: str) -> TiledLoop:
+        """The loop called `name`."""
+        return next(loop for loop in self.loops if loop.name == name)

@@ -1,0 +1,147 @@
+"""Lay an operand's buffer out in the external memory: as it is, with a zero border, or packed in blocks.
+
+In: the access, the tiled loops, the operand's axes and block dimensions. Out: candidate layouts, most natural first.
+Not its job: choosing one, moving data.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from isamap.ir import Access, Buffer
+from isamap.program import Axis, Layout
+
+from .covering import BlockDim, External, TileAxis, TiledLoop
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """What a layout must serve: an access under tiled loops, seen by axes and block dimensions.
+
+    `element_bytes`: distance of neighbouring elements (1 for byte planes). `planes`: bytes stored apart.
+    """
+
+    buffer: Buffer
+    access: Access
+    loops: tuple[TiledLoop, ...]
+    axes: tuple[TileAxis, ...]
+    blocks: tuple[BlockDim, ...]
+    element_bytes: int
+    planes: int
+
+    def bounds(self, dim: int) -> tuple[int, int]:
+        """Smallest and largest index along `dim` over all executed iterations."""
+        low = high = self.access.indices[dim].constant
+        for loop in self.loops:
+            reach = self.access.indices[dim].coefficient(loop.name) * (loop.extent - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        return low, high
+
+
+def external_layouts(geometry: Geometry, block_order: tuple[int, ...]) -> Iterator[External]:
+    """Candidates: natural (if all iterations stay inside), bordered, packed.
+
+    `block_order`: block dimensions from innermost to outermost, the order inside a packed block.
+    """
+    ranges = [geometry.bounds(dim) for dim in range(len(geometry.access.indices))]
+    shape = geometry.buffer.shape
+    border = tuple(max(0, -low) for low, _ in ranges)
+    sizes = tuple(
+        max(size, high + 1) + before
+        for size, (_, high), before in zip(shape, ranges, border, strict=True)
+    )
+    yield _row_major(geometry, sizes, border)
+    packed = _packed(geometry, block_order, ranges)
+    if packed is not None:
+        yield packed
+
+
+def _row_major(
+    geometry: Geometry, sizes: tuple[int, ...], border: tuple[int, ...]
+) -> External:
+    strides = [geometry.element_bytes] * len(sizes)
+    for dim in reversed(range(len(sizes) - 1)):
+        strides[dim] = strides[dim + 1] * sizes[dim + 1]
+    count = 1
+    for size in sizes:
+        count *= size
+    indices = geometry.access.indices
+    per_loop = {
+        loop.name: sum(i.coefficient(loop.name) * s for i, s in zip(indices, strides, strict=True))
+        for loop in geometry.loops
+    }
+    blocks = {loop.name: loop.block for loop in geometry.loops}
+    axis_strides = tuple(
+        strides[_window_dim(axis)] if axis.is_window else per_loop[axis.loops[0]] * blocks[axis.loops[0]]
+        for axis in geometry.axes
+    )
+    shape = geometry.buffer.shape
+    layout = Layout(
+        geometry.buffer.dtype,
+        shape,
+        tuple(Axis(d, 1, sizes[d], strides[d]) for d in range(len(sizes))),
+        border,
+        count * geometry.element_bytes * geometry.planes,
+        count * geometry.element_bytes if geometry.planes > 1 else None,
+        sizes == shape and geometry.planes == 1,
+    )
+    offset = sum(
+        (index.constant + before) * stride
+        for index, before, stride in zip(indices, border, strides, strict=True)
+    )
+    return External(layout, axis_strides, tuple(per_loop[b.loop] for b in geometry.blocks), offset)
+
+
+def _window_dim(axis: TileAxis) -> int:
+    return int(axis.name.removeprefix("window"))
+
+
+def _packed(
+    geometry: Geometry, block_order: tuple[int, ...], ranges: list[tuple[int, int]]
+) -> External | None:
+    """Blocks contiguous and in the order in which they are stored on chip; axes outside, row-major."""
+    by_loop = {loop.name: loop for loop in geometry.loops}
+    dim_of: dict[str, int] = {}
+    for dim, index in enumerate(geometry.access.indices):
+        for name, coefficient in index.terms:
+            if name in dim_of or coefficient != 1 and not _in_window(geometry, name):
+                return None  # a diagonal or a strided gather: only a strided view can serve it
+            dim_of[name] = dim
+    plain = [axis for axis in geometry.axes if not axis.is_window]
+    if len({dim_of[axis.loops[0]] for axis in plain}) != len(plain):
+        return None  # a gathered window: its blocks overlap
+    axes: list[Axis] = []
+    running = geometry.element_bytes
+    block_strides = [0] * len(geometry.blocks)
+    for number in block_order:
+        block = geometry.blocks[number]
+        if block.loop not in dim_of or _in_window(geometry, block.loop):
+            continue
+        block_strides[number] = running
+        axes.append(Axis(dim_of[block.loop], 1, block.extent, running))
+        running *= block.extent
+    axis_strides: dict[str, int] = {}
+    bound = {block.loop for block in geometry.blocks}
+    order = sorted(geometry.axes, key=lambda a: a.is_window and bool(bound & set(a.loops)))
+    for axis in reversed(order):
+        axis_strides[axis.name] = running
+        if axis.is_window:
+            low, high = ranges[_window_dim(axis)]
+            axes.append(Axis(_window_dim(axis), 1, high - low + 1, running))
+        else:
+            loop = by_loop[axis.loops[0]]
+            axes.append(Axis(dim_of[loop.name], loop.block, loop.units, running))
+        running *= axes[-1].size
+    layout = Layout(
+        geometry.buffer.dtype,
+        geometry.buffer.shape,
+        tuple(reversed(axes)),
+        tuple(-index.constant for index in geometry.access.indices),
+        running * geometry.planes,
+        running if geometry.planes > 1 else None,
+    )
+    strides = tuple(axis_strides[axis.name] for axis in geometry.axes)
+    return External(layout, strides, tuple(block_strides), 0)
+
+
+def _in_window(geometry: Geometry, loop: str) -> bool:
+    return any(axis.is_window and loop in axis.loops for axis in geometry.axes)

@@ -1,0 +1,234 @@
+"""Find every way in which one instruction computes one statement.
+
+In: a statement of a kernel, an instruction. Out: matches (operands to accesses, instruction loops to groups of
+kernel loops), or the first condition that failed. Not its job: copies, layouts, costs, legality between statements.
+
+Rules. The instruction's operation tree equals the statement's up to commutativity, types included. An instruction
+loop runs over an ordered group of kernel loops (none: extent 1) of the same role: the target moves with both or
+with neither; an input that moves with the kernel loop moves with the instruction loop (the converse is replication).
+All loops of a group but the outermost are covered whole.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations
+from typing import assert_never
+
+from isamap.hwdesc import ExtentKind, ExtentRule, Instruction
+from isamap.ir import (
+    OPS,
+    Access,
+    Apply,
+    Expr,
+    Immediate,
+    Kernel,
+    Literal,
+    Statement,
+    accesses,
+    pretty_expr,
+)
+
+MAX_GROUP = 3  # loops bound to one instruction loop; longer groups need extents below 16 ** (1 / 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One instruction on one statement: operand name -> access, instruction loop -> kernel loops."""
+
+    instruction: Instruction
+    operands: tuple[tuple[str, Access], ...]
+    immediates: tuple[tuple[str, int], ...]
+    binding: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Why an instruction does not compute a statement; `progress` counts the conditions that held."""
+
+    instruction: str
+    statement: int
+    progress: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Bindings:
+    """Operand accesses and immediates bound so far."""
+
+    operands: tuple[tuple[str, Access], ...] = ()
+    immediates: tuple[tuple[str, int], ...] = ()
+
+
+def match_statement(
+    kernel: Kernel, index: int, instruction: Instruction
+) -> tuple[tuple[Match, ...], Mismatch | None]:
+    """All matches of `instruction` on statement `index`, or the nearest reason why there is none."""
+    statement = kernel.statements[index]
+    if len(instruction.semantics.statements) != 1:
+        reason = f"computes {len(instruction.semantics.statements)} statements at once"
+        return (), Mismatch(instruction.name, index, 0, reason)
+    pattern = instruction.semantics.statements[0]
+    if pattern.update != statement.update:
+        reason = f"updates its target by '{pattern.update}', the kernel by '{statement.update}'"
+        return (), Mismatch(instruction.name, index, 1, reason)
+    unifier = _Unifier(kernel, instruction)
+    trees = tuple(unifier.unify_statement(pattern, statement))
+    if not trees:
+        return (), Mismatch(instruction.name, index, 2 + unifier.depth, unifier.reason)
+    found: dict[Match, None] = {}
+    for tree in trees:
+        for binding in _bind_loops(statement, instruction, dict(tree.operands)):
+            found[Match(instruction, tree.operands, tree.immediates, binding)] = None
+    return tuple(found), None
+
+
+class _Unifier:
+    """Unifies operation trees and remembers the deepest failure for the explanation."""
+
+    def __init__(self, kernel: Kernel, instruction: Instruction) -> None:
+        self.kernel = kernel
+        self.instruction = instruction
+        self.depth = -1
+        self.reason = ""
+
+    def unify_statement(self, pattern: Statement, subject: Statement) -> Iterator[_Bindings]:
+        """All bindings under which the pattern's target and value are the subject's."""
+        for bound in self._unify(pattern.target, subject.target, _Bindings(), 0):
+            yield from self._unify(pattern.value, subject.value, bound, 1)
+
+    def _fail(self, depth: int, reason: str) -> None:
+        if depth > self.depth:
+            self.depth, self.reason = depth, reason
+
+    def _unify(
+        self, pattern: Expr, subject: Expr, bound: _Bindings, depth: int
+    ) -> Iterator[_Bindings]:
+        match pattern:
+            case Access():
+                yield from self._unify_access(pattern, subject, bound, depth)
+            case Literal(value):
+                if isinstance(subject, Literal) and subject.value == value:
+                    yield bound
+                else:
+                    self._fail(depth, f"has the constant {value} where the kernel has {pretty_expr(subject)}")
+            case Immediate(name):
+                yield from self._unify_immediate(name, subject, bound, depth)
+            case Apply(op, args):
+                if not isinstance(subject, Apply) or subject.op != op:
+                    self._fail(
+                        depth,
+                        f"computes {pretty_expr(pattern)}, the kernel {pretty_expr(subject)}",
+                    )
+                    return
+                orders = [subject.args]
+                if OPS[op].is_commutative and len(args) == 2 and args[0] != args[1]:
+                    orders.append(subject.args[::-1])
+                for order in orders:
+                    yield from self._unify_all(args, order, bound, depth + 1)
+            case _:
+                assert_never(pattern)
+
+    def _unify_all(
+        self, patterns: tuple[Expr, ...], subjects: tuple[Expr, ...], bound: _Bindings, depth: int
+    ) -> Iterator[_Bindings]:
+        if not patterns:
+            yield bound
+            return
+        for first in self._unify(patterns[0], subjects[0], bound, depth):
+            yield from self._unify_all(patterns[1:], subjects[1:], first, depth)
+
+    def _unify_access(
+        self, pattern: Access, subject: Expr, bound: _Bindings, depth: int
+    ) -> Iterator[_Bindings]:
+        if not isinstance(subject, Access):
+            self._fail(depth, f"reads {pattern.buffer} where the kernel has {pretty_expr(subject)}")
+            return
+        needs = self.instruction.semantics.buffer(pattern.buffer).dtype
+        has = self.kernel.buffer(subject.buffer).dtype
+        if needs != has:
+            self._fail(depth, f"operand {pattern.buffer} is {needs}, {subject.buffer} is {has}")
+            return
+        known = dict(bound.operands).get(pattern.buffer)
+        if known is None:
+            yield _Bindings((*bound.operands, (pattern.buffer, subject)), bound.immediates)
+        elif known == subject:
+            yield bound
+        else:
+            self._fail(depth, f"operand {pattern.buffer} would be both {known} and {subject}")
+
+    def _unify_immediate(
+        self, name: str, subject: Expr, bound: _Bindings, depth: int
+    ) -> Iterator[_Bindings]:
+        low, high = {n: (lo, hi) for n, lo, hi in self.instruction.immediates}[name]
+        if not isinstance(subject, Literal):
+            self._fail(depth, f"takes an immediate where the kernel has {pretty_expr(subject)}")
+        elif not (isinstance(subject.value, int) and low <= subject.value <= high):
+            self._fail(depth, f"immediate {name} takes {low} to {high}, not {subject.value}")
+        elif dict(bound.immediates).get(name, subject.value) == subject.value:
+            yield _Bindings(bound.operands, (*bound.immediates, (name, subject.value)))
+
+
+def _bind_loops(
+    statement: Statement, instruction: Instruction, operands: dict[str, Access]
+) -> Iterator[tuple[tuple[str, tuple[str, ...]], ...]]:
+    """All assignments of kernel loops to instruction loops that respect the loops' roles."""
+    pattern = instruction.semantics.statements[0]
+    uses = {a.buffer: a for a in (pattern.target, *accesses(pattern.value))}
+    choices: list[tuple[str, tuple[tuple[str, ...], ...]]] = []
+    for loop in pattern.loops:
+        candidates = [
+            kernel_loop.name
+            for kernel_loop in statement.loops
+            if _roles_agree(loop.name, kernel_loop.name, uses, operands, pattern.target.buffer)
+        ]
+        extents = {loop.name: loop.extent for loop in statement.loops}
+        groups = _groups(candidates, extents, instruction.extent(loop.name))
+        choices.append((loop.name, groups))
+    yield from _combine(choices, frozenset())
+
+
+def _roles_agree(
+    loop: str, kernel_loop: str, uses: dict[str, Access], operands: dict[str, Access], target: str
+) -> bool:
+    moves = any(_moves(access, kernel_loop) for access in operands.values())
+    for name, access in operands.items():
+        in_pattern, in_kernel = _moves(uses[name], loop), _moves(access, kernel_loop)
+        if in_kernel and not in_pattern:
+            return False
+        if name == target and in_pattern != in_kernel:
+            return False
+    return moves
+
+
+def _moves(access: Access, loop: str) -> bool:
+    return any(index.coefficient(loop) for index in access.indices)
+
+
+def _groups(
+    candidates: list[str], extents: dict[str, int], rule: ExtentRule
+) -> tuple[tuple[str, ...], ...]:
+    """Ordered groups of candidate loops: one loop, or several whose inner ones fit whole."""
+    groups: list[tuple[str, ...]] = [(name,) for name in candidates]
+    for length in range(2, MAX_GROUP + 1):
+        for group in permutations(candidates, length):
+            inner = 1
+            for name in group[1:]:
+                inner *= extents[name]
+            may_hold = rule.maximum // inner >= 2 and extents[group[0]] >= 2
+            divides = rule.kind is ExtentKind.AT_MOST or rule.maximum % inner == 0
+            if may_hold and divides and all(extents[name] >= 2 for name in group[1:]):
+                groups.append(group)
+    return (*groups, ())
+
+
+def _combine(
+    choices: list[tuple[str, tuple[tuple[str, ...], ...]]], used: frozenset[str]
+) -> Iterator[tuple[tuple[str, tuple[str, ...]], ...]]:
+    if not choices:
+        yield ()
+        return
+    (loop, groups), *rest = choices
+    for group in groups:
+        if used.isdisjoint(group):
+            for others in _combine(rest, used | frozenset(group)):
+                yield ((loop, group), *others)

@@ -1,0 +1,68 @@
+"""Tell what each instruction of a machine is for: compute, copy, zero fill, shift.
+
+In: an instruction. Out: its role and, for those that move data, which operand goes where. Not its job: strides, costs.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from isamap.hwdesc import Hardware, Instruction
+from isamap.ir import Access, Apply, Immediate, Literal
+
+
+class InstructionRole(Enum):
+    """What an instruction does for a covering."""
+
+    COMPUTE = "compute"
+    COPY = "copy"  # target = source
+    NARROW = "narrow"  # target = low bits of source
+    ZERO = "zero"  # target = 0
+    SHIFT = "shift"  # target = target >> immediate
+    SYNC = "sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """An instruction that moves, narrows, clears or shifts; operand names of its target and source."""
+
+    instruction: Instruction
+    role: InstructionRole
+    target: str
+    source: str | None
+
+
+def role_of(instruction: Instruction) -> InstructionRole:
+    """The role that the instruction's semantics gives it."""
+    mover = as_mover(instruction)
+    if mover is not None:
+        return mover.role
+    return InstructionRole.SYNC if instruction.is_sync else InstructionRole.COMPUTE
+
+
+def as_mover(instruction: Instruction) -> Mover | None:
+    """The instruction as a mover, or None when it computes."""
+    statements = instruction.semantics.statements
+    if len(statements) != 1 or statements[0].update != "=":
+        return None
+    target = statements[0].target
+    match statements[0].value:
+        case Access(buffer) if buffer != target.buffer:
+            return Mover(instruction, InstructionRole.COPY, target.buffer, buffer)
+        case Literal(0):
+            return Mover(instruction, InstructionRole.ZERO, target.buffer, None)
+        case Apply(op, (Access(buffer),)) if op == _dtype(instruction, target.buffer):
+            return Mover(instruction, InstructionRole.NARROW, target.buffer, buffer)
+        case Apply(">>", (Access() as read, Immediate())) if read == target:
+            return Mover(instruction, InstructionRole.SHIFT, target.buffer, None)
+        case _:
+            return None
+
+
+def movers(hw: Hardware) -> tuple[Mover, ...]:
+    """All movers of a machine, in declared order."""
+    found = (as_mover(instruction) for instruction in hw.instructions)
+    return tuple(mover for mover in found if mover is not None)
+
+
+def _dtype(instruction: Instruction, buffer: str) -> str:
+    return instruction.semantics.buffer(buffer).dtype

@@ -1,0 +1,234 @@
+"""Let one instruction move the blocks of an operand: assign its loops to the dimensions to be walked.
+
+In: a mover and the dimensions (extent, partial or not, strides where known). Out: the cheapest assignment that
+its stride and extent rules allow, with the unknown source strides chosen. Not its job: which memories, whole tiles.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from isamap.hwdesc import ExtentKind, ExtentRule, Instruction, StrideRule
+
+from .covering import CopyDim, Transfer
+from .roles import Mover
+
+
+@dataclass(frozen=True, slots=True)
+class MoveDim:
+    """A dimension to be walked: `source_stride_bytes` None lets the mover choose.
+
+    `is_partial`: the last block may be shorter. `extent` 0: a window axis, of unknown extent.
+    """
+
+    block: int | None
+    axis: str | None
+    extent: int
+    is_partial: bool
+    target_stride_bytes: int
+    source_stride_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _LoopRules:
+    """How an instruction loop moves its target and its source."""
+
+    name: str
+    extent: ExtentRule
+    target: StrideRule
+    source: StrideRule | None  # None: the source does not move with the loop
+
+
+def find_transfer(
+    mover: Mover, dims: tuple[MoveDim, ...], element_bytes: int, source_element_bytes: int
+) -> Transfer | None:
+    """The assignment with the fewest cycles per block, or None when the rules allow none."""
+    rules = _loop_rules(mover)
+    if rules is None:
+        return None
+    best: tuple[float, Transfer] | None = None
+    for groups in _groupings(dims):
+        for assigned in _assignments(rules, groups):
+            transfer = _resolve(mover, rules, groups, assigned, source_element_bytes)
+            if transfer is None:
+                continue
+            cost = block_cycles(mover.instruction, transfer)
+            if best is None or cost < best[0]:
+                best = (cost, transfer)
+    return best[1] if best else None
+
+
+def block_cycles(instruction: Instruction, transfer: Transfer) -> float:
+    """Issue cycles to move one full block (one position of a window axis: its share of a full call)."""
+    values = {repeat.name: 1 for repeat in instruction.repeats}
+    share = 1.0
+    for loop, dims in transfer.assigned:
+        maximum = instruction.extent(loop).maximum
+        values[loop] = 1
+        for dim in dims:
+            values[loop] *= dim.extent or maximum
+            share = share if dim.extent else share / maximum
+        share *= -(-values[loop] // maximum)
+        values[loop] = min(values[loop], maximum)
+    for dim in transfer.walked:
+        share *= dim.extent or 1
+    return share * instruction.issue_cycles.evaluate(values)
+
+
+def _loop_rules(mover: Mover) -> tuple[_LoopRules, ...] | None:
+    """One row per instruction loop; None for semantics whose indices are not single loops."""
+    instruction = mover.instruction
+    statement = instruction.semantics.statements[0]
+    sides: dict[str, dict[str, StrideRule]] = {}
+    for name, access in ((mover.target, statement.target), (mover.source, statement.value)):
+        if name is None:
+            continue
+        sides[name] = {}
+        access = getattr(access, "args", (access,))[0]  # a narrowing cast wraps the source
+        for index, rule in zip(access.indices, instruction.operand(name).strides, strict=True):
+            if index.constant or len(index.terms) != 1 or index.terms[0][1] != 1:
+                return None
+            sides[name][index.names[0]] = rule
+    rows = []
+    for loop in statement.loops:
+        if loop.name not in sides[mover.target]:
+            return None
+        source = sides[mover.source].get(loop.name) if mover.source else None
+        rows.append(
+            _LoopRules(loop.name, instruction.extent(loop.name), sides[mover.target][loop.name], source)
+        )
+    return tuple(rows)
+
+
+def _groupings(dims: tuple[MoveDim, ...]) -> Iterator[tuple[tuple[MoveDim, ...], ...]]:
+    """The dimensions one by one, and with neighbours that leave no gap merged (outermost first)."""
+    ordered = sorted(dims, key=lambda dim: -dim.target_stride_bytes)
+    yield tuple((dim,) for dim in ordered)
+    merged: list[tuple[MoveDim, ...]] = []
+    for dim in ordered:
+        if merged and _may_merge(merged[-1][-1], dim):
+            merged[-1] = (*merged[-1], dim)
+        else:
+            merged.append((dim,))
+    if len(merged) < len(ordered):
+        yield tuple(merged)
+
+
+def _may_merge(outer: MoveDim, inner: MoveDim) -> bool:
+    if inner.is_partial or outer.is_partial or not outer.extent or not inner.extent:
+        return False
+    if outer.target_stride_bytes != inner.target_stride_bytes * inner.extent:
+        return False
+    if outer.source_stride_bytes is None or inner.source_stride_bytes is None:
+        return outer.source_stride_bytes is inner.source_stride_bytes
+    return outer.source_stride_bytes == inner.source_stride_bytes * inner.extent
+
+
+def _assignments(
+    rules: tuple[_LoopRules, ...], groups: tuple[tuple[MoveDim, ...], ...]
+) -> Iterator[tuple[int | None, ...]]:
+    """Injective maps from instruction loops to groups (None: extent 1)."""
+    slots: list[int | None] = [*range(len(groups)), *([None] * len(rules))]
+    yield from dict.fromkeys(permutations(slots, len(rules)))
+
+
+def _resolve(
+    mover: Mover,
+    rules: tuple[_LoopRules, ...],
+    groups: tuple[tuple[MoveDim, ...], ...],
+    assigned: tuple[int | None, ...],
+    element_bytes: int,
+) -> Transfer | None:
+    """Check every rule; choose source strides from the innermost dimension outwards."""
+    by_group = {group: rule for rule, group in zip(rules, assigned, strict=True) if group is not None}
+    if any(group is None and not rule.extent.allows(1) for rule, group in zip(rules, assigned, strict=True)):
+        return None
+    chosen: dict[int, tuple[CopyDim, ...]] = {}
+    dense = element_bytes
+    for number in reversed(range(len(groups))):
+        rule = by_group.get(number)
+        resolved: list[CopyDim] = []
+        for dim in reversed(groups[number]):
+            is_innermost = not resolved
+            stride = dim.source_stride_bytes
+            if stride is None:
+                stride = _choose(rule.source if rule and is_innermost else None, dense)
+                if stride is None:
+                    return None
+            if rule and is_innermost and not _fits(rule, dim, groups[number], stride, mover):
+                return None
+            resolved.append(
+                CopyDim(dim.block, dim.axis, dim.extent, stride, dim.target_stride_bytes)
+            )
+            dense = max(dense, stride * max(dim.extent, 1))
+        chosen[number] = tuple(reversed(resolved))
+    pairs = tuple(
+        (rule.name, chosen[group] if group is not None else ())
+        for rule, group in zip(rules, assigned, strict=True)
+    )
+    taken = {group for group in assigned if group is not None}
+    walked = tuple(d for number in chosen if number not in taken for d in chosen[number])
+    if not _are_aligned(mover, walked):
+        return None
+    return Transfer(mover.instruction.name, pairs, tuple(sorted(walked, key=_by_stride)))
+
+
+def _are_aligned(mover: Mover, walked: tuple[CopyDim, ...]) -> bool:
+    """Does every step of a program loop end at a legal operand address?"""
+    target = mover.instruction.operand(mover.target).align_bytes
+    source = mover.instruction.operand(mover.source).align_bytes if mover.source else 1
+    return all(
+        dim.target_stride_bytes % target == 0 and dim.source_stride_bytes % source == 0
+        for dim in walked
+    )
+
+
+def _by_stride(dim: CopyDim) -> int:
+    return -dim.target_stride_bytes
+
+
+def _choose(rule: StrideRule | None, dense: int) -> int | None:
+    """Smallest stride that leaves room for what is inside and that the rule allows."""
+    if rule is None or rule.is_dense:
+        return dense
+    if rule.fixed_bytes is not None:
+        return rule.fixed_bytes if rule.fixed_bytes >= dense else None
+    stride = -(-dense // rule.multiple_bytes) * rule.multiple_bytes
+    return stride if rule.allows(stride) else None
+
+
+def _fits(
+    rule: _LoopRules, dim: MoveDim, group: tuple[MoveDim, ...], stride: int, mover: Mover
+) -> bool:
+    extent = 1
+    for member in group:
+        extent *= member.extent
+    if not _extent_fits(rule.extent, extent, any(d.is_partial for d in group), len(group)):
+        return False
+    if not (rule.target.is_dense or rule.target.allows(dim.target_stride_bytes)):
+        return False
+    if mover.source is None:
+        return True
+    if rule.source is None:
+        return stride == 0
+    return rule.source.is_dense or rule.source.allows(stride)
+
+
+def _extent_fits(rule: ExtentRule, extent: int, is_partial: bool, members: int) -> bool:
+    """`extent` 0 is a window axis: any length, in calls of at most the maximum."""
+    match rule.kind:
+        case ExtentKind.AT_MOST:
+            return extent <= rule.maximum or members == 1
+        case ExtentKind.EXACTLY:
+            return extent > 0 and not is_partial and extent % rule.maximum == 0 and (
+                extent == rule.maximum or members == 1
+            )
+        case ExtentKind.MULTIPLE_OF:
+            return extent > 0 and not is_partial and extent % rule.multiple == 0 and (
+                extent <= rule.maximum
+            )
+
+
+def with_planes(transfer: Transfer, planes: int, shift: Transfer) -> Transfer:
+    """The narrowing transfer repeated per byte plane, shifting the source in between."""
+    return replace(transfer, planes=planes, shift=shift)

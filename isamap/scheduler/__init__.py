@@ -1,0 +1,19 @@
+"""From a covering to a proven schedule and its program."""
+
+from .lower import lower
+from .place import place, used_bytes
+from .schedule import Alternative, Answer, Schedule, find_schedule
+from .solve import Solution, Status, solve
+
+__all__ = [
+    "Alternative",
+    "Answer",
+    "Schedule",
+    "Solution",
+    "Status",
+    "find_schedule",
+    "lower",
+    "place",
+    "solve",
+    "used_bytes",
+]

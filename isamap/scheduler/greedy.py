@@ -1,0 +1,96 @@
+"""A good legal tiling fast: the solver's hint, and the answer when its time is up.
+
+In: a covering, its work, the machine. Out: a tiling found by growing tiles while the estimate falls, or None when not even
+single units fit. Not its job: optimality.
+"""
+
+from dataclasses import replace
+from itertools import permutations
+
+from isamap.costmodels import Tiling, Work, estimate, operand_plan
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering
+
+from .options import is_legal, needs_one_slot, stay_choices, stays_of, tile_options
+
+
+def schedule_greedily(covering: Covering, work: Work, hw: Hardware) -> Tiling | None:
+    """Grow tiles one loop at a time while cycles fall; try a few loop orders and levels."""
+    best: tuple[int, Tiling] | None = None
+    for levels in stay_choices(covering, hw):
+        for outer in _orders(covering):
+            start = _smallest(covering, hw, levels, outer)
+            if start is None:
+                continue
+            grown = _grow(covering, work, hw, start)
+            cycles = estimate(covering, work, grown, hw).cycles
+            if best is None or cycles < best[0]:
+                best = (cycles, grown)
+        if best is not None and sum(map(sum, levels)) < len(covering.operands):
+            break
+    return best[1] if best else None
+
+
+def _orders(covering: Covering) -> tuple[tuple[str, ...], ...]:
+    """Output loops outside in both directions, reductions inside; all orders when there are few loops."""
+    names = tuple(loop.name for loop in covering.loops if loop.units > 1)
+    rest = tuple(loop.name for loop in covering.loops if loop.units == 1)
+    if len(names) <= 3:
+        return tuple((*order, *rest) for order in permutations(names))
+    free = tuple(n for n in names if not covering.loop(n).is_reduction)
+    sums = tuple(n for n in names if covering.loop(n).is_reduction)
+    return ((*free, *sums, *rest), (*free[::-1], *sums, *rest))
+
+
+def inner_order(covering: Covering) -> tuple[str, ...]:
+    """Reductions outside, so that sums of different elements alternate; then the stationary operand's loops."""
+    chained = next((p for p in covering.operands if len(p.residences) > 1), None)
+    moving = set(chained.loops) if chained else set()
+    return tuple(
+        loop.name
+        for loop in sorted(covering.loops, key=lambda x: (not x.is_reduction, x.name not in moving))
+    )
+
+
+def _smallest(
+    covering: Covering, hw: Hardware, levels: tuple[tuple[int, ...], ...], outer: tuple[str, ...]
+) -> Tiling | None:
+    """Single-unit tiles, double-buffered as far as there is room."""
+    tiles = tuple((loop.name, 1) for loop in covering.loops)
+    tiling = Tiling(tiles, outer, inner_order(covering), stays_of(covering, levels, {}))
+    if not is_legal(covering, tiling, hw):
+        return None
+    for number, stay in enumerate(tiling.stays):
+        if needs_one_slot(covering, operand_plan(covering, stay.operand), hw):
+            continue
+        stays = list(tiling.stays)
+        stays[number] = replace(stay, slots=2)
+        doubled = replace(tiling, stays=tuple(stays))
+        if is_legal(covering, doubled, hw):
+            tiling = doubled
+    return tiling
+
+
+def _grow(covering: Covering, work: Work, hw: Hardware, tiling: Tiling) -> Tiling:
+    options = {loop.name: [t for t, _ in tile_options(covering, loop, hw)] for loop in covering.loops}
+    cycles = estimate(covering, work, tiling, hw).cycles
+    while True:
+        best = None
+        for name, tile in tiling.tiles:
+            for bigger in _steps([t for t in options[name] if t > tile]):
+                tiles = tuple((n, bigger if n == name else t) for n, t in tiling.tiles)
+                candidate = replace(tiling, tiles=tiles)
+                if not is_legal(covering, candidate, hw):
+                    break
+                found = estimate(covering, work, candidate, hw).cycles
+                if found < cycles and (best is None or found < best[0]):
+                    best = (found, candidate)
+        if best is None:
+            return tiling
+        cycles, tiling = best
+
+
+def _steps(bigger: list[int]) -> list[int]:
+    """The next few sizes and then ever larger ones."""
+    ascending = sorted(bigger)
+    return [ascending[i] for i in (0, 1, 2, 4, 8, 16, 32, 64) if i < len(ascending)]

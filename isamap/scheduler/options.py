@@ -1,0 +1,97 @@
+"""The space of tilings: tile sizes worth trying, levels, slots, and what makes a tiling legal.
+
+In: a covering, the machine. Out: options and a legality test. Not its job: choosing among them.
+"""
+
+from itertools import product
+
+from isamap.costmodels import Stay, Tiling, guards, operand_plan
+from isamap.hwdesc import Hardware, Synchronisation
+from isamap.mapper import Covering, OperandPlan, TiledLoop
+
+from .place import place
+
+
+def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tuple[int, int], ...]:
+    """(tile, trips) pairs: for every possible number of trips the smallest tile that gives it.
+
+    A larger tile with the same trips takes more room and saves nothing. Inside a sliding window whose other loop
+    may end in a partial tile, only tiles that divide are offered, so that the window's end stays affine.
+    """
+    options = {}
+    for tile in range(loop.units, 0, -1):
+        options[-(-loop.units // tile)] = tile
+    pairs = tuple((tile, count) for count, tile in sorted(options.items()))
+    if must_divide(covering, loop, hw):
+        pairs = tuple((tile, count) for tile, count in pairs if loop.units % tile == 0)
+    return pairs
+
+
+def must_divide(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
+    """Must tiles of this loop be all equal?"""
+    for plan in covering.operands:
+        for axis in plan.axes:
+            if axis.is_window and loop.name in axis.loops:
+                longest = max(axis.loops, key=lambda name: covering.loop(name).extent)
+                if loop.name != longest:
+                    return True
+    return False
+
+
+def level_options(plan: OperandPlan) -> tuple[tuple[int, ...], ...]:
+    """Possible levels of an operand's residences, from the unit outwards."""
+    if len(plan.residences) == 1:
+        return ((1,), (0,)) if not any(axis.is_window for axis in plan.axes) else ((1,),)
+    if len(plan.residences) == 2:
+        return ((0, 1),)
+    return ()
+
+
+def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """All combinations of levels, one tuple of levels per operand, tiles before single blocks."""
+    per_operand = []
+    for plan in covering.operands:
+        levels = level_options(plan)
+        if hw.synchronisation is Synchronisation.TOKENS:
+            levels = tuple(choice for choice in levels if 0 not in choice)
+        per_operand.append(levels)
+    return tuple(sorted(product(*per_operand), key=lambda c: -sum(map(sum, c))))
+
+
+def must_stay_whole(covering: Covering, plan: OperandPlan) -> bool:
+    """Must the output be finished in one stay, because it cannot be read back as it was written?"""
+    if not plan.is_output:
+        return False
+    if plan.inlet is None or plan.outlet is None:
+        return True
+    return plan.inlet.layout != plan.outlet.layout
+
+
+def needs_one_slot(covering: Covering, plan: OperandPlan, hw: Hardware) -> bool:
+    """Byte planes on a machine with tokens: credits and plane hand-overs share one channel."""
+    drains = [r.drain for r in plan.residences if r.drain is not None]
+    is_token = hw.synchronisation is Synchronisation.TOKENS
+    return is_token and any(drain.planes > 1 for drain in drains)
+
+
+def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
+    """Does everything fit, and is every output written back only where it may be?"""
+    for stay in tiling.stays:
+        plan = operand_plan(covering, stay.operand)
+        guard = guards(covering, tiling, stay)
+        if must_stay_whole(covering, plan) and (guard.refetch_outer or guard.refetch_inner):
+            return False
+        if needs_one_slot(covering, plan, hw) and stay.slots > 1:
+            return False
+    return place(covering, tiling, hw) is not None
+
+
+def stays_of(
+    covering: Covering, levels: tuple[tuple[int, ...], ...], slots: dict[tuple[str, int], int]
+) -> tuple[Stay, ...]:
+    """Stays from levels and slots (per operand and residence)."""
+    return tuple(
+        Stay(plan.name, number, level, slots.get((plan.name, number), 1))
+        for plan, choice in zip(covering.operands, levels, strict=True)
+        for number, level in enumerate(choice)
+    )

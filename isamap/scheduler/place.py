@@ -1,0 +1,104 @@
+"""Give every stay and every external buffer its address.
+
+In: a covering, its tiling, the machine. Out: base addresses and strides; `None` when a memory is too small.
+Not its job: deciding sizes, emitting calls.
+"""
+
+from dataclasses import dataclass
+
+from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering, OperandPlan, Residence
+from isamap.program import Placement
+
+EXTERNAL_ALIGN_BYTES = 4096  # page: every machine's burst and element size divides it
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A stay with its place: slot s begins at base + s * slot_bytes."""
+
+    stay: Stay
+    plan: OperandPlan
+    residence: Residence
+    base: int
+    slot_bytes: int
+    strides: tuple[tuple[str, int], ...]  # per axis
+
+    def stride(self, axis: str) -> int:
+        """Bytes per position of `axis`."""
+        return dict(self.strides)[axis]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """All stays, and where each operand's inlet and outlet begin in the external memory."""
+
+    slots: tuple[Slot, ...]
+    inlets: tuple[tuple[str, int], ...]
+    outlets: tuple[tuple[str, int], ...]
+    inputs: tuple[Placement, ...]
+    outputs: tuple[Placement, ...]
+
+    def slot(self, operand: str, residence: int) -> Slot:
+        """The place of an operand's residence."""
+        return next(
+            s for s in self.slots if s.stay.operand == operand and s.stay.residence == residence
+        )
+
+
+def used_bytes(covering: Covering, tiling: Tiling) -> dict[str, int]:
+    """Bytes that the stays take, per memory."""
+    total: dict[str, int] = {}
+    for stay in tiling.stays:
+        plan = operand_plan(covering, stay.operand)
+        residence = plan.residences[stay.residence]
+        _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
+        total[residence.memory] = total.get(residence.memory, 0) + slot_bytes * stay.slots
+    return total
+
+
+def place(covering: Covering, tiling: Tiling, hw: Hardware) -> Places | None:
+    """Stays one after another in each memory, external buffers one after another, aligned."""
+    used: dict[str, int] = {}
+    slots = []
+    for stay in sorted(tiling.stays, key=lambda s: -_align(covering, s)):  # wastes least room
+        plan = operand_plan(covering, stay.operand)
+        residence = plan.residences[stay.residence]
+        strides, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
+        align = _align(covering, stay)
+        base = -(-used.get(residence.memory, 0) // align) * align
+        slots.append(Slot(stay, plan, residence, base, slot_bytes, tuple(strides.items())))
+        used[residence.memory] = base + slot_bytes * stay.slots
+    if any(size > hw.memory(name).size_bytes for name, size in used.items()):
+        return None
+    return _with_externals(covering, tuple(slots))
+
+
+def _align(covering: Covering, stay: Stay) -> int:
+    residence = operand_plan(covering, stay.operand).residences[stay.residence]
+    return residence.window_stride_bytes or residence.block_bytes
+
+
+def _with_externals(covering: Covering, slots: tuple[Slot, ...]) -> Places:
+    running = 0
+    inlets, outlets = [], []
+    inputs, outputs = [], []
+    for plan in covering.operands:
+        shared = plan.inlet and plan.outlet and plan.inlet.layout == plan.outlet.layout
+        if plan.inlet is not None:
+            inlets.append((plan.name, running))
+            inputs.append(Placement(plan.buffer, running, plan.inlet.layout))
+            if not shared:
+                running = _after(running, plan.inlet.layout.size_bytes)
+        if plan.outlet is not None:
+            outlets.append((plan.name, running))
+            outputs.append(Placement(plan.buffer, running, plan.outlet.layout))
+            running = _after(running, plan.outlet.layout.size_bytes)
+        elif shared:
+            running = _after(running, plan.inlet.layout.size_bytes if plan.inlet else 0)
+    return Places(slots, tuple(inlets), tuple(outlets), tuple(inputs), tuple(outputs))
+
+
+def _after(address: int, size_bytes: int) -> int:
+    return -(-(address + size_bytes) // EXTERNAL_ALIGN_BYTES) * EXTERNAL_ALIGN_BYTES

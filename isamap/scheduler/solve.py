@@ -1,0 +1,98 @@
+"""Find the best tiling of one covering, with a proof.
+
+In: a covering, its work, the machine, limits. Out: the tiling, its estimated cycles, the proven bound and the status.
+Not its job: which covering.
+"""
+
+import time
+from dataclasses import dataclass
+from enum import Enum
+
+from ortools.sat.python import cp_model
+
+from isamap.costmodels import Tiling, Work, estimate
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering
+
+from .greedy import schedule_greedily
+from .model import SCALE, TilingModel
+from .options import is_legal
+
+
+class Status(Enum):
+    """What is known about a schedule."""
+
+    OPTIMAL = "optimal"  # nothing in the model's space is better
+    FEASIBLE = "feasible"  # stopped by a limit; see the bound
+    INFEASIBLE = "infeasible"  # nothing fits
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The best tiling found; `bound_cycles` holds for every tiling of this covering under the model."""
+
+    status: Status
+    tiling: Tiling | None
+    cycles: int
+    bound_cycles: int
+    seconds: float
+
+
+def solve(
+    covering: Covering,
+    work: Work,
+    hw: Hardware,
+    *,
+    time_limit_s: float,
+    workers: int = 1,
+    seed: int = 0,
+    cutoff_cycles: int | None = None,
+) -> Solution:
+    """Minimise the closed-form cycles of a covering; the greedy tiling is the hint and the fallback.
+
+    `cutoff_cycles`: give up (INFEASIBLE) as soon as nothing below it is possible.
+    """
+    begin = time.perf_counter()
+    greedy = schedule_greedily(covering, work, hw)
+    built = TilingModel(covering, work, hw)
+    if greedy is not None:
+        built.hint(greedy)
+    if cutoff_cycles is not None:
+        built.model.add(built.cycles <= cutoff_cycles * SCALE)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = time_limit_s
+    solver.parameters.num_workers = workers
+    solver.parameters.random_seed = seed
+    status = solver.solve(built.model)
+    bound = -(-max(0, round(solver.best_objective_bound)) // SCALE)
+    candidates = [] if greedy is None else [greedy]
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        found = built.tiling(solver)
+        leanest = _least_traffic(built, solver, time_limit_s / 4)
+        candidates = [t for t in (leanest, found) if is_legal(covering, t, hw)] + candidates
+    seconds = time.perf_counter() - begin
+    if not candidates:
+        return Solution(Status.INFEASIBLE, None, 0, bound, seconds)
+    best = min(candidates, key=lambda t: estimate(covering, work, t, hw).cycles)
+    cycles = estimate(covering, work, best, hw).cycles
+    is_optimal = status == cp_model.OPTIMAL
+    return Solution(
+        Status.OPTIMAL if is_optimal else Status.FEASIBLE, best, cycles, min(bound, cycles), seconds
+    )
+
+
+def _least_traffic(
+    built: TilingModel, first: cp_model.CpSolver, time_limit_s: float
+) -> Tiling:
+    """Among the tilings as fast as the one found, one that moves least: it leaves the most slack."""
+    best = built.tiling(first)
+    built.model.add(built.cycles <= round(first.objective_value))
+    built.model.clear_hints()
+    built.hint(best)
+    built.model.minimize(sum(built.moved.values()))
+    solver = cp_model.CpSolver()
+    solver.parameters.copy_from(first.parameters)
+    solver.parameters.max_time_in_seconds = time_limit_s
+    if solver.solve(built.model) in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return built.tiling(solver)
+    return best

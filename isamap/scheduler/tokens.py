@@ -1,0 +1,161 @@
+"""Place tokens on machines whose units do not watch each other's data.
+
+In: a covering, its tiling, the machine. Out: the token-carrying calls around fills, compute and drains.
+Not its job: the calls that move or compute, merging tokens into them (`fuse_tokens`).
+
+Protocol. A unit that fills takes a credit from the compute unit (a slot is free), fills, and passes a token (data is
+there); the compute unit gives the credit back after the last use. A unit that drains is the mirror image. Credits
+start at the number of slots. Exchanges happen once per run through the innermost tile loops over which all stays
+of that unit keep their data.
+"""
+
+from dataclasses import dataclass
+
+from isamap.costmodels import Stay, Tiling, guards, operand_plan, trips
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware, Synchronisation
+from isamap.mapper import Covering
+from isamap.program import Edge, Issue, Node, When
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A unit that works with the compute unit: its role, the loops inside one exchange, its credits."""
+
+    unit: str
+    is_fill: bool
+    period: tuple[str, ...]
+    credits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """All exchanges of a program (none on interlocked machines)."""
+
+    hw: Hardware
+    compute_unit: str
+    exchanges: tuple[Exchange, ...]
+
+    def prologue(self) -> tuple[Node, ...]:
+        """The credits that are there at the start."""
+        return tuple(
+            node
+            for e in self.exchanges
+            for _ in range(e.credits)
+            for node in self._push(*self._credit_ends(e))
+        )
+
+    def before_fills(self) -> tuple[Node, ...]:
+        """Everyone who is about to overwrite a slot takes a credit."""
+        return self._at(Edge.FIRST, None, lambda e: self._pop(*self._credit_ends(e)))
+
+    def after_fills(self) -> tuple[Node, ...]:
+        """Filled: tell the compute unit."""
+        return self._at(
+            Edge.FIRST,
+            True,
+            lambda e: (*self._push(e.unit, self.compute_unit), *self._pop(e.unit, self.compute_unit)),
+        )
+
+    def before_drains(self) -> tuple[Node, ...]:
+        """Computed: give the fill credits back and tell the drains."""
+        return (
+            *self._at(Edge.LAST, True, lambda e: self._push(self.compute_unit, e.unit)),
+            *self._at(
+                Edge.LAST,
+                False,
+                lambda e: (
+                    *self._push(self.compute_unit, e.unit),
+                    *self._pop(self.compute_unit, e.unit),
+                ),
+            ),
+        )
+
+    def between_planes(self, shift: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Let the compute unit change what the drain has taken, and hand it back."""
+        nodes = shift
+        for e in self.exchanges:
+            if not e.is_fill:
+                there = (*self._push(e.unit, self.compute_unit), *self._pop(e.unit, self.compute_unit))
+                back = (*self._push(self.compute_unit, e.unit), *self._pop(self.compute_unit, e.unit))
+                nodes = (*there, *nodes, *back)
+        return nodes
+
+    def after_drains(self) -> tuple[Node, ...]:
+        """Drained: give the credit back."""
+        return self._at(Edge.LAST, False, lambda e: self._push(e.unit, self.compute_unit))
+
+    def _credit_ends(self, exchange: Exchange) -> tuple[str, str]:
+        """Credits of fills flow from the compute unit, credits of drains towards it."""
+        if exchange.is_fill:
+            return self.compute_unit, exchange.unit
+        return exchange.unit, self.compute_unit
+
+    def _at(self, edge: Edge, is_fill: bool | None, make) -> tuple[Node, ...]:  # type: ignore[no-untyped-def]
+        nodes: list[Node] = []
+        for exchange in self.exchanges:
+            if is_fill is None or exchange.is_fill is is_fill:
+                made = make(exchange)
+                conditions = tuple((f"{loop}_tile", edge) for loop in exchange.period)
+                nodes.extend((When(conditions, made),) if conditions else made)
+        return tuple(nodes)
+
+    def _channel(self, source: str, target: str) -> str:
+        for channel in self.hw.channels:
+            if (channel.source_unit, channel.target_unit) == (source, target):
+                return channel.name
+        raise MappingError(
+            f"{self.hw.name} has no token channel from unit {source} to unit {target}",
+            hint="add it under 'channels'",
+        )
+
+    def _carrier(self, unit: str) -> str:
+        for instruction in self.hw.instructions:
+            if instruction.is_sync and instruction.unit == unit:
+                return instruction.name
+        raise MappingError(
+            f"{self.hw.name} has no instruction on unit {unit} that only carries tokens",
+            hint="add one with 'is_sync: true'",
+        )
+
+    def _push(self, source: str, target: str) -> tuple[Node, ...]:
+        return (Issue(self._carrier(source), (), (), pushes=(self._channel(source, target),)),)
+
+    def _pop(self, source: str, target: str) -> tuple[Node, ...]:
+        return (Issue(self._carrier(target), (), (), pops=(self._channel(source, target),)),)
+
+
+def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
+    """Which units exchange tokens with the compute unit, and how often."""
+    compute = hw.instruction(covering.instruction).unit
+    if hw.synchronisation is Synchronisation.INTERLOCKED:
+        return Tokens(hw, compute, ())
+    fills: dict[str, list[Stay]] = {}
+    drains: dict[str, list[Stay]] = {}
+    for stay in tiling.stays:
+        residence = operand_plan(covering, stay.operand).residences[stay.residence]
+        for transfer, side in ((residence.fill or residence.zero, fills), (residence.drain, drains)):
+            if transfer is not None and hw.instruction(transfer.instruction).unit != compute:
+                side.setdefault(hw.instruction(transfer.instruction).unit, []).append(stay)
+    return Tokens(
+        hw,
+        compute,
+        tuple(
+            Exchange(unit, is_fill, _period(covering, tiling, stays), min(s.slots for s in stays))
+            for side, is_fill in ((fills, True), (drains, False))
+            for unit, stays in side.items()
+        ),
+    )
+
+
+def _period(covering: Covering, tiling: Tiling, stays: list[Stay]) -> tuple[str, ...]:
+    """The innermost active tile loops over which every stay keeps its data."""
+    common = set.intersection(*(set(guards(covering, tiling, stay).outer) for stay in stays))
+    period: list[str] = []
+    for loop in reversed(tiling.outer):
+        if trips(covering, tiling, loop) == 1:
+            continue
+        if loop not in common:
+            break
+        period.append(loop)
+    return tuple(reversed(period))
