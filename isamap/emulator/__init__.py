@@ -1,0 +1,17 @@
+"""Executes programs: `run` for their values, `time_program` for their time."""
+
+from .check import check_program
+from .result import PortTime, RunResult, Timing, Traffic, UnitTime
+from .run import run
+from .time_program import time_program
+
+__all__ = [
+    "PortTime",
+    "RunResult",
+    "Timing",
+    "Traffic",
+    "UnitTime",
+    "check_program",
+    "run",
+    "time_program",
+]

@@ -1,0 +1,334 @@
+"""A program bound to a machine: everything about a call that both executions and both modes need.
+
+In: a Program that `check_program` accepts, its Hardware. Out: a Bound program: numbered calls,
+units, ports,
+channels, memory extents and granules. Not its job: executing, timing, C text.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+
+from isamap.hwdesc import Direction, ExtentKind, Hardware, Instruction
+from isamap.ir import Role, size_bytes
+from isamap.program import For, Issue, Node, Placement, Program, Span, When
+
+from .check import check_program
+from .ranges import Interval, address_divisor, address_interval, span_divisor, span_interval
+from .region import Dim, Region, find_regions
+
+
+# per memory the bytes calls may touch: all, or in the external memory the placements
+Allowed = tuple[tuple[str, tuple[Interval, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PortUse:
+    """Which regions of a call pass a port: (region number, times); position in `Bound.ports`."""
+
+    port: int
+    regions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One Issue with its numbers. `loops`: enclosing loops, outermost first, with their largest
+    extents."""
+
+    number: int
+    issue: Issue
+    instruction: Instruction
+    unit: int
+    loops: tuple[tuple[str, int], ...]
+    regions: tuple[Region, ...]
+    ports: tuple[PortUse, ...]
+    pops: tuple[int, ...]
+    pushes: tuple[int, ...]
+
+    @property
+    def spans(self) -> tuple[tuple[str, Span], ...]:
+        """Extents and repeat extents, by name."""
+        return self.issue.extents + tuple((r.name, r.span) for r in self.issue.repeats)
+
+    def accumulates(self, region: Region) -> bool:
+        """May the same instruction on the same unit follow after `accumulate_cycles` here?"""
+        is_update = region.is_read and region.is_written
+        return is_update and self.instruction.accumulate_cycles is not None
+
+
+@dataclass(frozen=True, slots=True)
+class PortRate:
+    """A port and its bytes per cycle as an exact fraction."""
+
+    memory: str
+    name: str
+    rate: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The part of a memory that the program can touch, and how finely.
+
+    `size_bytes`: end of the last byte that calls may touch. `granule_bytes` divides every start
+    and length of an access.
+    `hazards`: the bytes whose order matters (those written, and what is read around them); None:
+    nothing is written.
+    """
+
+    memory: str
+    size_bytes: int
+    granule_bytes: int
+    hazards: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A program that passed the static checks, with everything looked up."""
+
+    program: Program
+    hardware: Hardware
+    calls: tuple[Call, ...]
+    extents: tuple[Extent, ...]
+    ports: tuple[PortRate, ...]
+    allowed: Allowed
+
+    def extent(self, memory: str) -> Extent:
+        """The extent of the memory called `memory`."""
+        return next(extent for extent in self.extents if extent.memory == memory)
+
+
+def bind(program: Program, hardware: Hardware) -> Bound:
+    """Check `program` against `hardware` and look everything up; raises ProgramError."""
+    check_program(program, hardware)
+    ports = tuple(
+        PortRate(memory.name, port.name, Fraction(port.bytes_per_cycle).limit_denominator(10**6))
+        for memory in hardware.memories
+        for port in memory.ports
+    )
+    calls = tuple(
+        _bind_call(number, issue, dict(loops), hardware, ports)
+        for number, (issue, loops) in enumerate(walk_issues(program.body, ()))
+    )
+    allowed = tuple(
+        (
+            memory.name,
+            _merge_intervals(program.inputs + program.outputs)
+            if memory == hardware.external
+            else ((0, memory.size_bytes),),
+        )
+        for memory in hardware.memories
+    )
+    extents = tuple(_extent(memory.name, allowed, calls) for memory in hardware.memories)
+    return Bound(program, hardware, calls, extents, ports, allowed)
+
+
+def walk_issues(
+    body: tuple[Node, ...], loops: tuple[tuple[str, int], ...]
+) -> Iterator[tuple[Issue, tuple[tuple[str, int], ...]]]:
+    """Every Issue in text order with its enclosing loops and their largest extents."""
+    for node in body:
+        match node:
+            case Issue():
+                yield node, loops
+            case When(_, inner):
+                yield from walk_issues(inner, loops)
+            case For(loop, span, inner):
+                most = span_interval(span, dict(loops))[1]
+                yield from walk_issues(inner, (*loops, (loop, max(most, 1))))
+
+
+def _bind_call(
+    number: int,
+    issue: Issue,
+    loops: dict[str, int],
+    hardware: Hardware,
+    ports: tuple[PortRate, ...],
+) -> Call:
+    instruction = hardware.instruction(issue.instruction)
+    regions = find_regions(instruction, issue)
+    units = [unit.name for unit in hardware.units]
+    channels = [channel.name for channel in hardware.channels]
+    return Call(
+        number,
+        issue,
+        instruction,
+        units.index(instruction.unit),
+        tuple(loops.items()),
+        regions,
+        _port_uses(regions, hardware, ports),
+        tuple(channels.index(name) for name in issue.pops),
+        tuple(channels.index(name) for name in issue.pushes),
+    )
+
+
+def _port_uses(
+    regions: tuple[Region, ...], hardware: Hardware, ports: tuple[PortRate, ...]
+) -> tuple[PortUse, ...]:
+    """Deal accesses to ports: the n-th access of a call in one direction takes the n-th fitting
+    port, in turn."""
+    names = [(port.memory, port.name) for port in ports]
+    dealt: dict[tuple[str, Direction], int] = {}
+    uses: dict[int, list[int]] = {}
+    for number, region in enumerate(regions):
+        directions = [Direction.READ] * region.is_read + [Direction.WRITE] * region.is_written
+        for direction in directions:
+            fitting = [
+                port
+                for port in hardware.memory(region.memory).ports
+                if port.direction in (direction, Direction.BOTH)
+            ]
+            if not fitting:
+                continue
+            turn = dealt.get((region.memory, direction), 0)
+            dealt[region.memory, direction] = turn + 1
+            port = names.index((region.memory, fitting[turn % len(fitting)].name))
+            uses.setdefault(port, []).append(number)
+    return tuple(PortUse(port, tuple(uses[port])) for port in sorted(uses))
+
+
+def _merge_intervals(placements: tuple[Placement, ...]) -> tuple[Interval, ...]:
+    """Bytes covered by placements, as ascending [first, end) intervals; those that overlap become
+    one."""
+    merged: list[Interval] = []
+    for first, end in sorted((p.address, p.address + p.layout.size_bytes) for p in placements):
+        if merged and first < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((first, end))
+    return tuple(merged)
+
+
+def loose_hull(call: Call, region: Region) -> Interval | None:
+    """Bytes [first, end) that a region may touch, each part of its address taken by itself; None
+    when empty."""
+    loops = dict(call.loops)
+    most = {name: max(1, span_interval(span, loops)[1]) for name, span in call.spans}
+    around = region.hull(most)
+    if around is None:
+        return None
+    low, high = address_interval(call.issue.operands[region.operand].address, loops)
+    return low + around[0], high + around[1]
+
+
+def allowed_intervals(bound_allowed: Allowed, call: Call, region: Region) -> tuple[Interval, ...]:
+    """Where a region must stay: in the external memory, within the placement its lowest address is
+    in."""
+    intervals = dict(bound_allowed)[region.memory]
+    hull = loose_hull(call, region)
+    home = tuple(pair for pair in intervals if hull and pair[0] <= hull[0] < pair[1])
+    return home or intervals
+
+
+def call_hull(allowed: Allowed, call: Call, region: Region) -> Interval | None:
+    """Bytes [first, end) of the memory that a region touches in legal iterations; None when
+    empty."""
+    hull = loose_hull(call, region)
+    if hull is None:
+        return None
+    intervals = allowed_intervals(allowed, call, region)
+    if not intervals:
+        return hull
+    return max(hull[0], intervals[0][0]), min(hull[1], intervals[-1][1])
+
+
+def _extent(memory: str, allowed: Allowed, calls: tuple[Call, ...]) -> Extent:
+    touched = [
+        (region, hull, _region_divisor(call, region))
+        for call in calls
+        for region in call.regions
+        if region.memory == memory and (hull := call_hull(allowed, call, region)) is not None
+    ]
+    granule = gcd(*(divisor for _, _, divisor in touched))
+    intervals = dict(allowed)[memory]
+    granule = max(1, gcd(granule, *(end for pair in intervals for end in pair)))
+    size = max((end for _, end in intervals), default=0)
+    written = [hull for region, hull, _ in touched if region.is_written]
+    if not written:
+        return Extent(memory, size, granule, None)
+    low, high = min(first for first, _ in written), max(last for _, last in written)
+    before = None
+    while before != (low, high):  # what overlaps it may in turn overlap more
+        before = (low, high)
+        for _, (first, last), _ in touched:
+            if first < high and low < last:
+                low, high = min(low, first), max(high, last)
+    return Extent(memory, size, granule, (low // granule * granule, high))
+
+
+def _region_divisor(call: Call, region: Region) -> int:
+    """The largest number known to divide every start and gapless length of a region."""
+    operand = call.issue.operands[region.operand]
+    divisor = gcd(address_divisor(operand.address), region.start_bytes)
+    spans = dict(call.spans)
+    run = region.item_bytes
+    is_open = True
+    for dim in sorted(region.all_dims, key=lambda dim: dim.stride_bytes):
+        if _is_single(dim, spans):
+            continue
+        if is_open and dim.stride_bytes == run:
+            count = _count_divisor(dim, spans)
+            is_open = all(spans[name].total is None for name, _ in dim.terms)
+            run *= count
+        else:
+            divisor = gcd(divisor, dim.stride_bytes)
+            is_open = False
+    return gcd(divisor, run)
+
+
+def _is_single(dim: Dim, spans: dict[str, Span]) -> bool:
+    """Does the direction have one position in every call?"""
+    return all(spans[name].total is None and spans[name].limit == 1 for name, _ in dim.terms)
+
+
+def _count_divisor(dim: Dim, spans: dict[str, Span]) -> int:
+    if all(spans[name].total is None for name, _ in dim.terms):
+        return max(1, dim.count({name: spans[name].limit for name, _ in dim.terms}))
+    if len(dim.terms) == 1 and dim.limit is None and dim.terms[0][1] == 1 and not dim.skip:
+        return span_divisor(spans[dim.terms[0][0]])
+    return 1
+
+
+def widest_extents(calls: tuple[Call, ...], name: str) -> dict[str, int]:
+    """The largest extent of each loop over all calls of the instruction called `name`."""
+    most: dict[str, int] = {}
+    for call in calls:
+        if call.instruction.name == name:
+            for loop, span in call.spans:
+                limit = max(1, span_interval(span, dict(call.loops))[1])
+                most[loop] = max(limit, most.get(loop, 1))
+    return most
+
+
+def is_always_allowed(call: Call, loop: str) -> bool:
+    """Is the extent of an instruction's loop legal in every iteration?"""
+    rule = call.instruction.extent(loop)
+    low, high = span_interval(dict(call.spans)[loop], dict(call.loops))
+    if low == high:
+        return rule.allows(low)
+    return rule.kind is ExtentKind.AT_MOST and low >= 1 and high <= rule.maximum
+
+
+def touched_shape(call: Call, buffer: str, most: dict[str, int]) -> tuple[int, ...]:
+    """Shape of the smallest array that holds every element a call with extents `most` touches."""
+    kernel = call.instruction.semantics
+    shape = list(kernel.buffer(buffer).shape)
+    if kernel.buffer(buffer).role is Role.TEMP:
+        return tuple(shape)
+    reach = [0] * len(shape)
+    names = [operand.name for operand in call.instruction.operands]
+    for region in call.regions:
+        if names[region.operand] == buffer:
+            ends = list(region.origin)
+            for dim in region.dims:
+                ends[dim.axis] += dim.step * (dim.count(most) - 1)
+            reach = [max(pair) for pair in zip(reach, ends)]
+    return tuple(min(size, last + 1) for size, last in zip(shape, reach))
+
+
+def array_bytes(dtype: str, shape: tuple[int, ...]) -> int:
+    """Bytes of a dense array."""
+    total = size_bytes(dtype)
+    for size in shape:
+        total *= size
+    return total

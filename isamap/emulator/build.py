@@ -1,0 +1,125 @@
+"""Compile C text with the system's compiler and run it as its own process.
+
+In: C text, flags, arguments. Out: what it printed. Not its job: writing the C, understanding the
+answer.
+Executables are kept in a cache directory ($ISAMAP_CACHE_DIR, or the user's cache), named by a hash
+of everything that
+decides them. A crash or an endless loop of generated code ends that process, not this one.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from isamap.errors import IsamapError
+
+# floats must round after every operation, integers wrap, bytes may alias
+FLAGS = (
+    "-std=gnu11",
+    "-march=native",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-w",
+)
+COMPILERS = ("cc", "gcc", "clang")
+MAX_CACHED_FILES = 500
+
+
+@cache
+def find_compiler() -> str | None:
+    """Path of the C compiler: $CC, else the first of cc, gcc, clang; None when there is none."""
+    wanted = os.environ.get("CC", "").strip()
+    for name in (wanted,) if wanted else COMPILERS:
+        path = shutil.which(name)
+        if path:
+            return path
+    return None
+
+
+def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = ()) -> Path:
+    """The executable made from `text`, from the cache when it was made before.
+
+    Raises:
+        IsamapError: no compiler, or it failed (its first lines are in the message).
+    """
+    compiler = find_compiler()
+    if compiler is None:
+        raise IsamapError("no C compiler found", hint="install gcc or clang, or set CC")
+    flags = (optimisation, *FLAGS, *defines)
+    key = "\0".join((text, compiler, *flags, _processor()))
+    folder = _cache_folder()
+    target = folder / ("emulator-" + hashlib.sha256(key.encode()).hexdigest()[:32])
+    if target.exists():
+        return target
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        source, made = Path(work, "program.c"), Path(work, "program")
+        source.write_text(text)
+        command = [compiler, *flags, "-o", str(made), str(source), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            raise IsamapError(f"{compiler} failed: {done.stderr[:600]}")
+        os.replace(made, target)  # atomic: another process may do the same
+    _drop_old(folder)
+    return target
+
+
+def run_executable(path: Path, arguments: tuple[str, ...], timeout_s: float) -> str:
+    """Standard output of the executable, whatever its exit status means.
+
+    Raises:
+        IsamapError: it ran longer than `timeout_s`, or a signal ended it.
+    """
+    try:
+        done = subprocess.run(
+            [str(path), *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise IsamapError(
+            f"the emulated program ran longer than {timeout_s:g} s",
+            hint="give the emulator a larger timeout_s",
+        ) from None
+    if done.returncode < 0 or not done.stdout:
+        raise IsamapError(f"the compiled emulator ended with status {done.returncode}")
+    return done.stdout
+
+
+@cache
+def _processor() -> str:
+    """What `-march=native` depends on."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    words = sorted({line for line in lines if line.startswith(("flags", "model name", "Features"))})
+    return platform.machine() + platform.processor() + "".join(words)
+
+
+def _cache_folder() -> Path:
+    """A writable directory for executables."""
+    chosen = os.environ.get("ISAMAP_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
+    folder = Path(chosen) if chosen else Path(home, "isamap")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_writable = os.access(folder, os.W_OK)
+    except OSError:
+        is_writable = False
+    if not is_writable:
+        folder = Path(tempfile.gettempdir(), f"isamap-{os.getuid()}")
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def _drop_old(folder: Path) -> None:
+    """Keep the newest executables only."""
+    files = sorted(folder.glob("emulator-*"), key=_age, reverse=True)
+    for path in files[MAX_CACHED_FILES:]:
+        path.unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    return path.stat().st_mtime if path.exists() else 0.0

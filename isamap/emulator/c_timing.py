@@ -1,0 +1,380 @@
+"""The timing mode as one C program.
+
+In: a Bound program. Out: C text that prints `ok` and the counts `timing` reads, or one `error`
+line (`Fault`).
+Not its job: compiling and running it (`build`), the contract it implements (docs/timing.md).
+With `-DTRACE` it also remembers who last touched each granule, to name both calls of a hazard.
+"""
+
+from collections.abc import Mapping
+
+from isamap.hwdesc import Expression, Synchronisation
+
+from .bind import Bound, Call, call_hull
+from .c_text import PRELUDE, Fault, c_count, emit_body, emit_prelude, fail, region_runs
+from .ranges import fixed_count
+from .region import Region
+
+ENERGY_SCALE = 10**6  # energies are summed as whole millionths of a picojoule
+
+HELPERS = r"""
+#define SCAN __attribute__((noinline)) static
+SCAN i64 scan(const i64 *p, i64 n, i64 m) {
+  for (i64 i = 0; i < n; i++) m = p[i] > m ? p[i] : m;
+  return m;
+}
+SCAN i64 scan_update(const i64 *finish, const i64 *soon, const i64 *tag, i64 me, i64 n, i64 m) {
+  for (i64 i = 0; i < n; i++) {
+    i64 t = tag[i] == me ? soon[i] : finish[i];
+    m = t > m ? t : m;
+  }
+  return m;
+}
+SCAN i64 scan_own(const i64 *finish, const i64 *owner, i64 unit, i64 n, i64 m) {
+  for (i64 i = 0; i < n; i++) {
+    i64 t = owner[i] == unit ? finish[i] : 0;
+    m = t > m ? t : m;
+  }
+  return m;
+}
+SCAN i64 scan_own_update(const i64 *finish, const i64 *soon, const i64 *tag, const i64 *owner,
+                         i64 me, i64 unit, i64 n, i64 m) {
+  for (i64 i = 0; i < n; i++) {
+    i64 t = tag[i] == me ? soon[i] : owner[i] == unit ? finish[i] : 0;
+    m = t > m ? t : m;
+  }
+  return m;
+}
+SCAN void fill(i64 *p, i64 n, i64 v) { for (i64 i = 0; i < n; i++) p[i] = v; }
+SCAN void lift(i64 *p, i64 n, i64 v) { for (i64 i = 0; i < n; i++) p[i] = p[i] > v ? p[i] : v; }
+typedef struct { i64 *from, *to; i64 n, room, busy; } port;
+static i64 port_find(const port *p, i64 s) { /* first interval that ends after s */
+  i64 low = 0, high = p->n;
+  if (high && p->to[high - 1] <= s) return high;
+  while (low < high) {
+    i64 mid = (low + high) / 2;
+    if (p->to[mid] > s) high = mid; else low = mid + 1;
+  }
+  return low;
+}
+static i64 port_fit(const port *p, i64 s, i64 length) {
+  if (length <= 0) return s;
+  for (i64 i = port_find(p, s); i < p->n && p->from[i] < s + length; i++) s = most(s, p->to[i]);
+  return s;
+}
+static COLD void port_prune(port *p, i64 idle) {
+  i64 drop = port_find(p, idle);
+  p->n -= drop;
+  if (p->n) {
+  memmove(p->from, p->from + drop, p->n * sizeof(i64));
+  memmove(p->to, p->to + drop, p->n * sizeof(i64));
+  }
+  if (p->n * 2 >= p->room) {
+    p->room = 2 * p->room + 64;
+    p->from = realloc(p->from, p->room * sizeof(i64));
+    p->to = realloc(p->to, p->room * sizeof(i64));
+    if (!p->from || !p->to) { printf("memory 0\n"); fflush(stdout); _exit(4); }
+  }
+}
+static void port_take(port *p, i64 s, i64 length) {
+  if (length <= 0) return;
+  p->busy += length;
+  i64 i = port_find(p, s), e = s + length;
+  int joins_left = i > 0 && p->to[i - 1] == s, joins_right = i < p->n && p->from[i] == e;
+  if (joins_left && joins_right) {
+    p->to[i - 1] = p->to[i];
+    p->n--;
+    memmove(p->from + i, p->from + i + 1, (p->n - i) * sizeof(i64));
+    memmove(p->to + i, p->to + i + 1, (p->n - i) * sizeof(i64));
+  } else if (joins_left) p->to[i - 1] = e;
+  else if (joins_right) p->from[i] = s;
+  else {
+    memmove(p->from + i + 1, p->from + i, (p->n - i) * sizeof(i64));
+    memmove(p->to + i + 1, p->to + i, (p->n - i) * sizeof(i64));
+    p->from[i] = s; p->to[i] = e; p->n++;
+  }
+}
+"""
+
+
+def emit_timing(bound: Bound) -> str:
+    """The whole C file."""
+    lines = [PRELUDE, HELPERS, *_emit_state(bound), "int main(int argc, char **argv) {"]
+    lines += ["if (argc > 1) watch = atoll(argv[1]);", *_emit_allocation(bound)]
+    lines += emit_body(bound, lambda call, names: _emit_call(bound, call, names))
+    lines += [*_emit_results(bound), "return 0; }"]
+    return "\n".join(lines) + "\n"
+
+
+def used_units(bound: Bound) -> tuple[int, ...]:
+    """Units that some call runs on."""
+    return tuple(sorted({call.unit for call in bound.calls}))
+
+
+def _emit_state(bound: Bound) -> list[str]:
+    lines = ["static i64 total = 0;"]
+    for number, unit in enumerate(bound.hardware.units):
+        lines.append(f"static i64 free{number}[{unit.count}], busy{number}, last{number};")
+    for number in range(len(bound.calls)):
+        lines.append(f"static i64 calls{number}, energy{number};")
+    for number, extent in enumerate(bound.extents):
+        lines.append(f"static i64 read{number}, written{number};")
+        if extent.hazards is not None:
+            arrays = ", ".join(f"*{kind}{number}" for kind in _hazard_arrays(bound, number))
+            lines.append(f"static i64 {arrays};")
+            lines.append(f"#ifdef TRACE\nstatic i64 *writer{number}, *reader{number};\n#endif")
+    for number in range(len(bound.ports)):
+        lines.append(f"static port port{number};")
+    for number, channel in enumerate(bound.hardware.channels):
+        lines.append(f"static i64 queue{number}[{channel.depth}], head{number}, tail{number};")
+    return lines
+
+
+def _hazard_arrays(bound: Bound, number: int) -> tuple[str, ...]:
+    """Per granule: finish of the last writer, end of the last reader, and for pipelined updates
+    the earliest
+    next update and the instruction it is meant for; on a tokens machine also the last writer's
+    unit."""
+    memory = bound.extents[number].memory
+    regions = [(call, region) for call in bound.calls for region in call.regions]
+    here = [(call, region) for call, region in regions if region.memory == memory]
+    arrays: tuple[str, ...] = ("finish", "ended")
+    if any(call.accumulates(region) for call, region in here):
+        arrays += ("soon", "tag")
+    if bound.hardware.synchronisation is Synchronisation.TOKENS:
+        arrays += ("owner",)
+    return arrays
+
+
+def _emit_allocation(bound: Bound) -> list[str]:
+    lines: list[str] = []
+    for number, extent in enumerate(bound.extents):
+        if extent.hazards is None:
+            continue
+        size = (extent.hazards[1] - extent.hazards[0]) // extent.granule_bytes + 1
+        for kind in _hazard_arrays(bound, number):
+            lines.append(f"{kind}{number} = zeros({size}LL * 8);")
+        lines.append("#ifdef TRACE")
+        lines += [f"{kind}{number} = zeros({size}LL * 8);" for kind in ("writer", "reader")]
+        lines.append("#endif")
+    lines += [f"port_prune(&port{number}, 0);" for number in range(len(bound.ports))]
+    return lines
+
+
+def c_cost(expression: Expression, call: Call) -> str:
+    """A cost over the call's span variables; a plain number when all its names are fixed."""
+    fixed = {name: fixed_count(span) for name, span in call.spans}
+    needed = {name: fixed[name] for name in expression.names}
+    known = {name: value for name, value in needed.items() if value is not None}
+    if len(known) == len(needed):
+        return f"{expression.evaluate(known)}LL"
+    positions = [name for name, _ in call.spans]
+    return expression.to_c({name: f"x{positions.index(name)}" for name in expression.names})
+
+
+def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
+    unit = call.unit
+    count = bound.hardware.units[unit].count
+    is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
+    lines = emit_prelude(bound, call, names)
+    lines.append(f"const i64 issue = {c_cost(call.instruction.issue_cycles, call)};")
+    lines.append(
+        f"const i64 latency = most(issue, {c_cost(call.instruction.latency_cycles, call)});"
+    )
+    if count == 1:
+        lines.append(f"i64 s = free{unit}[0]; const int which = 0;")
+    else:
+        lines.append(
+            f"int which = 0; for (int i = 1; i < {count}; i++)"
+            f" if (free{unit}[i] < free{unit}[which]) which = i;"
+            f" i64 s = most(last{unit}, free{unit}[which]);"
+        )
+    for channel in call.pops:
+        stop = fail(call, names, Fault.DEADLOCK, str(channel))
+        lines.append(f"if (UNLIKELY(head{channel} == tail{channel})) {stop}")
+        depth = bound.hardware.channels[channel].depth
+        lines.append(f"s = most(s, queue{channel}[head{channel}++ % {depth}]);")
+    lines.append("i64 ready = 0, own = 0; (void)own;")
+    for region in call.regions:
+        lines += _emit_scan(bound, call, region)
+    lines.append("s = most(s, own);" if is_tokens else "s = most(s, ready);")
+    lines += _emit_ports(bound, call)
+    if is_tokens:
+        lines += ["if (UNLIKELY(ready > s)) {", *_emit_blame(bound, call, names), "}"]
+    for region in call.regions:
+        lines += _emit_mark(bound, call, region)
+    return lines + _emit_finish(bound, call, names)
+
+
+def _emit_ports(bound: Bound, call: Call) -> list[str]:
+    lines: list[str] = []
+    for position, region in enumerate(call.regions):
+        parts = [f"{region.item_bytes}LL", *(c_count(dim, call) for dim in region.all_dims)]
+        lines.append(f"const i64 b{position} = {' * '.join(parts)}; (void)b{position};")
+    for use in call.ports:
+        rate = bound.ports[use.port].rate
+        total = " + ".join(f"b{region}" for region in use.regions)
+        length = f"above(({total}) * {rate.denominator}LL, {rate.numerator}LL)"
+        lines.append(f"const i64 t{use.port} = {length};")
+    if len(call.ports) == 1:
+        lines.append(f"s = port_fit(&port{call.ports[0].port}, s, t{call.ports[0].port});")
+    elif call.ports:
+        fits = " ".join(f"s = port_fit(&port{u.port}, s, t{u.port});" for u in call.ports)
+        lines.append(f"for (i64 before = -1; before != s;) {{ before = s; {fits} }}")
+    for use in call.ports:
+        idle = " ".join(
+            f"idle = least(idle, free{unit}[{instance}]);"
+            for unit in used_units(bound)
+            for instance in range(bound.hardware.units[unit].count)
+        )
+        p = f"port{use.port}"
+        lines.append(f"port_take(&{p}, s, t{use.port});")
+        lines.append(f"if (UNLIKELY({p}.n + 2 > {p}.room)) {{ i64 idle = INT64_MAX; {idle}")
+        lines.append(f"port_prune(&{p}, idle); }}")
+    return lines
+
+
+def _is_tracked(bound: Bound, call: Call, region: Region) -> bool:
+    """Can the order of this access matter?"""
+    hazards = bound.extent(region.memory).hazards
+    hull = call_hull(bound.allowed, call, region)
+    return (
+        hazards is not None and hull is not None and hull[0] < hazards[1] and hazards[0] < hull[1]
+    )
+
+
+def _emit_runs(bound: Bound, call: Call, region: Region, action: str) -> list[str]:
+    """`action` for every gapless run, with its first granule `g` and number of granules `n`."""
+    extent = bound.extent(region.memory)
+    assert extent.hazards is not None, "only tracked regions get here"
+    runs = region_runs(call, region)
+    lines: list[str] = []
+    offset = f"a{region.operand} + {region.start_bytes - extent.hazards[0]}LL"
+    for depth, (count, stride) in enumerate(runs.outer):
+        lines.append(f"for (i64 y{depth} = 0; y{depth} < {count}; y{depth}++)")
+        offset += f" + y{depth} * {stride}LL"
+    granule = extent.granule_bytes
+    lines.append(f"{{ const i64 g = (i64)((uint64_t)({offset}) / {granule});")
+    lines.append(f"const i64 n = (i64)((uint64_t)({runs.run_bytes}) / {granule}); {action} }}")
+    return lines
+
+
+def _tag(bound: Bound, call: Call) -> int:
+    """A number for the instruction, 0 being nobody."""
+    names = [instruction.name for instruction in bound.hardware.instructions]
+    return 1 + names.index(call.instruction.name)
+
+
+def _memory_number(bound: Bound, region: Region) -> int:
+    return [extent.memory for extent in bound.extents].index(region.memory)
+
+
+def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
+    """`ready`: the cycle from which the region may be touched; `own`: as far as this unit's own
+    results go."""
+    if not _is_tracked(bound, call, region):
+        return []
+    m = _memory_number(bound, region)
+    is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
+    unit = call.unit + 1
+    if call.accumulates(region):
+        tag = _tag(bound, call)
+        times = f"finish{m} + g, soon{m} + g, tag{m} + g"
+        action = f"ready = scan_update({times}, {tag}, n, ready);"
+        own = f" own = scan_own_update({times}, owner{m} + g, {tag}, {unit}, n, own);"
+    else:
+        action = f"ready = scan(finish{m} + g, n, ready);"
+        own = f" own = scan_own(finish{m} + g, owner{m} + g, {unit}, n, own);"
+    action += own if is_tokens else ""
+    if region.is_written:
+        action += f" ready = scan(ended{m} + g, n, ready);"
+    return _emit_runs(bound, call, region, action)
+
+
+def _emit_mark(bound: Bound, call: Call, region: Region) -> list[str]:
+    """Remember when the region may next be touched."""
+    if not _is_tracked(bound, call, region):
+        return []
+    m = _memory_number(bound, region)
+    if not region.is_written:
+        action = f"lift(ended{m} + g, n, s + issue);"
+        trace = f"fill(reader{m} + g, n, serial);"
+        return _emit_runs(bound, call, region, _traced(action, trace))
+    action = f"fill(finish{m} + g, n, s + latency);"
+    if "owner" in _hazard_arrays(bound, m):
+        action += f" fill(owner{m} + g, n, {call.unit + 1});"
+    if call.accumulates(region):
+        assert call.instruction.accumulate_cycles is not None, "accumulates() says so"
+        soon = c_cost(call.instruction.accumulate_cycles, call)
+        action += f" fill(soon{m} + g, n, s + {soon}); fill(tag{m} + g, n, {_tag(bound, call)});"
+    elif "tag" in _hazard_arrays(bound, m):
+        action += f" fill(tag{m} + g, n, 0);"
+    return _emit_runs(bound, call, region, _traced(action, f"fill(writer{m} + g, n, serial);"))
+
+
+def _traced(action: str, trace: str) -> str:
+    return f"{action}\n#ifdef TRACE\n{trace}\n#endif\n"
+
+
+def _emit_blame(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
+    """Find the granule and, when traced, the other call; then stop."""
+    lines: list[str] = []
+    for region in call.regions:
+        if not _is_tracked(bound, call, region):
+            continue
+        m = _memory_number(bound, region)
+        extent = bound.extents[m]
+        assert extent.hazards is not None, "tracked"
+        finish = f"finish{m}[i]"
+        if call.accumulates(region):
+            finish = f"(tag{m}[i] == {_tag(bound, call)} ? soon{m}[i] : finish{m}[i])"
+        address = f"{extent.hazards[0]}LL + i * {extent.granule_bytes}LL"
+        operand = str(region.operand)
+        tests = [(finish, f"writer{m}[i]")]
+        if region.is_written:
+            tests.append((f"ended{m}[i]", f"reader{m}[i]"))
+        for time, other in tests:
+            known = fail(call, names, Fault.HAZARD, operand, address, other)
+            unknown = fail(call, names, Fault.HAZARD, operand, address, "-1")
+            body = f"if ({time} > s)\n#ifdef TRACE\n{known}\n#else\n{unknown}\n#endif\n"
+            action = f"for (i64 i = g; i < g + n; i++) {{ {body} }}"
+            lines += _emit_runs(bound, call, region, action)
+    return lines
+
+
+def _emit_finish(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
+    unit = call.unit
+    values = fail(call, names, Fault.HAZARD, "0").replace('"error"', '"call"')
+    lines = [
+        f"free{unit}[which] = s + issue; last{unit} = s; busy{unit} += issue;",
+        "total = most(total, s + latency);",
+        f"calls{call.number}++;",
+        f"#ifdef TRACE\nif (serial == watch) {values}\n#endif",
+        "serial++;",
+    ]
+    for position, region in enumerate(call.regions):
+        m = _memory_number(bound, region)
+        lines += [f"read{m} += b{position};"] * region.is_read
+        lines += [f"written{m} += b{position};"] * region.is_written
+    if call.instruction.energy_pj is not None:
+        cost = c_cost(call.instruction.energy_pj.scaled(ENERGY_SCALE), call)
+        lines.append(f"energy{call.number} += {cost};")
+    for channel in call.pushes:
+        depth = bound.hardware.channels[channel].depth
+        stop = fail(call, names, Fault.OVERFLOW, str(channel))
+        lines.append(f"if (UNLIKELY(tail{channel} - head{channel} >= {depth})) {stop}")
+        lines.append(f"queue{channel}[tail{channel}++ % {depth}] = s + latency;")
+    return lines
+
+
+def _emit_results(bound: Bound) -> list[str]:
+    """Print `ok total`, then busy, ports, reads, writes, calls and energies in order."""
+    values = ["total"]
+    values += [f"busy{number}" for number in range(len(bound.hardware.units))]
+    values += [f"port{number}.busy" for number in range(len(bound.ports))]
+    values += [f"read{number}" for number in range(len(bound.extents))]
+    values += [f"written{number}" for number in range(len(bound.extents))]
+    values += [f"calls{number}" for number in range(len(bound.calls))]
+    values += [f"energy{number}" for number in range(len(bound.calls))]
+    prints = [f'printf(" %lld", (long long){value});' for value in values]
+    return ['printf("ok");', *prints, 'printf("\\n");']

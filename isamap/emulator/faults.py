@@ -1,0 +1,106 @@
+"""Turn what an execution found wrong into the message a person reads.
+
+In: a fault code with its numbers, from either execution. Out: a ProgramError naming the call and
+the rule.
+Not its job: finding faults.
+"""
+
+from dataclasses import dataclass
+
+from isamap.errors import ProgramError
+
+from .bind import Bound, Call, allowed_intervals
+from .c_text import Fault, alignment
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One fault: `call` is -1 for a loop; `a`, `b`, `c` as in `Fault`; `values` of the enclosing
+    loops."""
+
+    fault: Fault
+    call: int
+    a: int
+    b: int
+    c: int
+    values: tuple[int, ...]
+    other: str = ""  # the other call of a hazard
+
+
+def parse_report(words: list[str]) -> Report:
+    """The numbers of an `error` or `call` line."""
+    code, call, a, b, c, *values = map(int, words[1:])
+    return Report(Fault(code), call, a, b, c, tuple(values))
+
+
+def show_call(bound: Bound, number: int, values: tuple[int, ...]) -> str:
+    """`mma[i=1, k=0] (call 3 of the listing)`."""
+    call = bound.calls[number]
+    pairs = ", ".join(f"{loop}={value}" for (loop, _), value in zip(call.loops, values))
+    return f"{call.instruction.name}[{pairs}]"
+
+
+def fault_error(bound: Bound, report: Report) -> ProgramError:
+    """The error of a report."""
+    if report.fault is Fault.LOOP_COUNT:
+        values = ", ".join(map(str, report.values)) or "none"
+        return ProgramError(
+            f"a loop runs {report.b} times, below 1 (enclosing loops' values: {values})"
+        )
+    call = bound.calls[report.call]
+    where = show_call(bound, report.call, report.values)
+    message, hint = _explain(bound, call, report)
+    return ProgramError(f"{where}: {message}", hint=hint)
+
+
+def _explain(bound: Bound, call: Call, report: Report) -> tuple[str, str]:
+    match report.fault:
+        case Fault.DEADLOCK | Fault.OVERFLOW:
+            channel = bound.hardware.channels[report.a]
+            if report.fault is Fault.DEADLOCK:
+                return (
+                    f"deadlock: pops channel {channel.name!r} before anything was pushed",
+                    f"an earlier call on {channel.source_unit!r} must push it",
+                )
+            return (
+                f"channel {channel.name!r} overflows: it holds {channel.depth} tokens",
+                f"{channel.target_unit!r} must pop it earlier in the program",
+            )
+        case Fault.SPAN:
+            return f"{call.spans[report.a][0]!r} runs {report.b} times, which is not allowed", ""
+        case Fault.ARITHMETIC:
+            return ("shift by a negative count", "division by zero")[report.a], ""
+    is_region = report.fault is Fault.BOUNDS
+    operand = call.issue.operands[call.regions[report.a].operand if is_region else report.a]
+    what = f"operand {operand.name!r}"
+    match report.fault:
+        case Fault.ROTATION:
+            return f"{what}: rotation counter {report.b} is below 0", ""
+        case Fault.ALIGNMENT:
+            align = alignment(bound, call, report.a)
+            return f"{what}: {operand.memory}[{report.b}] is no multiple of {align} bytes", ""
+        case Fault.BOUNDS:
+            return _explain_bounds(bound, call, what, report)
+        case Fault.UNWRITTEN:
+            return (
+                f"{what}: reads {operand.memory}[{report.b}], which was never written",
+                "",
+            )
+        case _:
+            other = report.other or "an earlier call"
+            return (
+                f"hazard with {other}: {what} touches {operand.memory}[{report.b}] too early",
+                "a token must order the two calls",
+            )
+
+
+def _explain_bounds(bound: Bound, call: Call, what: str, report: Report) -> tuple[str, str]:
+    region = call.regions[report.a]
+    intervals = allowed_intervals(bound.allowed, call, region)
+    allowed = ", ".join(f"{low} .. {high - 1}" for low, high in intervals)
+    is_external = region.memory == bound.hardware.external.name
+    rule = "placements" if is_external else "the memory"
+    return (
+        f"{what}: {region.memory}[{report.b} .. {report.c - 1}] is out of bounds",
+        f"{rule}: bytes {allowed or 'none'}",
+    )

@@ -1,0 +1,114 @@
+"""Walk a bound program's calls one by one in Python.
+
+In: a Bound program. Out: Steps: one per call with its numbers, checked as the compiled execution
+checks them.
+Not its job: what a call does.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from isamap.errors import ProgramError
+from isamap.program import Edge, For, Issue, Node, When
+
+from .bind import Bound, Call, allowed_intervals
+from .c_text import Fault, alignment
+from .faults import Report, fault_error
+from .ranges import address_value, span_value
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call: loop values, extents (repeats included), operand addresses."""
+
+    call: Call
+    values: tuple[int, ...]
+    extents: Mapping[str, int]
+    addresses: tuple[int, ...]
+
+
+def walk_steps(bound: Bound) -> Iterator[Step]:
+    """Every call in program order; raises ProgramError at the first illegal one."""
+    yield from _walk(bound, bound.program.body, {}, {}, 0)
+
+
+def _num_issues(body: tuple[Node, ...]) -> int:
+    """How many Issues the text of `body` holds."""
+    return sum(1 if isinstance(node, Issue) else _num_issues(node.body) for node in body)
+
+
+def _walk(
+    bound: Bound,
+    body: tuple[Node, ...],
+    values: dict[str, int],
+    counts: dict[str, int],
+    first: int,
+) -> Iterator[Step]:
+    number = first
+    for node in body:
+        match node:
+            case Issue():
+                yield _step(bound, bound.calls[number], values)
+                number += 1
+            case When(conditions, inner):
+                if all(
+                    values[loop] == (0 if edge is Edge.FIRST else counts[loop] - 1)
+                    for loop, edge in conditions
+                ):
+                    yield from _walk(bound, inner, values, counts, number)
+                number += _num_issues(inner)
+            case For(loop, span, inner):
+                count = span_value(span, values)
+                if count < 1:
+                    report = Report(
+                        Fault.LOOP_COUNT, -1, len(values), count, 0, tuple(values.values())
+                    )
+                    raise fault_error(bound, report)
+                for value in range(count):
+                    deeper = values | {loop: value}
+                    yield from _walk(bound, inner, deeper, counts | {loop: count}, number)
+                number += _num_issues(inner)
+
+
+def step_error(
+    bound: Bound, step: Step, fault: Fault, a: int, b: int = 0, c: int = 0, other: str = ""
+) -> ProgramError:
+    """The error of a fault at a step."""
+    return fault_error(bound, Report(fault, step.call.number, a, b, c, step.values, other))
+
+
+def _step(bound: Bound, call: Call, values: Mapping[str, int]) -> Step:
+    extents = {name: span_value(span, values) for name, span in call.spans}
+    addresses = tuple(address_value(operand.address, values) for operand in call.issue.operands)
+    step = Step(call, tuple(values.values()), extents, addresses)
+    repeats = {rule.name: rule.maximum for rule in call.instruction.repeats}
+    for position, (name, count) in enumerate(extents.items()):
+        is_legal = (
+            1 <= count <= repeats[name]
+            if name in repeats
+            else call.instruction.extent(name).allows(count)
+        )
+        if not is_legal:
+            raise step_error(bound, step, Fault.SPAN, position, count)
+    for number, operand in enumerate(call.issue.operands):
+        for rotation in operand.address.rotations:
+            counter = rotation.counter.evaluate(values)
+            if counter < 0:
+                raise step_error(bound, step, Fault.ROTATION, number, counter)
+        if addresses[number] % alignment(bound, call, number):
+            raise step_error(bound, step, Fault.ALIGNMENT, number, addresses[number])
+    for position in range(len(call.regions)):
+        _check_bounds(bound, step, position)
+    return step
+
+
+def _check_bounds(bound: Bound, step: Step, position: int) -> None:
+    region = step.call.regions[position]
+    hull = region.hull(step.extents)
+    if hull is None:
+        return
+    base = step.addresses[region.operand]
+    first, end = base + hull[0], base + hull[1]
+    allowed = allowed_intervals(bound.allowed, step.call, region)
+    if not any(low <= first and end <= high for low, high in allowed):
+        raise step_error(bound, step, Fault.BOUNDS, position, first, end)

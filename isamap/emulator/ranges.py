@@ -1,0 +1,82 @@
+"""Spans and affine expressions: their value in one iteration, and what they can be over all
+iterations.
+
+In: Span, Affine, Address. Out: integers and intervals. Not its job: C text (`c_text`), legality.
+"""
+
+from collections.abc import Mapping
+from math import gcd
+
+from isamap.ir import Affine
+from isamap.program import Address, Span
+
+Interval = tuple[int, int]  # both ends included
+
+
+def span_value(span: Span, values: Mapping[str, int]) -> int:
+    """The count, with every enclosing loop's value given; may be below 1 in a wrong program."""
+    if span.total is None:
+        return span.limit
+    return min(span.limit, -((span.offset.evaluate(values) - span.total) // span.unit))
+
+
+def fixed_count(span: Span) -> int | None:
+    """The count if it is the same in all iterations."""
+    return None if span.total is not None and span.offset.terms else span_value(span, {})
+
+
+def affine_interval(affine: Affine, loops: Mapping[str, int]) -> Interval:
+    """Smallest and largest value when each loop runs from 0 to its largest extent in `loops`, less
+    1."""
+    low = high = affine.constant
+    for name, coefficient in affine.terms:
+        reach = coefficient * (loops[name] - 1)
+        low, high = low + min(0, reach), high + max(0, reach)
+    return low, high
+
+
+def span_interval(span: Span, loops: Mapping[str, int]) -> Interval:
+    """Bounds on the count."""
+    if span.total is None:
+        return span.limit, span.limit
+    low, high = affine_interval(span.offset, loops)
+    first, last = -((high - span.total) // span.unit), -((low - span.total) // span.unit)
+    return min(span.limit, first), min(span.limit, last)
+
+
+def span_divisor(span: Span) -> int:
+    """A number that divides every count the span can give."""
+    fixed = fixed_count(span)
+    if fixed is not None:
+        return max(fixed, 1)
+    assert span.total is not None, "a span without total is fixed"
+    if any(coefficient % span.unit for _, coefficient in span.offset.terms):
+        return 1
+    steps = [coefficient // span.unit for _, coefficient in span.offset.terms]
+    rest = -((span.offset.constant - span.total) // span.unit)
+    return gcd(span.limit, rest, *steps)
+
+
+def address_value(address: Address, values: Mapping[str, int]) -> int:
+    """The byte address in one iteration."""
+    turns = sum(
+        rotation.counter.evaluate(values) % rotation.modulo * rotation.stride_bytes
+        for rotation in address.rotations
+    )
+    return address.offset.evaluate(values) + turns
+
+
+def address_interval(address: Address, loops: Mapping[str, int]) -> Interval:
+    """Bounds on the byte address."""
+    low, high = affine_interval(address.offset, loops)
+    for rotation in address.rotations:
+        reach = rotation.stride_bytes * (rotation.modulo - 1)
+        low, high = low + min(0, reach), high + max(0, reach)
+    return low, high
+
+
+def address_divisor(address: Address) -> int:
+    """A number that divides every address (0: the address is always 0)."""
+    steps = [coefficient for _, coefficient in address.offset.terms]
+    turns = [rotation.stride_bytes for rotation in address.rotations]
+    return gcd(address.offset.constant, *steps, *turns)

@@ -1,0 +1,96 @@
+"""How long a program takes on its machine.
+
+In: a Program and a Hardware. Out: Timing, or ProgramError. Not its job: values (`run`); the
+contract is docs/timing.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from isamap.errors import IsamapError
+from isamap.hwdesc import Hardware
+from isamap.program import Program
+
+from .bind import Bound, bind
+from .build import compile_c, find_compiler, run_executable
+from .c_text import Fault
+from .c_timing import ENERGY_SCALE, emit_timing
+from .faults import fault_error, parse_report, show_call
+from .python_timing import interpret_timing
+from .result import PortTime, Timing, Traffic, UnitTime
+
+
+def time_program(
+    program: Program,
+    hardware: Hardware,
+    *,
+    compiled: bool | None = None,
+    timeout_s: float = 600.0,
+) -> Timing:
+    """Cycles, utilisation, traffic and energy of every call of `program` (docs/timing.md).
+
+    Args:
+        compiled: run through the C compiler; None: if there is one; False: in Python (slow).
+
+    Raises:
+        ProgramError: an illegal call, a hazard, a deadlock.
+        IsamapError: `compiled` is True without a compiler, or the time limit struck.
+    """
+    bound = bind(program, hardware)
+    use_c = find_compiler() is not None if compiled is None else compiled
+    numbers = _run_compiled(bound, timeout_s) if use_c else interpret_timing(bound)
+    return _to_timing(bound, numbers)
+
+
+def _run_compiled(bound: Bound, timeout_s: float) -> tuple[int, ...]:
+    text = emit_timing(bound)
+    words = run_executable(compile_c(text), (), timeout_s).split()
+    if words[0] == "ok":
+        return tuple(map(int, words[1:]))
+    if words[0] == "memory":
+        raise IsamapError("the emulator ran out of memory for its hazard tables")
+    report = parse_report(words)
+    if report.fault is not Fault.HAZARD:
+        raise fault_error(bound, report)
+    traced = compile_c(text, "-O1", ("-DTRACE",))
+    report = parse_report(run_executable(traced, (), timeout_s).split())
+    other = parse_report(run_executable(traced, (str(report.c),), timeout_s).split())
+    raise fault_error(bound, replace(report, other=show_call(bound, other.call, other.values)))
+
+
+def _to_timing(bound: Bound, numbers: Sequence[int]) -> Timing:
+    """Name the numbers that both executions give in the same order (see
+    `c_timing._emit_results`)."""
+    hardware = bound.hardware
+    rest = iter(numbers)
+    cycles = next(rest)
+    units = tuple(
+        UnitTime(unit.name, busy, busy / (cycles * unit.count) if cycles else 0.0)
+        for unit, busy in zip(hardware.units, rest)
+    )
+    ports = tuple(
+        PortTime(bound.ports[number].memory, bound.ports[number].name, next(rest))
+        for number in range(len(bound.ports))
+    )
+    reads = [next(rest) for _ in bound.extents]
+    writes = [next(rest) for _ in bound.extents]
+    counts = [next(rest) for _ in bound.calls]
+    energies = [next(rest) for _ in bound.calls]
+    traffic = tuple(
+        Traffic(extent.memory, read, written)
+        for extent, read, written in zip(bound.extents, reads, writes)
+    )
+    calls = {
+        instruction.name: sum(
+            count
+            for call, count in zip(bound.calls, counts)
+            if call.instruction.name == instruction.name
+        )
+        for instruction in hardware.instructions
+    }
+    energy = sum(energies) / ENERGY_SCALE
+    for memory, read, written in zip(hardware.memories, reads, writes):
+        energy += memory.read_energy_pj_per_byte * read
+        energy += memory.write_energy_pj_per_byte * written
+    used = tuple((name, count) for name, count in calls.items() if count)
+    return Timing(cycles, units, ports, traffic, used, energy)

@@ -1,0 +1,46 @@
+"""The hourglass between deciders and executors: programs, layouts, their text and JSON forms."""
+
+from .layout import Axis, Layout
+from .pack import natural_layout, pack, unpack
+from .pretty import listing, show_address, show_span
+from .program import (
+    Address,
+    Edge,
+    For,
+    Issue,
+    Node,
+    Operand,
+    Placement,
+    Program,
+    Repeat,
+    Rotation,
+    Span,
+    When,
+)
+from .serialise import SCHEMA_VERSION, from_json, to_json
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Address",
+    "Axis",
+    "Edge",
+    "For",
+    "Issue",
+    "Layout",
+    "Node",
+    "Operand",
+    "Placement",
+    "Program",
+    "Repeat",
+    "Rotation",
+    "Span",
+    "When",
+    "from_json",
+    "listing",
+    "natural_layout",
+    "pack",
+    "show_address",
+    "show_span",
+    "to_json",
+    "unpack",
+]

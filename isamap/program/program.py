@@ -1,0 +1,134 @@
+"""Program: the hourglass between what decides and what executes.
+
+In: nothing but these nodes. Out: frozen values. Not its job: how it was decided, what it costs, text (`pretty`), JSON.
+
+Meaning. A program is one sequence of calls, in program order: `For` repeats its body, `When` keeps calls of the first or
+last iteration of named loops, `Issue` is one call of an instruction. Each call goes to the queue of its instruction's
+unit; a queue runs its calls in program order, queues run beside each other (see docs/timing.md). All addresses and
+strides are bytes.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from isamap.ir import Affine
+
+from .layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A count known at run time: min(limit, ceil((total - offset) / unit)); just `limit` when total is None.
+
+    `offset` is affine in enclosing loops. Programs guarantee a value of at least 1.
+    """
+
+    limit: int
+    total: int | None = None
+    offset: Affine = Affine()
+    unit: int = 1
+
+
+class Edge(Enum):
+    """Which iteration of a loop."""
+
+    FIRST = "first"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Multi-buffering: adds (counter mod modulo) * stride_bytes to an address; counter >= 0 is affine in enclosing loops."""
+
+    counter: Affine
+    modulo: int
+    stride_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """offset (affine in enclosing loops, its constant is the base) + the rotations, in bytes."""
+
+    offset: Affine
+    rotations: tuple[Rotation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand of a call: where element (0, .., 0) lies and the byte stride of each operand dimension."""
+
+    name: str
+    memory: str
+    address: Address
+    strides_bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """How often a hardware loop of the instruction runs, and each operand's step (in the order of `Issue.operands`)."""
+
+    name: str
+    span: Span
+    strides_bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One call (or, inside loops, a family of calls) of an instruction.
+
+    `operands` in the order of the instruction's operands. `extents`: (instruction loop, count) for every loop of the semantics.
+    `repeats`: one per RepeatRule of the instruction, outermost first (span 1 where unused).
+    `pops`: channels to take one token from before starting; `pushes`: channels to put one token into when finished.
+    """
+
+    instruction: str
+    operands: tuple[Operand, ...]
+    extents: tuple[tuple[str, Span], ...]
+    repeats: tuple[Repeat, ...] = ()
+    immediates: tuple[tuple[str, int], ...] = ()
+    pops: tuple[str, ...] = ()
+    pushes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """Run `body` for `loop` = 0 .. span-1. Loop names are unique along any path."""
+
+    loop: str
+    span: Span
+    body: tuple["Node", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Run `body` only if every named enclosing loop is at its first / last iteration (last: value == its span - 1)."""
+
+    conditions: tuple[tuple[str, Edge], ...]
+    body: tuple["Node", ...]
+
+
+Node = For | When | Issue
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A kernel buffer in the external memory, from byte `address` on, in `layout`.
+
+    An input placement is filled before the run (padding with zeros), an output placement is read after it. An InOut buffer has one of
+    each; they may share address and layout.
+    """
+
+    buffer: str
+    address: int
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Everything an executor needs beside the hardware and the arrays."""
+
+    name: str
+    hardware: str
+    inputs: tuple[Placement, ...]
+    outputs: tuple[Placement, ...]
+    body: tuple[Node, ...]

@@ -1,0 +1,73 @@
+"""Packing against the sentence in Layout's docstring, element by element."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from isamap.errors import ProgramError
+from isamap.program import Axis, Layout, natural_layout, pack, unpack
+
+
+def oracle(array: np.ndarray, layout: Layout) -> np.ndarray:
+    """Every position of every axis, one at a time."""
+    data = np.zeros(layout.size_bytes, np.uint8)
+    for digits in product(*(range(axis.size) for axis in layout.axes)):
+        place, index = 0, [-border for border in layout.border]
+        for digit, axis in zip(digits, layout.axes):
+            place += digit * axis.stride_bytes
+            index[axis.dim] += digit * axis.step
+        if all(0 <= at < size for at, size in zip(index, array.shape)):
+            element = np.frombuffer(array[tuple(index)].tobytes(), np.uint8)
+            gap = layout.plane_bytes or 1
+            data[place : place + gap * len(element) : gap] = element
+    return data
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Layout:
+    """Blocked, padded, bordered, sometimes replicated layouts of two-dimensional i32 arrays."""
+    shape = (draw(st.integers(1, 7)), draw(st.integers(1, 7)))
+    border = (draw(st.integers(0, 2)), draw(st.integers(0, 2)))
+    parts = []
+    for dim in range(2):
+        block = draw(st.integers(1, 4))
+        step = draw(st.sampled_from([block, max(1, block - 1)]))  # smaller steps replicate
+        count = -(-(shape[dim] + 2 * border[dim]) // step)
+        parts += [(dim, step, count), (dim, 1, block)]
+    order = draw(st.permutations(parts))
+    planes = draw(st.booleans())
+    stride = 1 if planes else 4
+    axes = []
+    for dim, step, size in order:
+        axes.append(Axis(dim, step, size, stride))
+        stride *= size
+    size_bytes = stride * 4 if planes else stride
+    return Layout("i32", shape, tuple(axes), border, size_bytes, stride if planes else None)
+
+
+@given(layouts(), st.integers(0, 99))
+def test_pack_places_every_element_and_unpack_finds_it(layout: Layout, seed: int) -> None:
+    array = np.random.default_rng(seed).integers(-(2**31), 2**31, layout.shape).astype(np.int32)
+    data = pack(array, layout)
+    assert np.array_equal(data, oracle(array, layout))
+    assert np.array_equal(unpack(data, layout), array)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3, 4)])
+def test_natural_layout_is_the_array_itself(shape: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape, dtype=int), dtype=np.int16).reshape(shape)
+    layout = natural_layout("i16", shape)
+    assert pack(array, layout).tobytes() == array.tobytes()
+    assert np.array_equal(unpack(pack(array.T.copy().T, layout), layout), array)
+    assert layout.size_bytes == array.nbytes
+
+
+def test_an_array_of_another_type_or_shape_is_refused() -> None:
+    layout = natural_layout("i8", (2, 3))
+    message = r"array float64\[2, 3\] given, layout holds i8\[2, 3\]"
+    with pytest.raises(ProgramError, match=message):
+        pack(np.zeros((2, 3)), layout)
+    with pytest.raises(ProgramError, match=r"array int8\[3, 2\] given"):
+        pack(np.zeros((3, 2), np.int8), layout)
