@@ -1,6 +1,6 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
-from .analytical import Estimate, estimate, moves_blocks
+from .analytical import Estimate, estimate, fill_units, is_replaced, moves_blocks
 from .registry import COST_MODELS, Candidate, CostModel
 from .roofline import Roofline, roofline
 from .tiling import (
@@ -32,7 +32,9 @@ __all__ = [
     "bound_cycles",
     "count_work",
     "estimate",
+    "fill_units",
     "guards",
+    "is_replaced",
     "moves_blocks",
     "operand_plan",
     "roofline",

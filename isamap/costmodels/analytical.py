@@ -44,6 +44,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
         for port, cycles in flow.ports:
             ports[port] = ports.get(port, 0.0) + passes * cycles
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
+    stall += exchange_cycles(covering, work, tiling, hw)
     busiest = max(*units.values(), *ports.values(), units[work.compute_unit] + stall)
     startup = startup_cycles(covering, work, tiling, hw)
     finish = finish_cycles(covering, work, tiling, hw)
@@ -114,13 +115,17 @@ def stall_cycles(
 ) -> float:
     """Cycles that the compute unit waits for this stay because it cannot be prefetched in time.
 
-    A single block: a fetch of latency L hides behind the calls on the other slots' blocks. A tile with one slot and
-    nothing to rotate: everything moved stops the computation, with its latencies. Otherwise a fetch may run while the
-    tile before it is computed and after that tile's own fetches: what does not fit there stops the computation.
+    Copies on the compute unit itself: their latency every time. A single block: a fetch of latency L hides behind the
+    calls on the other slots' blocks. A tile with one slot and nothing to rotate: everything moved stops the
+    computation, with its latencies. Otherwise a fetch may run while the tile before it is computed and after that
+    tile's own fetches: what does not fit there stops the computation.
     """
-    flows = [f for f in work.flows if stay_of(tiling, f) == stay and f.unit != work.compute_unit]
+    mine = [f for f in work.flows if stay_of(tiling, f) == stay]
+    flows = [f for f in mine if f.unit != work.compute_unit]
+    own = sum(f.latency_cycles for f in mine if f.unit == work.compute_unit)
+    waiting = float(own * fetches(covering, tiling, stay)) if stay.level == 1 else 0.0
     if not flows:
-        return 0.0
+        return waiting
     replaced = is_replaced(covering, tiling, stay)
     if stay.level == 0 and not replaced:
         return 0.0
@@ -131,7 +136,14 @@ def stall_cycles(
     if replaced and stay.slots == 1 and not is_sliced(covering, tiling, stay, hw):
         moved = max(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
-        return moved + latency * fetches(covering, tiling, stay)
+        return waiting + moved + latency * fetches(covering, tiling, stay)
+    return waiting + burst_cycles(covering, work, tiling, stay, flows)
+
+
+def burst_cycles(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow]
+) -> float:
+    """What a fetch that happens only once in several tiles exceeds the slack of one tile by, in all."""
     kept = prod(trips(covering, tiling, n) for n in guards(covering, tiling, stay).outer)
     fill = next((f for f in flows if not f.is_drain), None)
     if kept == 1 or fill is None:
@@ -143,6 +155,26 @@ def stall_cycles(
     )
     moved = flow_passes(covering, tiling, fill) * fill.pass_cycles
     return max(0.0, moved - (work.compute_cycles - others) / kept)
+
+
+def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
+    """Waiting for tokens: with two credits, two tiles take at least one round trip of fill and compute."""
+    if hw.synchronisation is not Synchronisation.TOKENS:
+        return 0.0
+    steps = prod(trips(covering, tiling, loop) for loop in tiling.outer)
+    worst = 0.0
+    for unit in fill_units(work):
+        flows = [f for f in work.flows if f.unit == unit and not f.is_drain]
+        moved = sum(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
+        latency = max(f.latency_cycles for f in flows) + work.latency_cycles
+        worst = max(worst, (steps * latency + moved - work.compute_cycles) / 2)
+    return worst
+
+
+def fill_units(work: Work) -> tuple[str, ...]:
+    """Units other than the compute unit that fill stays."""
+    units = (f.unit for f in work.flows if not f.is_drain and f.unit != work.compute_unit)
+    return tuple(dict.fromkeys(units))
 
 
 def is_replaced(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
@@ -165,10 +197,14 @@ def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> b
     kept tiles rotate through more than one place.
     """
     plan = operand_plan(covering, stay.operand)
-    if plan.is_output or not moves_blocks(covering, stay, hw):
+    if plan.is_output:
         return False
-    if any(trips(covering, tiling, loop) > 1 for loop in stay.kept):
-        return True
+    is_token = hw.synchronisation is Synchronisation.TOKENS
+    if is_token or moves_blocks(covering, stay, hw):
+        if any(trips(covering, tiling, loop) > 1 for loop in stay.kept):
+            return True
+    if not moves_blocks(covering, stay, hw):
+        return False
     active = [loop for loop in tiling.inner if tiling.tile(loop) > 1]
     return bool(active) and active[0] in plan.loops
 

@@ -1,10 +1,11 @@
-"""A lower bound that no program can beat.
+"""A lower bound that no program of any covering can beat.
 
-In: a kernel, a machine. Out: cycles below which no program of the machine can finish the kernel, and what limits. Not its
-job: schedules.
+In: a kernel, a machine. Out: cycles below which no program that the mapper can lead to finishes the kernel, and what limits.
+Not its job: schedules.
 
-Bound: the cheapest match's issue cycles on its unit, and every byte of the external memory that the kernel touches passing its
-ports once. Nothing is assumed about overlap, order or capacity.
+Bound: every byte of the external memory that the kernel touches passes its ports once; and, for the covering that needs
+least, every unit is busy for its calls and for one pass of each copy it must run. Nothing is assumed about overlap,
+order or capacity.
 """
 
 from dataclasses import dataclass
@@ -13,23 +14,28 @@ from math import ceil
 
 from isamap.hwdesc import Direction, Hardware
 from isamap.ir import Access, Kernel, Role, accesses, size_bytes
-from isamap.mapper import compute_bound_cycles
+from isamap.mapper import coverings
+
+from .work import bound_cycles, count_work
 
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """The bound and its parts; `limits` names the part that sets it."""
+    """The bound and its parts; `limit` names the part that sets it.
+
+    `unit_cycles`: of the busiest unit or port of the covering that needs least of it.
+    """
 
     cycles: int
-    compute_cycles: int
+    unit_cycles: int
     port_cycles: tuple[tuple[str, int], ...]
     read_bytes: int
     written_bytes: int
     limit: str
 
 
-def roofline(kernel: Kernel, hw: Hardware) -> Roofline:
-    """The largest of the compute bound and each external port's compulsory traffic."""
+def roofline(kernel: Kernel, hw: Hardware, *, may_reassociate: bool = False) -> Roofline:
+    """The largest of the least covering's bound and each external port's compulsory traffic."""
     read = written = 0
     for buffer in kernel.buffers:
         touched = _touched_elements(kernel, buffer.name) * size_bytes(buffer.dtype)
@@ -38,9 +44,25 @@ def roofline(kernel: Kernel, hw: Hardware) -> Roofline:
         if buffer.role in (Role.OUT, Role.INOUT):
             written += touched
     ports = tuple(_port_cycles(hw, read, written))
-    compute = compute_bound_cycles(kernel, hw)
-    limit, cycles = max((("compute", compute), *ports), key=lambda pair: pair[1])
-    return Roofline(cycles, compute, ports, read, written, limit)
+    least, unit = _least_covering(kernel, hw, may_reassociate)
+    limit, cycles = max(((unit, least), *ports), key=lambda pair: pair[1])
+    return Roofline(cycles, least, ports, read, written, limit)
+
+
+def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tuple[int, str]:
+    """Smallest bound of all coverings, and the unit or port that sets it.
+
+    The stream ascends in compute bounds, so it may stop at the first that is no smaller.
+    """
+    best: tuple[int, str] | None = None
+    for covering in coverings(kernel, hw, [], may_reassociate=may_reassociate):
+        work = count_work(covering, hw)
+        if best is not None and work.compute_cycles >= best[0]:
+            break
+        cycles, unit = bound_cycles(covering, work, hw)
+        if best is None or cycles < best[0]:
+            best = cycles, unit
+    return best or (0, "")
 
 
 def _port_cycles(hw: Hardware, read: int, written: int) -> list[tuple[str, int]]:

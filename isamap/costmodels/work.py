@@ -4,7 +4,7 @@ In: a covering, the machine. Out: constants per flow, exact to the last partial 
 repeated, what overlaps.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from isamap.hwdesc import Direction, Hardware, Instruction, MemoryKind
@@ -94,32 +94,23 @@ def _flows(
     transfer: Transfer,
     is_drain: bool,
 ) -> list[Flow]:
-    """The transfer itself, and what its byte planes add: shifts, and the shifting unit waiting for the drain."""
+    """The transfer itself, once per byte plane, and the shifts between planes."""
     flow = _flow(covering, hw, plan, residence, transfer, is_drain)
     if transfer.shift is None:
         return [flow]
-    compute_unit = hw.instruction(covering.instruction).unit
-    again = [
-        Flow(
-            flow.operand, residence, True, flow.unit, flow.pass_cycles * transfer.planes,
-            flow.first_cycles * transfer.planes, flow.latency_cycles,
-            tuple((port, cycles * transfer.planes) for port, cycles in flow.ports),
-            flow.external_bytes * transfer.planes, flow.windows,
-        ),
-        Flow(
-            flow.operand, residence, True, compute_unit, flow.pass_cycles * transfer.planes,
-            flow.first_cycles * transfer.planes, flow.latency_cycles, (), 0, flow.windows,
-        ),
-    ]  # fmt: skip
-    shift = _flow(covering, hw, plan, residence, transfer.shift, True)
-    times = transfer.planes - 1
-    again.append(
-        Flow(
-            flow.operand, residence, True, shift.unit, shift.pass_cycles * times,
-            shift.first_cycles * times, shift.latency_cycles, (), 0, shift.windows,
-        )
-    )  # fmt: skip
-    return again
+    shift = _flow(covering, hw, plan, residence, transfer.shift, is_drain)
+    return [_repeated(flow, transfer.planes), _repeated(shift, transfer.planes - 1)]
+
+
+def _repeated(flow: Flow, times: int) -> Flow:
+    return replace(
+        flow,
+        pass_cycles=flow.pass_cycles * times,
+        first_cycles=flow.first_cycles * times,
+        latency_cycles=flow.latency_cycles * times,
+        ports=tuple((port, cycles * times) for port, cycles in flow.ports),
+        external_bytes=flow.external_bytes * times,
+    )
 
 
 def _flow(
@@ -265,8 +256,8 @@ def _chunked(times: int, extent: int, maximum: int) -> list[tuple[float, int]]:
     return chunks + ([(float(times), rest)] if times and rest else [])
 
 
-def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> int:
-    """What no tiling of the covering beats: every unit and port busy for one pass of each of its flows."""
+def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str]:
+    """What no tiling of the covering beats, and the unit or port that is busy so long: one pass of each flow."""
     counts = {unit.name: unit.count for unit in hw.units}
     units: dict[str, float] = {work.compute_unit: float(work.compute_cycles)}
     ports: dict[Port, float] = {}
@@ -279,5 +270,7 @@ def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> int:
         units[flow.unit] = units.get(flow.unit, 0.0) + positions * flow.pass_cycles
         for port, cycles in flow.ports:
             ports[port] = ports.get(port, 0.0) + positions * cycles
-    busiest = max(*(c / counts[u] for u, c in units.items()), *ports.values(), 0.0)
-    return ceil(busiest)
+    rows = [(c / counts[unit], f"unit {unit}") for unit, c in units.items()]
+    rows += [(cycles, " ".join(port)) for port, cycles in ports.items()]
+    busiest, name = max(rows)
+    return ceil(busiest), name

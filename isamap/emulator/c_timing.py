@@ -114,7 +114,7 @@ def used_units(bound: Bound) -> tuple[int, ...]:
 def _emit_state(bound: Bound) -> list[str]:
     lines = ["static i64 total = 0;"]
     for number, unit in enumerate(bound.hardware.units):
-        lines.append(f"static i64 free{number}[{unit.count}], busy{number}, last{number};")
+        lines.append(f"static i64 free{number}[{unit.count}], busy{number}, last{number}, done{number};")
     for number in range(len(bound.calls)):
         lines.append(f"static i64 calls{number}, energy{number};")
     for number, extent in enumerate(bound.extents):
@@ -347,7 +347,8 @@ def _emit_finish(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str
     values = fail(call, names, Fault.HAZARD, "0").replace('"error"', '"call"')
     lines = [
         f"free{unit}[which] = s + issue; last{unit} = s; busy{unit} += issue;",
-        "total = most(total, s + latency);",
+        f"done{unit} = most(done{unit}, s + latency);",
+        f"total = most(total, done{unit});",
         f"calls{call.number}++;",
         f"#ifdef TRACE\nif (serial == watch) {values}\n#endif",
         "serial++;",
@@ -363,7 +364,7 @@ def _emit_finish(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str
         depth = bound.hardware.channels[channel].depth
         stop = fail(call, names, Fault.OVERFLOW, str(channel))
         lines.append(f"if (UNLIKELY(tail{channel} - head{channel} >= {depth})) {stop}")
-        lines.append(f"queue{channel}[tail{channel}++ % {depth}] = s + latency;")
+        lines.append(f"queue{channel}[tail{channel}++ % {depth}] = done{unit};")
     return lines
 
 

@@ -41,6 +41,7 @@ class _State:
 
     free: list[list[int]]
     last: list[int]
+    done: list[int]
     busy: list[int]
     queues: list[deque[int]]
     ports: list[list[tuple[int, int]]]
@@ -67,6 +68,7 @@ def interpret_timing(bound: Bound) -> tuple[int, ...]:
     state = _State(
         free=[[0] * unit.count for unit in hardware.units],
         last=[0] * len(hardware.units),
+        done=[0] * len(hardware.units),
         busy=[0] * len(hardware.units),
         queues=[deque() for _ in hardware.channels],
         ports=[[] for _ in bound.ports],
@@ -110,6 +112,7 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
     unit[which] = start + issue
     state.last[call.unit] = start
     state.busy[call.unit] += issue
+    state.done[call.unit] = max(state.done[call.unit], start + latency)
     state.total = max(state.total, start + latency)
     state.calls[call.number] += 1
     state.names.append((call.number, step.values))
@@ -119,7 +122,7 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
     for channel in call.pushes:
         if len(state.queues[channel]) >= bound.hardware.channels[channel].depth:
             raise step_error(bound, step, Fault.OVERFLOW, channel)
-        state.queues[channel].append(start + latency)
+        state.queues[channel].append(state.done[call.unit])
 
 
 def _cost(expression: Expression, step: Step) -> int:

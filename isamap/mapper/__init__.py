@@ -1,6 +1,6 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
-from .cover import compute_bound_cycles, compute_cycles, coverings
+from .cover import compute_cycles, coverings
 from .covering import (
     BlockDim,
     CopyDim,
@@ -27,7 +27,6 @@ __all__ = [
     "TileAxis",
     "TiledLoop",
     "Transfer",
-    "compute_bound_cycles",
     "compute_cycles",
     "coverings",
     "layout_rank",

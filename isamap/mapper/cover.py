@@ -81,14 +81,6 @@ def candidates(
     return tuple(sorted(found, key=_order))
 
 
-def compute_bound_cycles(kernel: Kernel, hw: Hardware) -> int:
-    """Least issue cycles of any match of every statement; 0 when nothing matches."""
-    total = 0
-    for index in range(len(kernel.statements)):
-        total += min((c.bound_cycles for c in candidates(kernel, index, hw, [])), default=0)
-    return total
-
-
 def _order(candidate: Candidate) -> tuple[int, int]:
     bound = sum(len(group) for _, group in candidate.match.binding)
     return candidate.bound_cycles, -bound
@@ -175,7 +167,10 @@ def _cover(
         if access.pad:
             return f"operand {rule.name}: reads outside give {access.pad}, only zero can be padded"
         buffer = widened.buffer(access.buffer)
-        plans = plan_operand(Subject(hw, match, loops, rule.name, access, buffer, synthetic))
+        rank = len(kernel.buffer(access.buffer).shape)
+        plans = plan_operand(
+            Subject(hw, match, loops, rule.name, access, buffer, rank, synthetic)
+        )
         if isinstance(plans, str):
             return plans
         choices.append(plans)

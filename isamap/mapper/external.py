@@ -18,6 +18,7 @@ class Geometry:
     """What a layout must serve: an access under tiled loops, seen by axes and block dimensions.
 
     `element_bytes`: distance of neighbouring elements (1 for byte planes). `planes`: bytes stored apart.
+    `rank`: dimensions that the kernel's array has; further ones have extent 1.
     """
 
     buffer: Buffer
@@ -27,6 +28,7 @@ class Geometry:
     blocks: tuple[BlockDim, ...]
     element_bytes: int
     planes: int
+    rank: int
 
     def bounds(self, dim: int) -> tuple[int, int]:
         """Smallest and largest index along `dim` over all executed iterations."""
@@ -77,7 +79,7 @@ def _row_major(
     shape = geometry.buffer.shape
     layout = Layout(
         geometry.buffer.dtype,
-        shape,
+        shape[: geometry.rank],
         tuple(Axis(d, 1, sizes[d], strides[d]) for d in range(len(sizes))),
         border,
         count * geometry.element_bytes * geometry.planes,
@@ -133,7 +135,7 @@ def _packed(
         running *= axes[-1].size
     layout = Layout(
         geometry.buffer.dtype,
-        geometry.buffer.shape,
+        geometry.buffer.shape[: geometry.rank],
         tuple(reversed(axes)),
         tuple(-index.constant for index in geometry.access.indices),
         running * geometry.planes,

@@ -39,6 +39,7 @@ class Subject:
     name: str
     access: Access
     buffer: Buffer
+    rank: int  # dimensions that the kernel's array has
     synthetic: tuple[tuple[str, str], ...]  # instruction loop -> its synthetic kernel loop
 
     def loop(self, name: str) -> TiledLoop:
@@ -89,6 +90,7 @@ def _plan_cycles(hw: Hardware, plan: OperandPlan) -> float:
 def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
     """Sliding windows as windows first; then every loop on its own (overlapping elements are copied twice)."""
     bound = {name for _, group in subject.match.binding for name in group}
+    fused = {n for _, group in subject.match.binding if len(group) > 1 for n in group}
     seen: set[str] = set()
     region: list[TileAxis] = []
     has_window = False
@@ -101,7 +103,8 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
             continue
         has_window = True
         spans = tuple(coefficient for _, coefficient in index.terms)
-        may_slide = may_slide and min(spans) > 0 and len(bound & set(index.names)) <= 1
+        may_slide = may_slide and min(spans) > 0 and not fused & set(index.names)
+        may_slide = may_slide and len(bound & set(index.names)) <= 1
         region.append(TileAxis(f"window{dim}", index.names, spans))
     if has_window and may_slide:
         yield tuple(region)
@@ -381,7 +384,14 @@ class _Planner:
         subject = self.subject
         order = sorted(range(len(self.blocks)), key=lambda i: here.block_strides_bytes[i])
         geometry = Geometry(
-            subject.buffer, subject.access, subject.loops, self.axes, self.blocks, element_bytes, planes
+            subject.buffer,
+            subject.access,
+            subject.loops,
+            self.axes,
+            self.blocks,
+            element_bytes,
+            planes,
+            subject.rank,
         )
         yield from external_layouts(geometry, tuple(order))
 

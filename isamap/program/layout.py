@@ -18,7 +18,10 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Element (digits of all axes) lies at sum(digit * stride); its array index along d is sum(digit * step) - border[d].
+    """Where every element of an array lies.
+
+    Element (digits of all axes) lies at sum(digit * stride); its array index along d is
+    sum(digit * step) - border[d]. Dimensions beyond `shape` (the border is longer) have extent 1.
 
     Positions whose array index falls outside `shape` are padding: zero in inputs, ignored in outputs. Several positions may hold
     the same element (replication). `plane_bytes` not None: the element's bytes are not neighbours, byte p (little endian) lies at

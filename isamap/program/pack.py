@@ -4,6 +4,8 @@ In: an array or bytes, and a Layout. Out: the other one. Not its job: choosing a
 in a memory.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -41,6 +43,7 @@ def pack(array: np.ndarray, layout: Layout) -> np.ndarray:
     array = np.ascontiguousarray(array)
     if layout.is_natural:
         return array.reshape(-1).view(np.uint8).copy()
+    layout, array = _with_unit_dims(layout), array.reshape(_with_unit_dims(layout).shape)
     data = np.zeros(layout.size_bytes, np.uint8)
     low, slab = _empty_slab(layout)
     slab[_inside(layout, low, slab.shape)] = array[_covered(layout, low, slab.shape)]
@@ -59,12 +62,19 @@ def unpack(data: np.ndarray, layout: Layout) -> np.ndarray:
     assert data.dtype == np.uint8 and data.shape == (layout.size_bytes,), "one u8 per byte"
     if layout.is_natural:
         return data.copy().view(numpy_dtype(layout.dtype)).reshape(layout.shape)
+    shape, layout = layout.shape, _with_unit_dims(layout)
     low, slab = _empty_slab(layout)
     for source, target in zip(_data_views(data, layout), _slab_views(slab, layout, low)):
         target[...] = source
     array = np.zeros(layout.shape, slab.dtype)
     array[_covered(layout, low, slab.shape)] = slab[_inside(layout, low, slab.shape)]
-    return array
+    return array.reshape(shape)
+
+
+def _with_unit_dims(layout: Layout) -> Layout:
+    """The layout with the implicit dimensions of extent 1 written out."""
+    units = len(layout.border) - len(layout.shape)
+    return replace(layout, shape=layout.shape + (1,) * units)
 
 
 def _empty_slab(layout: Layout) -> tuple[tuple[int, ...], np.ndarray]:

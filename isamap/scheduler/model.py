@@ -12,9 +12,9 @@ from math import ceil, prod
 
 from ortools.sat.python import cp_model
 
-from isamap.costmodels import Flow, Stay, Tiling, Work, moves_blocks, operand_plan
+from isamap.costmodels import Flow, fill_units, Stay, Tiling, Work, moves_blocks, operand_plan
 
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, Residence
 
 from .options import level_options, must_stay_whole, needs_one_slot, tile_options
@@ -48,6 +48,7 @@ class TilingModel:
         self.covering = covering
         self.work = work
         self.hw = hw
+        self.is_token = hw.synchronisation is Synchronisation.TOKENS
         self.model = cp_model.CpModel()
         self.loops = {loop.name: loop for loop in covering.loops if loop.units > 1}
         self.tile: dict[str, cp_model.IntVar] = {}
@@ -184,7 +185,8 @@ class TilingModel:
         low = stay.is_low
         stay.changes[name] = self.many_tiles[name]
         is_window = any(axis.is_window and name in axis.loops for axis in stay.plan.axes)
-        if not (isinstance(low, int) and low) and not is_window:
+        may_keep = not is_window and not (self.is_token and stay.plan.is_output)
+        if may_keep and not (isinstance(low, int) and low):
             kept = self.model.new_bool_var(f"kept_{label}_{name}")
             if not isinstance(low, int):
                 self.model.add_implication(kept, ~low)
@@ -285,6 +287,7 @@ class TilingModel:
         horizon = self._horizon()
         busiest = self.model.new_int_var(0, horizon, "busiest")
         waiting = [self._stall(stay, horizon) for stay in self.stays]
+        waiting.append(self._exchange(horizon))
         compute_load = sum(units.pop(self.work.compute_unit, [])) + compute
         self.model.add(busiest >= compute_load + sum(waiting))
         counts = {unit.name: unit.count for unit in self.hw.units}
@@ -353,16 +356,36 @@ class TilingModel:
         self.model.add(together >= chained_total)
         return path
 
-    def _stall(self, stay: StayVars, horizon: int) -> cp_model.IntVar | int:
-        """Waiting for a stay that cannot be prefetched (see analytical.stall_cycles)."""
-        flows = [
-            (n, f)
-            for n, f in enumerate(self.work.flows)
-            if self._stay(f) is stay and f.unit != self.work.compute_unit
-        ]
-        if not flows:
+    def _exchange(self, horizon: int) -> cp_model.LinearExprT:
+        """Waiting for tokens (see analytical.exchange_cycles)."""
+        if self.hw.synchronisation is not Synchronisation.TOKENS:
             return 0
+        worst = self.model.new_int_var(0, horizon, "exchange")
+        steps = self._product(list(self.trips.values()), "steps")
+        for unit in fill_units(self.work):
+            flows = [
+                (n, f)
+                for n, f in enumerate(self.work.flows)
+                if f.unit == unit and not f.is_drain
+            ]
+            latency = max(f.latency_cycles for _, f in flows) + self.work.latency_cycles
+            moved = sum(self.moved[n] for n, _ in flows)
+            self.model.add(
+                2 * worst >= SCALE * latency * steps + moved - SCALE * self.work.compute_cycles
+            )
+        return worst
+
+    def _stall(self, stay: StayVars, horizon: int) -> cp_model.LinearExprT:
+        """Waiting for a stay that cannot be prefetched (see analytical.stall_cycles)."""
+        mine = [(n, f) for n, f in enumerate(self.work.flows) if self._stay(f) is stay]
+        flows = [(n, f) for n, f in mine if f.unit != self.work.compute_unit]
         label = f"{stay.plan.name}{stay.number}"
+        own = SCALE * sum(f.latency_cycles for _, f in mine if f.unit == self.work.compute_unit)
+        waiting: cp_model.LinearExprT = 0
+        if own and not (isinstance(stay.is_low, int) and stay.is_low):
+            waiting = own * self._fetches(stay, f"own_{label}")
+        if not flows:
+            return waiting
         stall = self.model.new_int_var(0, horizon, f"stall_{label}")
         changes = (*stay.changes.values(), *stay.changes_inner.values())
         refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
@@ -381,7 +404,7 @@ class TilingModel:
             moved = self.moved[number] + SCALE * latency * fetches
             self.model.add(stall >= moved).only_enforce_if(exposed)
         self._add_burst(stay, flows, stall, label)
-        return stall
+        return stall + waiting
 
     def _fetches(self, stay: StayVars, label: str) -> cp_model.IntVar | int:
         """How often the tile is replaced."""
@@ -402,8 +425,11 @@ class TilingModel:
         factors: list[cp_model.IntVar | int] = []
         for name in self.loops:
             if name not in stay.plan.loops:
-                again = stay.refetch_inner[name]
-                factors.append(self._either(self.tile[name], 1, again, f"uses_{label}_{name}"))
+                again = stay.refetch_inner.get(name)
+                uses = self.tile[name]
+                if again is not None:
+                    uses = self._either(uses, 1, again, f"uses_{label}_{name}")
+                factors.append(uses)
         uses = self._product(factors, f"uses_{label}")
         latency = ceil(SCALE * sum(f.first_cycles + f.latency_cycles for f in flows))
         calls, issue = self.work.calls, SCALE * self.work.issue_cycles
@@ -462,6 +488,8 @@ class TilingModel:
     def _rotates(self, stay: StayVars, label: str) -> Bool:
         """Two slots, kept tiles, or parts of the tile serve as each other's buffers."""
         ways: list[Bool] = [] if isinstance(stay.is_double, int) else [stay.is_double]
+        if self.is_token and not stay.plan.is_output:
+            ways.extend(stay.kept.values())
         if not stay.plan.is_output and moves_blocks(self.covering, Stay(stay.plan.name, 0, 1, 1), self.hw):
             ways.extend(stay.kept.values())
             for name in stay.plan.loops:

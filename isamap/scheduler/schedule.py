@@ -162,7 +162,7 @@ class _Search:
         )
 
     def _consider(self, covering: Covering, work: Work) -> None:
-        bound = bound_cycles(covering, work, self.hw)
+        bound, _ = bound_cycles(covering, work, self.hw)
         is_natural = all(layout_rank(plan) == 0 for plan in covering.operands)
         rival = self.natural if is_natural and self.layouts == "natural" else self.best
         if rival is not None and bound >= rival.estimate.cycles:
@@ -180,7 +180,7 @@ class _Search:
             cutoff_cycles=cutoff,
         )
         if solution.tiling is None:
-            self.num_unfit += 1
+            self.num_unfit += cutoff is None
             self.alternatives.append(Alternative(covering, bound, None))
             return
         program = lower(covering, solution.tiling, self.hw)

@@ -10,7 +10,7 @@ from enum import Enum
 
 from ortools.sat.python import cp_model
 
-from isamap.costmodels import Tiling, Work, estimate
+from isamap.costmodels import Tiling, Work, bound_cycles, estimate
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
@@ -50,7 +50,7 @@ def solve(
 ) -> Solution:
     """Minimise the closed-form cycles of a covering; the greedy tiling is the hint and the fallback.
 
-    `cutoff_cycles`: give up (INFEASIBLE) as soon as nothing below it is possible.
+    `cutoff_cycles`: only tilings below it are wanted; INFEASIBLE with this bound says there is none.
     """
     begin = time.perf_counter()
     greedy = schedule_greedily(covering, work, hw)
@@ -58,12 +58,16 @@ def solve(
     if greedy is not None:
         built.hint(greedy)
     if cutoff_cycles is not None:
-        built.model.add(built.cycles <= cutoff_cycles * SCALE)
+        built.model.add(built.cycles < cutoff_cycles * SCALE)
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = time_limit_s
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = seed
     status = solver.solve(built.model)
+    assert status != cp_model.MODEL_INVALID, built.model.validate()
+    if status == cp_model.INFEASIBLE and cutoff_cycles is not None:
+        seconds = time.perf_counter() - begin
+        return Solution(Status.INFEASIBLE, None, 0, cutoff_cycles, seconds)
     bound = -(-max(0, round(solver.best_objective_bound)) // SCALE)
     candidates = [] if greedy is None else [greedy]
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -76,6 +80,7 @@ def solve(
     best = min(candidates, key=lambda t: estimate(covering, work, t, hw).cycles)
     cycles = estimate(covering, work, best, hw).cycles
     is_optimal = status == cp_model.OPTIMAL
+    bound = max(bound, bound_cycles(covering, work, hw)[0])
     return Solution(
         Status.OPTIMAL if is_optimal else Status.FEASIBLE, best, cycles, min(bound, cycles), seconds
     )

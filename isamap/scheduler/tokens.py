@@ -10,12 +10,16 @@ of that unit keep their data.
 """
 
 from dataclasses import dataclass
+from math import prod
 
-from isamap.costmodels import Stay, Tiling, guards, operand_plan, trips
+from isamap.costmodels import Stay, Tiling, guards, is_replaced, operand_plan, trips
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering
 from isamap.program import Edge, Issue, Node, When
+
+
+MAX_CREDITS = 2  # the closed form counts on two tiles in flight
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,28 @@ def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
         hw,
         compute,
         tuple(
-            Exchange(unit, is_fill, _period(covering, tiling, stays), min(s.slots for s in stays))
+            Exchange(unit, is_fill, _period(covering, tiling, stays), _credits(covering, tiling, stays))
             for side, is_fill in ((fills, True), (drains, False))
             for unit, stays in side.items()
         ),
     )
+
+
+def _credits(covering: Covering, tiling: Tiling, stays: list[Stay]) -> int:
+    """Tiles that the unit may be ahead: the least number of places that a stay rotates through."""
+    places = [
+        stay.slots * prod(trips(covering, tiling, loop) for loop in stay.kept)
+        for stay in stays
+        if is_replaced(covering, tiling, stay)
+    ]
+    has_planes = any(_has_planes(covering, stay) for stay in stays)
+    return 1 if has_planes else min([MAX_CREDITS, *places])
+
+
+def _has_planes(covering: Covering, stay: Stay) -> bool:
+    """Is the stay handed to and fro during its drain, so that a second credit would be taken for a hand-over?"""
+    drain = operand_plan(covering, stay.operand).residences[stay.residence].drain
+    return drain is not None and drain.planes > 1
 
 
 def _period(covering: Covering, tiling: Tiling, stays: list[Stay]) -> tuple[str, ...]:

@@ -1,0 +1,51 @@
+"""isamap: map a tensor kernel onto an accelerator described in YAML, with a proof and a check.
+
+In: nothing. Out: the public names below, each loaded on first use so that importing isamap is
+cheap. Not its job: anything else.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .compile import Result, map
+    from .errors import IsamapError
+    from .hwdesc import Hardware, load_hardware
+    from .ir import Kernel, load_kernel
+    from .program import Program
+
+__version__ = "0.1.0"
+
+LAZY = {
+    "Hardware": ".hwdesc",
+    "IsamapError": ".errors",
+    "Kernel": ".ir",
+    "Program": ".program",
+    "Result": ".compile",
+    "load_hardware": ".hwdesc",
+    "load_kernel": ".ir",
+    "map": ".compile",
+}
+
+__all__ = [
+    "Hardware",
+    "IsamapError",
+    "Kernel",
+    "Program",
+    "Result",
+    "__version__",
+    "load_hardware",
+    "load_kernel",
+    "map",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first asked for (PEP 562)."""
+    if name in LAZY:
+        return getattr(import_module(LAZY[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY})

@@ -1,0 +1,155 @@
+"""One call from a kernel and a machine to a checked answer.
+
+In: a kernel and a machine (values, paths or bundled names), sizes, limits. Out: a Result. Not its
+job: how any part works, printing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from isamap.costmodels import Roofline, roofline
+from isamap.emulator import Timing, time_program
+from isamap.errors import KernelError, ProgramError, closest
+from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import Kernel, load_kernels
+from isamap.scheduler import Answer, Schedule, find_schedule
+
+from .resources import find_hardware, find_kernel
+from .verify import Check, Verification, verify_full, verify_quick
+from .verify.run_full import KernelFile
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked, so that an answer can be made again."""
+
+    kernel: str
+    hardware: str
+    sizes: tuple[tuple[str, int], ...]
+    cost: str
+    layouts: str
+    check: Check
+    time_limit_s: float
+    workers: int
+    seed: int
+    may_reassociate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer of `map`. `timing` is None when the emulator rejects the program."""
+
+    request: Request
+    hardware: Hardware
+    answer: Answer
+    roofline: Roofline
+    timing: Timing | None
+    verification: Verification
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel at its sizes."""
+        return self.answer.kernel
+
+    @property
+    def schedule(self) -> Schedule:
+        """The chosen schedule."""
+        return self.answer.best
+
+
+def map(  # noqa: A001 - `isamap.map` is the word users look for
+    kernel: str | PathLike[str] | Kernel,
+    hw: str | PathLike[str] | Hardware,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    name: str | None = None,
+    cost: str = "analytical",
+    layouts: str = "natural",
+    verify: Check | str = Check.QUICK,
+    time_limit_s: float = 20.0,
+    workers: int = 1,
+    seed: int = 0,
+    may_reassociate: bool = False,
+) -> Result:
+    """Map a kernel onto a machine: best covering, proven schedule, program, time, and a check.
+
+    Args:
+        kernel: a Kernel, a path, a bundled name, or either with `:kernel`.
+        hw: a Hardware, a path or a bundled name.
+        sizes, name: of the kernel in its file.
+        cost, layouts, time_limit_s, workers, seed, may_reassociate: as for `find_schedule`.
+        verify: how much is executed to check the program.
+
+    Raises:
+        KernelError, SpecErrors: the kernel or the hardware file is wrong.
+        MappingError: nothing on the machine computes the kernel.
+    """
+    built, file = _build_kernel(kernel, sizes or {}, name)
+    machine = hw if isinstance(hw, Hardware) else load_hardware(find_hardware(str(hw)))
+    check = Check(verify)
+    answer = find_schedule(
+        built,
+        machine,
+        cost=cost,
+        layouts=layouts,
+        time_limit_s=time_limit_s,
+        workers=workers,
+        seed=seed,
+        may_reassociate=may_reassociate,
+    )
+    used = file.sizes if file else ()
+    request = Request(
+        built.name, machine.name, used, cost, layouts, check, time_limit_s, workers, seed,
+        may_reassociate,
+    )  # fmt: skip
+    timing: Timing | None = None
+    try:
+        timing = time_program(answer.best.program, machine)
+        verification = _verify(answer, machine, request, file)
+    except ProgramError as error:
+        failure = f"the emulator rejects the program: {error}"
+        verification = Verification(check, failure=failure, is_wrong=True)
+    return Result(request, machine, answer, roofline(built, machine), timing, verification)
+
+
+def _build_kernel(
+    kernel: str | PathLike[str] | Kernel, sizes: Mapping[str, int], name: str | None
+) -> tuple[Kernel, KernelFile | None]:
+    """The kernel, and where it came from unless it was given as a value."""
+    if isinstance(kernel, Kernel):
+        if sizes or name:
+            raise KernelError("sizes and a name choose within a file; a Kernel has both already")
+        return kernel, None
+    path, inner = find_kernel(str(kernel))
+    known = load_kernels(path)
+    chosen = name or inner or next(iter(known))
+    if chosen not in known:
+        hint = closest(chosen, known) or f"kernels are {', '.join(known)}"
+        raise KernelError(f"{path} has no kernel {chosen!r}", hint=hint)
+    source = known[chosen]
+    built = source.build(sizes)
+    return built, KernelFile(Path(path), chosen, tuple({**dict(source.sizes), **sizes}.items()))
+
+
+def _verify(
+    answer: Answer, hw: Hardware, request: Request, file: KernelFile | None
+) -> Verification:
+    best = answer.best
+    match request.check:
+        case Check.OFF:
+            return Verification(Check.OFF)
+        case Check.FULL:
+            return verify_full(best.program, answer.kernel, hw, seed=request.seed, file=file)
+        case Check.QUICK:
+            tiling = best.solution.tiling
+            assert tiling is not None, "a schedule has a tiling"
+            return verify_quick(
+                best.covering,
+                tiling,
+                hw,
+                seed=request.seed,
+                may_reassociate=request.may_reassociate,
+                file=file,
+            )

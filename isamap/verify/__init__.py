@@ -1,0 +1,19 @@
+"""Does the program compute what the kernel says?"""
+
+from .compare import Mismatch, compare
+from .run_full import verify_full
+from .run_quick import verify_quick
+from .shrink import shrink, shrink_tiling
+from .verification import Check, Reference, Verification
+
+__all__ = [
+    "Check",
+    "Mismatch",
+    "Reference",
+    "Verification",
+    "compare",
+    "shrink",
+    "shrink_tiling",
+    "verify_full",
+    "verify_quick",
+]

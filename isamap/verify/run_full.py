@@ -1,0 +1,117 @@
+"""Execute a program on random inputs and hold its outputs against the kernel's meaning.
+
+In: a program, its kernel, the machine. Out: a Verification. Not its job: choosing sizes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from isamap.emulator import run
+from isamap.errors import ProgramError
+from isamap.hwdesc import Hardware
+from isamap.ir import Kernel, interpret, load_kernels, load_reference, random_arrays
+from isamap.program import Program
+
+from .compare import Mismatch, compare, float_tolerance
+from .verification import Check, Reference, Verification
+
+REFERENCE_ITERATIONS = 10**8  # beyond, NumPy's integer products take seconds
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFile:
+    """Where a kernel came from: its file may carry a NumPy reference."""
+
+    path: Path
+    name: str
+    sizes: tuple[tuple[str, int], ...]
+
+
+def verify_full(
+    program: Program,
+    kernel: Kernel,
+    hw: Hardware,
+    *,
+    seed: int = 0,
+    file: KernelFile | None = None,
+) -> Verification:
+    """Run the whole program in the emulator on full-range random inputs.
+
+    Integers must agree bit for bit, floats within `float_tolerance`. The kernel itself is held
+    against the file's NumPy reference, if there is one.
+    """
+    found = execute(program, kernel, hw, Check.FULL, seed)
+    return with_reference(found, kernel, file, seed)
+
+
+def execute(
+    program: Program, kernel: Kernel, hw: Hardware, check: Check, seed: int
+) -> Verification:
+    """Emulator against interpreter on one kernel; a program that the emulator rejects fails."""
+    sizes = loop_extents(kernel)
+    arrays = random_arrays(kernel, seed)
+    tolerance = float_tolerance(kernel, arrays)
+    shaped = {p.buffer: arrays[p.buffer].reshape(p.layout.shape) for p in program.inputs}
+    try:
+        outputs = run(program, hw, shaped).outputs
+    except ProgramError as error:
+        failure = f"the emulator rejects the program: {error}"
+        return Verification(check, sizes, failure=failure, is_wrong=True)
+    expected = interpret(kernel, arrays)
+    wrong = compare(outputs, expected, "the kernel's meaning", tolerance)
+    return Verification(check, sizes, tolerance, wrong, is_wrong=wrong is not None)
+
+
+def with_reference(
+    found: Verification, kernel: Kernel, file: KernelFile | None, seed: int
+) -> Verification:
+    """Add what the NumPy reference says about the kernel, at its sizes or else at its defaults."""
+    if file is None or not found.is_verified:
+        return found
+    sizes, agreement = file.sizes, Reference.AGREES
+    if num_iterations(kernel) > REFERENCE_ITERATIONS:
+        sizes, agreement = (), Reference.AGREES_AT_DEFAULTS
+        kernel = load_kernels(file.path)[file.name].build()
+    reference = load_reference(file.path, file.name, dict(sizes))
+    if reference is None:
+        return found
+    if num_iterations(kernel) > REFERENCE_ITERATIONS:
+        return _replace(found, None, Reference.TOO_LARGE)
+    return _replace(found, _hold_against(reference, kernel, seed), agreement)
+
+
+def _hold_against(
+    reference: Callable[..., Mapping[str, object]], kernel: Kernel, seed: int
+) -> Mismatch | None:
+    arrays = random_arrays(kernel, seed)
+    tolerance = float_tolerance(kernel, arrays)
+    meaning = interpret(kernel, arrays)
+    answers = reference(**{name: array.copy() for name, array in arrays.items()})
+    expected = {name: np.asarray(array) for name, array in answers.items() if name in meaning}
+    return compare(meaning, expected, "the file's NumPy reference", tolerance)
+
+
+def _replace(found: Verification, wrong: Mismatch | None, reference: Reference) -> Verification:
+    return Verification(
+        found.check,
+        found.sizes,
+        found.tolerance,
+        wrong,
+        is_wrong=wrong is not None,
+        reference=Reference.ABSENT if wrong else reference,
+    )
+
+
+def loop_extents(kernel: Kernel) -> tuple[tuple[str, int], ...]:
+    """Every loop with its extent, in order of appearance."""
+    loops = {loop.name: loop.extent for s in kernel.statements for loop in s.loops}
+    return tuple(loops.items())
+
+
+def num_iterations(kernel: Kernel) -> int:
+    """Iterations of all statements."""
+    return sum(prod(loop.extent for loop in s.loops) for s in kernel.statements)

@@ -1,0 +1,48 @@
+"""What a check of a program found.
+
+In: nothing but these values. Out: frozen values. Not its job: checking, printing.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from .compare import Mismatch
+
+
+class Check(Enum):
+    """How much is executed."""
+
+    FULL = "full"  # the program itself
+    QUICK = "quick"  # the same mapping and schedule on cut-down sizes, edges included
+    OFF = "off"
+
+
+class Reference(Enum):
+    """What the kernel file's NumPy reference said about the kernel."""
+
+    ABSENT = "absent"
+    AGREES = "agrees"
+    AGREES_AT_DEFAULTS = "agrees at the kernel's default sizes"
+    TOO_LARGE = "not compared: too large"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """`sizes`: extent of each kernel loop that was executed. `mismatch`: the first wrong element.
+
+    `failure`: why the program was rejected or nothing could be compared. `tolerance`: largest
+    allowed difference, 0 for bit-exact.
+    """
+
+    check: Check
+    sizes: tuple[tuple[str, int], ...] = ()
+    tolerance: float = 0.0
+    mismatch: Mismatch | None = None
+    failure: str = ""
+    is_wrong: bool = False
+    reference: Reference = Reference.ABSENT
+
+    @property
+    def is_verified(self) -> bool:
+        """Was something executed, and was it right?"""
+        return self.check is not Check.OFF and not self.failure and not self.is_wrong
