@@ -14,11 +14,11 @@ from isamap.emulator import Timing, time_program
 from isamap.errors import KernelError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernels
+from isamap.mapper import Mismatch, coverings
 from isamap.scheduler import Answer, Schedule, find_schedule
 
 from .resources import find_hardware, find_kernel
-from .verify import Check, Verification, verify_full, verify_quick
-from .verify.run_full import KernelFile
+from .verify import Check, KernelFile, Verification, verify_full, verify_quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,15 @@ class Result:
         return self.answer.best
 
 
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The first condition that failed, per statement and instruction."""
+
+    kernel: Kernel
+    hardware: Hardware
+    mismatches: tuple[Mismatch, ...]
+
+
 def map(  # noqa: A001 - `isamap.map` is the word users look for
     kernel: str | PathLike[str] | Kernel,
     hw: str | PathLike[str] | Hardware,
@@ -87,7 +96,7 @@ def map(  # noqa: A001 - `isamap.map` is the word users look for
         MappingError: nothing on the machine computes the kernel.
     """
     built, file = _build_kernel(kernel, sizes or {}, name)
-    machine = hw if isinstance(hw, Hardware) else load_hardware(find_hardware(str(hw)))
+    machine = _load_machine(hw)
     check = Check(verify)
     answer = find_schedule(
         built,
@@ -111,7 +120,29 @@ def map(  # noqa: A001 - `isamap.map` is the word users look for
     except ProgramError as error:
         failure = f"the emulator rejects the program: {error}"
         verification = Verification(check, failure=failure, is_wrong=True)
-    return Result(request, machine, answer, roofline(built, machine), timing, verification)
+    bound = roofline(built, machine, may_reassociate=may_reassociate)
+    return Result(request, machine, answer, bound, timing, verification)
+
+
+def explain(
+    kernel: str | PathLike[str] | Kernel,
+    hw: str | PathLike[str] | Hardware,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    name: str | None = None,
+    may_reassociate: bool = False,
+) -> Explanation:
+    """Why the machine's other instructions do not compute the kernel."""
+    built, _ = _build_kernel(kernel, sizes or {}, name)
+    machine = _load_machine(hw)
+    mismatches: list[Mismatch] = []
+    for _ in coverings(built, machine, mismatches, may_reassociate=may_reassociate):
+        pass
+    return Explanation(built, machine, tuple(mismatches))
+
+
+def _load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:
+    return hw if isinstance(hw, Hardware) else load_hardware(find_hardware(str(hw)))
 
 
 def _build_kernel(

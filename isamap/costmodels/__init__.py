@@ -1,6 +1,6 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
-from .analytical import Estimate, estimate, fill_units, is_replaced, moves_blocks
+from .analytical import Estimate, estimate, fill_units, is_replaced, moves_blocks, needs_one_slot, round_trip_cycles
 from .registry import COST_MODELS, Candidate, CostModel
 from .roofline import Roofline, roofline
 from .tiling import (
@@ -36,8 +36,10 @@ __all__ = [
     "guards",
     "is_replaced",
     "moves_blocks",
+    "needs_one_slot",
     "operand_plan",
     "roofline",
+    "round_trip_cycles",
     "tile_units",
     "trips",
 ]

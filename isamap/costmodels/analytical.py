@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.mapper import Covering
+from isamap.mapper import Covering, OperandPlan
 
 from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, trips
 from .work import Flow, Port, Work
@@ -46,6 +46,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
     stall += exchange_cycles(covering, work, tiling, hw)
     busiest = max(*units.values(), *ports.values(), units[work.compute_unit] + stall)
+    busiest = max(busiest, ring_cycles(covering, work, tiling, hw))
     startup = startup_cycles(covering, work, tiling, hw)
     finish = finish_cycles(covering, work, tiling, hw)
     return Estimate(
@@ -130,14 +131,58 @@ def stall_cycles(
     if stay.level == 0 and not replaced:
         return 0.0
     if stay.level == 0:
-        uses = prod(tiling.tile(n) for n in guards(covering, tiling, stay).inner)
-        latency = sum(f.first_cycles + f.latency_cycles for f in flows)
-        return work.calls * max(0.0, latency / uses - (stay.slots - 1) * work.issue_cycles)
-    if replaced and stay.slots == 1 and not is_sliced(covering, tiling, stay, hw):
+        return block_stall_cycles(covering, work, tiling, stay, flows)
+    one_slot = needs_one_slot(operand_plan(covering, stay.operand), hw)
+    exposed = replaced and stay.slots == 1 and not is_sliced(covering, tiling, stay, hw)
+    if one_slot or exposed:
         moved = max(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
         return waiting + moved + latency * fetches(covering, tiling, stay)
     return waiting + burst_cycles(covering, work, tiling, stay, flows)
+
+
+def block_stall_cycles(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow]
+) -> float:
+    """Waiting for single blocks: each fetch hides behind the calls on the other slots' blocks.
+
+    With one loop that reuses blocks, its shorter last tile is counted as such; with several, tiles count as full.
+    """
+    latency = sum(f.first_cycles + f.latency_cycles for f in flows)
+    hiding = (stay.slots - 1) * work.issue_cycles
+    plan = operand_plan(covering, stay.operand)
+    resting = [x for x in covering.loops if x.units > 1 and x.name not in plan.loops]
+    kept = guards(covering, tiling, stay).inner
+    if len(resting) == 1 and resting[0].name in kept:
+        units, tile = resting[0].units, tiling.tile(resting[0].name)
+        count = -(-units // tile)
+        last = units - (count - 1) * tile
+        per_sweep = (count - 1) * max(0.0, latency - hiding * tile)
+        per_sweep += max(0.0, latency - hiding * last)
+        return work.calls / units * per_sweep
+    uses = prod(tiling.tile(n) for n in kept)
+    return work.calls * max(0.0, latency / uses - hiding)
+
+
+def ring_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
+    """Least cycles of the fetches' round trips: a slot is fetched, computed on and (if written) drained in turn."""
+    if hw.synchronisation is Synchronisation.TOKENS:
+        return 0.0
+    longest = 0.0
+    for stay in tiling.stays:
+        if stay.level == 1:
+            trip = round_trip_cycles(work, stay.operand, stay.residence)
+            places = stay.slots * prod(trips(covering, tiling, n) for n in stay.kept)
+            longest = max(longest, trip * fetches(covering, tiling, stay) / places)
+    return longest
+
+
+def round_trip_cycles(work: Work, operand: str, residence: int) -> float:
+    """Cycles from the start of a block's fetch until its slot is free again."""
+    flows = [f for f in work.flows if (f.operand, f.residence) == (operand, residence)]
+    trip = sum(f.first_cycles + f.latency_cycles for f in flows)
+    is_written = any(f.is_drain for f in flows)
+    return trip + (work.latency_cycles if is_written else work.issue_cycles)
 
 
 def burst_cycles(
@@ -177,6 +222,13 @@ def fill_units(work: Work) -> tuple[str, ...]:
     return tuple(dict.fromkeys(units))
 
 
+def needs_one_slot(plan: OperandPlan, hw: Hardware) -> bool:
+    """Byte planes on a machine with tokens: credits and plane hand-overs share one channel."""
+    drains = [r.drain for r in plan.residences if r.drain is not None]
+    is_token = hw.synchronisation is Synchronisation.TOKENS
+    return is_token and any(drain.planes > 1 for drain in drains)
+
+
 def is_replaced(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
     """Does the stay ever hold different data?"""
     guard = guards(covering, tiling, stay)
@@ -211,7 +263,7 @@ def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> b
 
 def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
     """Cycles until the computation runs at full pace: all first fetches in a row, the longest latency, the edge."""
-    fills = [flow for flow in work.flows if not flow.is_drain]
+    fills = [f for f in work.flows if not f.is_drain and f.unit != work.compute_unit]
     latency = max((flow.latency_cycles for flow in fills), default=0)
     return latency + sum(
         first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, work, tiling, f, hw)
@@ -223,7 +275,8 @@ def finish_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
     """Cycles from the last call's last issue slot to the last byte written."""
     last = 0.0
     for flow in work.flows:
-        if flow.is_drain:
+        exposed = needs_one_slot(operand_plan(covering, flow.operand), hw)
+        if flow.is_drain and not exposed:  # an exposed drain is waited for every time, the last included
             fetch = first_fetch_cycles(covering, tiling, flow, hw)
             edge = edge_cycles(covering, work, tiling, flow, hw)
             last = max(last, fetch + flow.latency_cycles + edge)

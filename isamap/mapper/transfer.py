@@ -89,7 +89,7 @@ def _loop_rules(mover: Mover) -> tuple[_LoopRules, ...] | None:
             if index.constant or len(index.terms) != 1 or index.terms[0][1] != 1:
                 return None
             sides[name][index.names[0]] = rule
-    rows = []
+    rows: list[_LoopRules] = []
     for loop in statement.loops:
         if loop.name not in sides[mover.target]:
             return None
@@ -143,25 +143,24 @@ def _resolve(
     by_group = {group: rule for rule, group in zip(rules, assigned, strict=True) if group is not None}
     if any(group is None and not rule.extent.allows(1) for rule, group in zip(rules, assigned, strict=True)):
         return None
+    bases = _source_strides(groups, by_group, element_bytes)
+    if bases is None:
+        return None
     chosen: dict[int, tuple[CopyDim, ...]] = {}
-    dense = element_bytes
-    for number in reversed(range(len(groups))):
+    for number, group in enumerate(groups):
         rule = by_group.get(number)
+        if rule and not _fits(rule, group[-1], group, bases[number], mover):
+            return None
         resolved: list[CopyDim] = []
-        for dim in reversed(groups[number]):
-            is_innermost = not resolved
-            stride = dim.source_stride_bytes
-            if stride is None:
-                stride = _choose(rule.source if rule and is_innermost else None, dense)
-                if stride is None:
-                    return None
-            if rule and is_innermost and not _fits(rule, dim, groups[number], stride, mover):
-                return None
-            resolved.append(
-                CopyDim(dim.block, dim.axis, dim.extent, stride, dim.target_stride_bytes)
+        stride = bases[number]
+        for dim in reversed(group):
+            known = dim.source_stride_bytes
+            own = stride if known is None else known
+            resolved.insert(
+                0, CopyDim(dim.block, dim.axis, dim.extent, own, dim.target_stride_bytes)
             )
-            dense = max(dense, stride * max(dim.extent, 1))
-        chosen[number] = tuple(reversed(resolved))
+            stride = own * max(dim.extent, 1)
+        chosen[number] = tuple(resolved)
     pairs = tuple(
         (rule.name, chosen[group] if group is not None else ())
         for rule, group in zip(rules, assigned, strict=True)
@@ -187,14 +186,52 @@ def _by_stride(dim: CopyDim) -> int:
     return -dim.target_stride_bytes
 
 
-def _choose(rule: StrideRule | None, dense: int) -> int | None:
-    """Smallest stride that leaves room for what is inside and that the rule allows."""
-    if rule is None or rule.is_dense:
-        return dense
-    if rule.fixed_bytes is not None:
-        return rule.fixed_bytes if rule.fixed_bytes >= dense else None
-    stride = -(-dense // rule.multiple_bytes) * rule.multiple_bytes
-    return stride if rule.allows(stride) else None
+def _source_strides(
+    groups: tuple[tuple[MoveDim, ...], ...], by_group: dict[int, _LoopRules], element_bytes: int
+) -> dict[int, int] | None:
+    """Source stride of every group's innermost dimension: known, else fixed by its rule, else the least
+    that overlaps nothing; None when fixed ones overlap or no stride is legal."""
+    strides: dict[int, int] = {}
+    spans: list[tuple[int, int]] = []  # (stride, bytes) of what has been placed
+    free = []
+    for number, group in enumerate(groups):
+        rule = by_group.get(number)
+        fixed = rule.source.fixed_bytes if rule and rule.source else None
+        known = group[-1].source_stride_bytes
+        if known is not None:
+            strides[number] = known
+        elif fixed is not None:
+            strides[number] = fixed
+            if not _is_disjoint(fixed, _count(group), spans):
+                return None
+            spans.append((fixed, fixed * _count(group)))
+        else:
+            free.append(number)
+    for number in reversed(free):
+        rule = by_group.get(number)
+        multiple = rule.source.multiple_bytes if rule and rule.source else 1
+        count = _count(groups[number])
+        for least in sorted({element_bytes, *(size for _, size in spans)}):
+            stride = -(-least // multiple) * multiple
+            if _is_disjoint(stride, count, spans):
+                break
+        else:
+            return None
+        strides[number] = stride
+        spans.append((stride, stride * count))
+    return strides
+
+
+def _count(group: tuple[MoveDim, ...]) -> int:
+    count = 1
+    for dim in group:
+        count *= max(dim.extent, 1)
+    return count
+
+
+def _is_disjoint(stride: int, count: int, spans: list[tuple[int, int]]) -> bool:
+    """Do `count` steps of `stride` leave every placed dimension either wholly inside or wholly outside?"""
+    return all(stride >= size or stride * count <= other for other, size in spans)
 
 
 def _fits(

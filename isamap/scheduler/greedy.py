@@ -7,11 +7,11 @@ single units fit. Not its job: optimality.
 from dataclasses import replace
 from itertools import permutations
 
-from isamap.costmodels import Tiling, Work, estimate, operand_plan
+from isamap.costmodels import Tiling, Work, estimate, needs_one_slot, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
-from .options import is_legal, needs_one_slot, stay_choices, stays_of, tile_options
+from .options import is_legal, stay_choices, stays_of, tile_options
 
 
 def schedule_greedily(covering: Covering, work: Work, hw: Hardware) -> Tiling | None:
@@ -61,7 +61,7 @@ def _smallest(
     if not is_legal(covering, tiling, hw):
         return None
     for number, stay in enumerate(tiling.stays):
-        if needs_one_slot(covering, operand_plan(covering, stay.operand), hw):
+        if needs_one_slot(operand_plan(covering, stay.operand), hw):
             continue
         stays = list(tiling.stays)
         stays[number] = replace(stay, slots=2)

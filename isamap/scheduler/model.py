@@ -12,12 +12,22 @@ from math import ceil, prod
 
 from ortools.sat.python import cp_model
 
-from isamap.costmodels import Flow, fill_units, Stay, Tiling, Work, moves_blocks, operand_plan
+from isamap.costmodels import (
+    Flow,
+    Stay,
+    Tiling,
+    Work,
+    fill_units,
+    moves_blocks,
+    needs_one_slot,
+    operand_plan,
+    round_trip_cycles,
+)
 
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, Residence
 
-from .options import level_options, must_stay_whole, needs_one_slot, tile_options
+from .options import level_options, must_stay_whole, tile_options
 
 Bool = cp_model.IntVar
 SCALE = 16  # sixteenths of a cycle: the finest share of a copy per window position
@@ -158,12 +168,13 @@ class TilingModel:
         if levels == [0, 1]:
             is_low = self.model.new_bool_var(f"low_{label}")
         is_double: cp_model.IntVar | int = 0
-        if not needs_one_slot(self.covering, plan, self.hw):
+        if not needs_one_slot(plan, self.hw):
             is_double = self.model.new_bool_var(f"double_{label}")
         stay = StayVars(plan, residence, number, is_low, is_double)
         moving = [name for name in plan.loops if name in self.loops]
         for name in moving:
             self._add_changes(stay, name, label)
+        self._keep_inside(stay, moving)
         changed_inside = self._any(list(stay.changes_inner.values()), f"changed_{label}")
         for name in self.loops:
             if name not in moving:
@@ -198,6 +209,13 @@ class TilingModel:
                 stay.changes_inner[name] = self.many_units[name]
         else:
             stay.changes_inner[name] = self._both(low, self.many_units[name], f"inner_{label}_{name}")
+
+    def _keep_inside(self, stay: StayVars, moving: list[str]) -> None:
+        """Kept loops lie inside the loops that replace the data (elsewhere keeping gains nothing)."""
+        for name, kept in stay.kept.items():
+            for other in moving:
+                if other != name:
+                    self.model.add_bool_or(~kept, ~stay.changes[other], self.outside[other, name])
 
     def _add_refetch(self, stay: StayVars, name: str, changed_inside: Bool, label: str) -> None:
         """A loop the operand ignores fetches again when some loop inside it replaces the data."""
@@ -295,6 +313,8 @@ class TilingModel:
             self.model.add(counts[unit] * busiest >= sum(loads))
         for loads in ports.values():
             self.model.add(busiest >= sum(loads))
+        for stay in self.stays:
+            self._add_ring(stay, busiest)
         total = self.model.new_int_var(0, 2 * horizon, "total")
         self.model.add(total == busiest + self._startup() + self._finish(horizon))
         self.model.minimize(total)
@@ -400,9 +420,10 @@ class TilingModel:
             exposed = self._both(exposed, ~stay.is_low, f"exposed_high_{label}")
         latency = sum(f.latency_cycles for _, f in flows) + self.work.latency_cycles
         fetches = self._fetches(stay, label)
+        always = needs_one_slot(stay.plan, self.hw)
         for number, _ in flows:
             moved = self.moved[number] + SCALE * latency * fetches
-            self.model.add(stall >= moved).only_enforce_if(exposed)
+            self.model.add(stall >= moved).only_enforce_if([] if always else [exposed])
         self._add_burst(stay, flows, stall, label)
         return stall + waiting
 
@@ -421,30 +442,96 @@ class TilingModel:
     def _add_block_stall(
         self, stay: StayVars, flows: list[Flow], stall: cp_model.IntVar, replaced: Bool, label: str
     ) -> None:
-        """A single block: stall * uses >= calls * (latency - (slots - 1) * issue * uses)."""
-        factors: list[cp_model.IntVar | int] = []
-        for name in self.loops:
-            if name not in stay.plan.loops:
-                again = stay.refetch_inner.get(name)
-                uses = self.tile[name]
-                if again is not None:
-                    uses = self._either(uses, 1, again, f"uses_{label}_{name}")
-                factors.append(uses)
-        uses = self._product(factors, f"uses_{label}")
-        latency = ceil(SCALE * sum(f.first_cycles + f.latency_cycles for f in flows))
-        calls, issue = self.work.calls, SCALE * self.work.issue_cycles
-        shared: cp_model.LinearExprT = stall * uses if isinstance(uses, int) else stall
-        if not isinstance(uses, int):
-            shared = self.model.new_int_var(0, _high(stall) * _high(uses), f"shared_{label}")
-            self.model.add_multiplication_equality(shared, [stall, uses])
+        """Waiting for single blocks (see analytical.block_stall_cycles)."""
         low = [] if isinstance(stay.is_low, int) else [stay.is_low]
-        double = [] if isinstance(stay.is_double, int) else [stay.is_double]
-        single = [] if isinstance(stay.is_double, int) else [~stay.is_double]
-        self.model.add(shared >= calls * latency).only_enforce_if([replaced, *low, *single])
-        if double:
-            self.model.add(shared >= calls * latency - calls * issue * uses).only_enforce_if(
-                [replaced, *low, *double]
-            )
+        latency = ceil(SCALE * sum(f.first_cycles + f.latency_cycles for f in flows))
+        issue = SCALE * self.work.issue_cycles
+        resting = [name for name in self.loops if name not in stay.plan.loops]
+        for slots, literal in self._slot_literals(stay):
+            hiding = (slots - 1) * issue
+            conditions = [replaced, *low, *literal]
+            if len(resting) == 1:
+                self._add_single_reuse(stay, stall, resting[0], (latency, hiding), conditions)
+            else:
+                self._add_product_reuse(stay, stall, resting, (latency, hiding), conditions)
+
+    def _slot_literals(self, stay: StayVars) -> list[tuple[int, list[Bool]]]:
+        if isinstance(stay.is_double, int):
+            return [(1 + stay.is_double, [])]
+        return [(1, [~stay.is_double]), (2, [stay.is_double])]
+
+    def _add_single_reuse(
+        self,
+        stay: StayVars,
+        stall: cp_model.IntVar,
+        name: str,
+        times: tuple[int, int],
+        conditions: list[Bool],
+    ) -> None:
+        """One reusing loop: waiting per sweep over it, from a table over its tiles."""
+        latency, hiding = times
+        loop = self.loops[name]
+        rows = []
+        for tile, count in tile_options(self.covering, loop, self.hw):
+            last = loop.units - (count - 1) * tile
+            sweep = (count - 1) * max(0, latency - hiding * tile) + max(0, latency - hiding * last)
+            rows.append((tile, sweep))
+        label = f"sweep_{stay.plan.name}{stay.number}_{name}_{hiding}"
+        domain = cp_model.Domain.from_values([sweep for _, sweep in rows])
+        sweep = self.model.new_int_var_from_domain(domain, label)
+        self.model.add_allowed_assignments([self.tile[name], sweep], rows)
+        sweeps = self.work.calls // loop.units
+        again = stay.refetch_inner.get(name)
+        kept = [] if again is None else [~again]
+        self.model.add(stall >= sweeps * sweep).only_enforce_if([*conditions, *kept])
+        if again is not None:
+            worst = self.work.calls * max(0, latency - hiding)
+            self.model.add(stall >= worst).only_enforce_if([*conditions, again])
+
+    def _add_product_reuse(
+        self,
+        stay: StayVars,
+        stall: cp_model.IntVar,
+        resting: list[str],
+        times: tuple[int, int],
+        conditions: list[Bool],
+    ) -> None:
+        """Several reusing loops: stall * uses >= calls * (latency - hiding * uses)."""
+        latency, hiding = times
+        label = f"uses_{stay.plan.name}{stay.number}_{hiding}"
+        factors: list[cp_model.IntVar | int] = []
+        for name in resting:
+            again = stay.refetch_inner.get(name)
+            uses = self.tile[name]
+            if again is not None:
+                uses = self._either(uses, 1, again, f"{label}_{name}")
+            factors.append(uses)
+        together = self._product(factors, label)
+        calls = self.work.calls
+        shared: cp_model.LinearExprT = stall * together if isinstance(together, int) else stall
+        if not isinstance(together, int):
+            top = _high(stall) * _high(together)
+            shared = self.model.new_int_var(0, top, f"shared_{label}")
+            self.model.add_multiplication_equality(shared, [stall, together])
+        needed = calls * latency - calls * hiding * together
+        self.model.add(shared >= needed).only_enforce_if(conditions)
+
+    def _add_ring(self, stay: StayVars, busiest: cp_model.IntVar) -> None:
+        """Round trips of a tile's slots (see analytical.ring_cycles)."""
+        if self.is_token or (isinstance(stay.is_low, int) and stay.is_low):
+            return
+        label = f"ring_{stay.plan.name}{stay.number}"
+        trip = ceil(SCALE * round_trip_cycles(self.work, stay.plan.name, stay.number))
+        factors: list[cp_model.IntVar | int] = []
+        for name, replaces in (*stay.changes.items(), *stay.refetch.items()):
+            factors.append(self._either(1, self.trips[name], replaces, f"{label}_{name}"))
+        fetches = self._product(factors, label)
+        conditions: list[Bool] = []
+        if not isinstance(stay.is_low, int):
+            conditions.append(~stay.is_low)
+        for slots, literal in self._slot_literals(stay):
+            ring = self.model.add(slots * busiest >= trip * fetches)
+            ring.only_enforce_if([*conditions, *literal])
 
     def _add_burst(
         self,
@@ -512,7 +599,7 @@ class TilingModel:
         total: cp_model.LinearExprT = 0
         latency = 0
         for flow in self.work.flows:
-            if not flow.is_drain:
+            if not flow.is_drain and flow.unit != self.work.compute_unit:
                 total += self._fetch(flow) + self._edge(flow)
                 latency = max(latency, flow.latency_cycles)
         return total + SCALE * latency
@@ -520,7 +607,7 @@ class TilingModel:
     def _finish(self, horizon: int) -> cp_model.LinearExprT:
         finish = self.model.new_int_var(0, horizon, "finish")
         for flow in self.work.flows:
-            if flow.is_drain:
+            if flow.is_drain and not needs_one_slot(self._stay(flow).plan, self.hw):
                 last = self._fetch(flow) + SCALE * flow.latency_cycles + self._edge(flow)
                 self.model.add(finish >= last)
         return finish + SCALE * (self.work.latency_cycles - self.work.issue_cycles)

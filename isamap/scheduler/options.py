@@ -5,7 +5,7 @@ In: a covering, the machine. Out: options and a legality test. Not its job: choo
 
 from itertools import product
 
-from isamap.costmodels import Stay, Tiling, guards, operand_plan
+from isamap.costmodels import Stay, Tiling, guards, needs_one_slot, operand_plan, trips
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
@@ -67,13 +67,6 @@ def must_stay_whole(covering: Covering, plan: OperandPlan) -> bool:
     return plan.inlet.layout != plan.outlet.layout
 
 
-def needs_one_slot(covering: Covering, plan: OperandPlan, hw: Hardware) -> bool:
-    """Byte planes on a machine with tokens: credits and plane hand-overs share one channel."""
-    drains = [r.drain for r in plan.residences if r.drain is not None]
-    is_token = hw.synchronisation is Synchronisation.TOKENS
-    return is_token and any(drain.planes > 1 for drain in drains)
-
-
 def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
     """Does everything fit, and is every output written back only where it may be?"""
     for stay in tiling.stays:
@@ -81,9 +74,19 @@ def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
         guard = guards(covering, tiling, stay)
         if must_stay_whole(covering, plan) and (guard.refetch_outer or guard.refetch_inner):
             return False
-        if needs_one_slot(covering, plan, hw) and stay.slots > 1:
+        if needs_one_slot(plan, hw) and stay.slots > 1:
+            return False
+        if not keeps_inside(covering, tiling, stay):
             return False
     return place(covering, tiling, hw) is not None
+
+
+def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
+    """Do the kept loops lie inside the loops that replace the stay's data? (Elsewhere keeping gains nothing.)"""
+    moving = operand_plan(covering, stay.operand).loops
+    active = [n for n in tiling.outer if n in moving and trips(covering, tiling, n) > 1]
+    kept = [name in stay.kept for name in active]
+    return kept == sorted(kept)
 
 
 def stays_of(

@@ -89,8 +89,8 @@ def find_schedule(
 ) -> Answer:
     """Solve coverings in the order of their bounds until no remaining bound beats the best schedule.
 
-    `layouts`: "natural" prefers buffers as they lie unless packing gains more than `NATURAL_TOLERANCE`;
-    "packed" takes the fewest cycles whatever must be packed.
+    `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
+    `NATURAL_TOLERANCE`; "packed" takes the fewest cycles whatever must be packed.
 
     Raises:
         MappingError: nothing matches, no copy fits, or no single unit fits the memories.
@@ -100,10 +100,10 @@ def find_schedule(
     search = _Search(hw, cost, layouts, begin + time_limit_s, workers, seed)
     stream = coverings(kernel, hw, mismatches, may_reassociate=may_reassociate)
     search.run(stream)
-    if search.best is None:
+    if not search.by_rank:
         raise MappingError(_why_nothing(kernel, hw, mismatches, search.num_unfit))
     best = search.chosen()
-    fastest = search.best if search.best is not best else None
+    fastest = search.fastest() if search.fastest() is not best else None
     bound = search.bound(best)
     is_proven = best.solution.status is Status.OPTIMAL and best.solution.cycles <= bound
     return Answer(
@@ -121,7 +121,7 @@ def find_schedule(
 
 
 class _Search:
-    """Best-first over coverings; keeps the best of all and the best with natural layouts."""
+    """Best-first over coverings; keeps the best schedule of every layout rank."""
 
     def __init__(
         self, hw: Hardware, cost: str, layouts: str, deadline: float, workers: int, seed: int
@@ -132,9 +132,8 @@ class _Search:
         self.deadline = deadline
         self.workers = workers
         self.seed = seed
-        self.best: Schedule | None = None
-        self.natural: Schedule | None = None
-        self.open_bounds: dict[bool, int] = {}  # least bound of what was not solved to the end
+        self.by_rank: dict[int, Schedule] = {}
+        self.open_bounds: list[tuple[int, int]] = []  # (rank, bound) of what was not solved to the end
         self.alternatives: list[Alternative] = []
         self.num_unfit = 0
         self.is_complete = True
@@ -147,34 +146,34 @@ class _Search:
                 return
             if len(self.alternatives) >= MAX_COVERINGS or time.perf_counter() > self.deadline:
                 self.is_complete = False
-                self._leave_open(True, work.compute_cycles)
+                self.open_bounds.append((0, work.compute_cycles))
                 return
             self._consider(covering, work)
 
     def _is_hopeless(self, compute_cycles: int) -> bool:
         """Does the compute bound, which only grows along the stream, rule out everything that follows?"""
-        if self.best is None or compute_cycles < self.best.estimate.cycles:
+        if not self.by_rank:
             return False
-        if self.natural is not None:
-            return compute_cycles >= self.natural.estimate.cycles
-        return self.layouts == "packed" or (
-            compute_cycles > NATURAL_TOLERANCE * self.best.estimate.cycles
-        )
+        if compute_cycles > self._tolerance() * self.fastest().estimate.cycles:
+            return True
+        return 0 in self.by_rank and compute_cycles >= self.by_rank[0].estimate.cycles
+
+    def _tolerance(self) -> float:
+        return 1.0 if self.layouts == "packed" else NATURAL_TOLERANCE
 
     def _consider(self, covering: Covering, work: Work) -> None:
         bound, _ = bound_cycles(covering, work, self.hw)
-        is_natural = all(layout_rank(plan) == 0 for plan in covering.operands)
-        rival = self.natural if is_natural and self.layouts == "natural" else self.best
-        if rival is not None and bound >= rival.estimate.cycles:
+        rank = sum(layout_rank(plan) for plan in covering.operands)
+        rivals = [s.estimate.cycles for r, s in self.by_rank.items() if r <= rank]
+        cutoff = min(rivals, default=None)
+        if cutoff is not None and bound >= cutoff:
             self.alternatives.append(Alternative(covering, bound, None))
             return
-        left = max(0.1, self.deadline - time.perf_counter())
-        cutoff = rival.estimate.cycles if rival else None
         solution = solve(
             covering,
             work,
             self.hw,
-            time_limit_s=left,
+            time_limit_s=max(0.1, self.deadline - time.perf_counter()),
             workers=self.workers,
             seed=self.seed,
             cutoff_cycles=cutoff,
@@ -185,33 +184,33 @@ class _Search:
             return
         program = lower(covering, solution.tiling, self.hw)
         assert program is not None, "a legal tiling was placed before"
-        cycles = estimate(covering, work, solution.tiling, self.hw)
-        candidate = Candidate(covering, work, solution.tiling, program)
-        cost = self.cost(candidate, self.hw)
-        found = Schedule(covering, work, solution, cycles, program, cost)
-        self.alternatives.append(Alternative(covering, bound, cycles.cycles))
+        parts = estimate(covering, work, solution.tiling, self.hw)
+        cost = self.cost(Candidate(covering, work, solution.tiling, program), self.hw)
+        self.alternatives.append(Alternative(covering, bound, parts.cycles))
         if solution.status is not Status.OPTIMAL:
-            self._leave_open(is_natural, solution.bound_cycles)
-        if is_natural and (self.natural is None or cost < self.natural.cost_cycles):
-            self.natural = found
-        if self.best is None or cost < self.best.cost_cycles:
-            self.best = found
+            self.open_bounds.append((rank, solution.bound_cycles))
+        known = self.by_rank.get(rank)
+        if known is None or cost < known.cost_cycles:
+            self.by_rank[rank] = Schedule(covering, work, solution, parts, program, cost)
 
-    def _leave_open(self, is_natural: bool, bound: int) -> None:
-        self.open_bounds[is_natural] = min(bound, self.open_bounds.get(is_natural, bound))
+    def fastest(self) -> Schedule:
+        """The schedule with the fewest cycles, the more natural one of equals."""
+        ranks = sorted(self.by_rank)
+        return min((self.by_rank[rank] for rank in ranks), key=lambda s: s.cost_cycles)
 
     def chosen(self) -> Schedule:
-        """The natural schedule unless packing gains clearly."""
-        assert self.best is not None
-        if self.layouts == "packed" or self.natural is None:
-            return self.best
-        is_close = self.natural.cost_cycles <= NATURAL_TOLERANCE * self.best.cost_cycles
-        return self.natural if is_close else self.best
+        """The most natural schedule that the fastest does not beat clearly."""
+        limit = self._tolerance() * self.fastest().cost_cycles
+        return next(
+            self.by_rank[rank]
+            for rank in sorted(self.by_rank)
+            if self.by_rank[rank].cost_cycles <= limit
+        )
 
     def bound(self, schedule: Schedule) -> int:
-        """Least cycles that any covering of the schedule's layout class could still reach."""
-        open_bounds = [b for natural, b in self.open_bounds.items() if natural or not schedule.is_natural]
-        return min([schedule.solution.cycles, *open_bounds])
+        """Least cycles that any covering at least as natural as the schedule's could still reach."""
+        rank = sum(layout_rank(plan) for plan in schedule.covering.operands)
+        return min([schedule.solution.cycles, *(b for r, b in self.open_bounds if r <= rank)])
 
 
 def _why_nothing(

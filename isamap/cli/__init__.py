@@ -1,0 +1,5 @@
+"""The `isamap` command."""
+
+from .main import main
+
+__all__ = ["main"]

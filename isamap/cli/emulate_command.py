@@ -1,0 +1,39 @@
+"""`isamap emulate`: how long a written program takes.
+
+In: a program's JSON, a machine. Out: cycles, shares, traffic. Not its job: values.
+"""
+
+import json
+from pathlib import Path
+
+import click
+
+from isamap.errors import ProgramError
+from isamap.resources import find_hardware
+
+from .units import show_bytes, show_count, show_cycles, show_seconds, show_share
+
+
+@click.command()
+@click.argument("program")
+@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
+def emulate_command(program: str, hardware: str) -> None:
+    """Time PROGRAM, a file that 'isamap map --program' wrote."""
+    from isamap.emulator import time_program  # start-up time
+    from isamap.hwdesc import load_hardware
+    from isamap.program import from_json
+
+    try:
+        data = json.loads(Path(program).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"cannot read program {program}: {error}") from error
+    hw = load_hardware(find_hardware(hardware))
+    timing = time_program(from_json(data), hw)
+    click.echo(f"{show_cycles(timing.cycles)}, {show_seconds(timing.cycles / hw.clock_hz)}")
+    for unit in timing.unit_busy:
+        click.echo(f"unit {unit.unit}: busy {show_share(unit.utilisation)}")
+    for row in timing.traffic:
+        read, written = show_bytes(row.read_bytes), show_bytes(row.written_bytes)
+        click.echo(f"memory {row.memory}: {read} read, {written} written")
+    for name, count in timing.calls:
+        click.echo(f"instruction {name}: {show_count(count)} calls")

@@ -1,0 +1,67 @@
+"""The root of the command line: a table of commands, loaded when run; errors and exit codes.
+
+In: arguments. Out: exit code 0 fine, 1 wrong program, 2 the user's mistake, 3 nothing found.
+Not its job: what the commands do. `isamap --help` loads none of them.
+"""
+
+from importlib import import_module
+
+import click
+
+import isamap
+from isamap.errors import IsamapError, MappingError
+
+COMMANDS = {  # command: (module, one-line help)
+    "map": ("map_command", "Map a kernel onto a machine: mapping, schedule, proof, check."),
+    "check": ("check_command", "Check hardware files; all mistakes at once."),
+    "emulate": ("emulate_command", "Time a program that 'map --program' wrote."),
+    "kernels": ("list_commands", "List the bundled kernels."),
+    "specs": ("list_commands", "List the bundled machines."),
+    "schema": ("schema_command", "Print the JSON Schema of hardware files, for editors."),
+}
+EXIT_USAGE, EXIT_NOTHING_FOUND = 2, 3
+
+
+class LazyGroup(click.Group):
+    """Commands from a table, imported when they run; user mistakes become messages."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f".{COMMANDS[cmd_name][0]}", __package__)
+        command = getattr(module, f"{cmd_name}_command")
+        assert isinstance(command, click.Command), cmd_name
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table itself: nothing is imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run; print a user's mistake without a traceback unless `--debug`."""
+        try:
+            return super().invoke(ctx)
+        except IsamapError as error:
+            if ctx.params.get("debug"):
+                raise
+            click.echo(f"error: {error}", err=True)
+            is_empty = isinstance(error, MappingError)
+            ctx.exit(EXIT_NOTHING_FOUND if is_empty else EXIT_USAGE)
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(isamap.__version__, prog_name="isamap")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def main(debug: bool) -> None:
+    """Map tensor kernels onto accelerators described in YAML.
+
+    Try: isamap map gemm --hw gemmini --size m=512
+    """

@@ -1,0 +1,64 @@
+"""`isamap map`: options in, the answer out.
+
+In: arguments. Out: printed answer, files, exit code. Not its job: any decision.
+"""
+
+import click
+
+from isamap.errors import IsamapError
+
+COSTS = ("analytical", "emulated", "roofline")  # the names of costmodels.COST_MODELS
+EXIT_WRONG = 1
+
+
+@click.command()
+@click.argument("kernel")
+@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
+@click.option("--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel.")
+@click.option("--kernel", "name", help="Kernel in the file (default: the first).")
+@click.option("--cost", type=click.Choice(COSTS), default="analytical", show_default=True,
+              help="Cost model that ranks the solved coverings.")
+@click.option("--layout", "layouts", type=click.Choice(["natural", "packed"]), default="natural",
+              show_default=True, help="Prefer buffers as they lie, or fewest cycles.")
+@click.option("--verify", "check", type=click.Choice(["full", "quick", "off"]), default="quick",
+              show_default=True, help="Execute the program, a cut-down one, or nothing.")
+@click.option("--allow", "allowed", multiple=True, type=click.Choice(["reassociate"]),
+              help="Allow reordering floating-point sums.")
+@click.option("--top", default=5, show_default=True, help="Alternatives to list.")
+@click.option("--explain", is_flag=True, help="Say why instructions did not match.")
+@click.option("--listing", is_flag=True, help="Print the program.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON (-: stdout).")
+@click.option("--program", "program_path", metavar="FILE", help="Write the program as JSON.")
+@click.option("--time-limit", default=20.0, show_default=True, help="Seconds for the search.")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1),
+              help="Solver threads (1 gives the same answer every time).")
+@click.option("--seed", default=0, show_default=True, help="Of the solver and of random inputs.")
+def map_command(
+    kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, cost: str, layouts: str,
+    check: str, allowed: tuple[str, ...], top: int, explain: bool, listing: bool,
+    json_path: str | None, program_path: str | None, time_limit: float, workers: int, seed: int,
+) -> None:  # fmt: skip
+    """Map KERNEL (a file, a bundled name, either with :NAME) onto a machine."""
+    from . import show_map  # start-up time: the solver and NumPy load only now
+
+    show = show_map.Show(top, explain, listing, json_path, program_path)
+    question = show_map.Question(
+        kernel, hardware, read_sizes(sizes), name, cost, layouts, check, time_limit, workers, seed,
+        "reassociate" in allowed,
+    )  # fmt: skip
+    is_right = show_map.show_map(question, show)
+    if not is_right:
+        raise SystemExit(EXIT_WRONG)
+
+
+def read_sizes(texts: tuple[str, ...]) -> dict[str, int]:
+    """`m=512` -> {"m": 512}; IsamapError for anything else."""
+    sizes = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if not name or not value.isdecimal() or int(value) < 1:
+            raise IsamapError(
+                f"--size {text!r} is not NAME=NUMBER", hint="for example --size m=512"
+            )
+        sizes[name] = int(value)
+    return sizes

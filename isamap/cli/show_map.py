@@ -1,0 +1,96 @@
+"""Ask for a mapping and show it in every form that was wished for.
+
+In: a question and what to show. Out: printed text, files. Not its job: arguments, exit codes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from isamap.compile import Result, explain, map
+from isamap.errors import MappingError
+from isamap.program import listing, to_json
+
+from .result_json import result_to_json
+from .show_alternatives import print_explanation
+from .show_result import print_result
+from .write import write_json
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The arguments of `isamap.map`."""
+
+    kernel: str
+    hardware: str
+    sizes: Mapping[str, int]
+    name: str | None
+    cost: str
+    layouts: str
+    check: str
+    time_limit_s: float
+    workers: int
+    seed: int
+    may_reassociate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """What to print and write beside the answer."""
+
+    num_alternatives: int
+    explain: bool
+    listing: bool
+    json_path: str | None
+    program_path: str | None
+
+
+def show_map(question: Question, show: Show) -> bool:
+    """Print and write the answer; False when the check found the program wrong."""
+    console = Console(highlight=False)  # colours on a terminal only, and not under NO_COLOR
+    try:
+        with Console(stderr=True).status("searching and checking"):
+            result = _ask(question)
+    except MappingError:
+        if show.explain:
+            _explain(question, console)
+        raise
+    if show.json_path != "-" and show.program_path != "-":
+        print_result(result, console, show.num_alternatives)
+        if show.explain:
+            _explain(question, console)
+        if show.listing:
+            console.file.write("\n" + listing(result.schedule.program))
+    if show.json_path is not None:
+        write_json(show.json_path, result_to_json(result))
+    if show.program_path is not None:
+        write_json(show.program_path, to_json(result.schedule.program))
+    return not result.verification.is_wrong
+
+
+def _ask(question: Question) -> Result:
+    return map(
+        question.kernel,
+        question.hardware,
+        sizes=question.sizes,
+        name=question.name,
+        cost=question.cost,
+        layouts=question.layouts,
+        verify=question.check,
+        time_limit_s=question.time_limit_s,
+        workers=question.workers,
+        seed=question.seed,
+        may_reassociate=question.may_reassociate,
+    )
+
+
+def _explain(question: Question, console: Console) -> None:
+    found = explain(
+        question.kernel,
+        question.hardware,
+        sizes=question.sizes,
+        name=question.name,
+        may_reassociate=question.may_reassociate,
+    )
+    print_explanation(found, console)

@@ -1,0 +1,119 @@
+"""A covering as equations a person reads.
+
+In: a covering. Out: lines of text. Not its job: tiles and order (`show_nest`), colours.
+"""
+
+from isamap.ir import Access, accesses, pretty_expr
+from isamap.mapper import Covering, OperandPlan, TiledLoop, Transfer
+from isamap.program import Layout
+
+
+def show_binding(covering: Covering) -> str:
+    """`i <- i (16), j <- j (16), k <- p (16)`: instruction loop, kernel loops, iterations a call."""
+    return ", ".join(
+        f"{loop} <- {_show_group(covering, loop, group)}" for loop, group in covering.binding
+    )
+
+
+def _show_group(covering: Covering, loop: str, group: tuple[str, ...]) -> str:
+    if not group:
+        synthetic = [tiled for tiled in covering.loops if tiled.name == f"one_{loop}"]
+        return f"nothing ({synthetic[0].extent} zero-filled)" if synthetic else "nothing (1)"
+    blocks = " x ".join(str(covering.loop(name).block) for name in group)
+    padded = [covering.loop(name) for name in group if _padding(covering.loop(name))]
+    note = "".join(f", {tiled.name} padded by {_padding(tiled)}" for tiled in padded)
+    return f"{' x '.join(group)} ({blocks}{note})"
+
+
+def _padding(loop: TiledLoop) -> int:
+    return loop.extent - loop.kernel_extent
+
+
+def show_outside(covering: Covering) -> str:
+    """Kernel loops that no instruction loop runs over, with their extents; empty if none."""
+    bound = {name for _, group in covering.binding for name in group}
+    statement = covering.kernel.statements[covering.statement]
+    return ", ".join(f"{x.name} ({x.extent})" for x in statement.loops if x.name not in bound)
+
+
+def operand_rows(covering: Covering, external: str) -> list[tuple[str, str, str]]:
+    """Per operand: `A <- A[i, p]`, its way to and from the `external` memory, its layout."""
+    return [
+        (
+            f"{plan.name} {'->' if plan.inlet is None else '<-'} {_show_access(covering, plan)}",
+            show_route(plan, external),
+            show_layouts(plan),
+        )
+        for plan in covering.operands
+    ]
+
+
+def _show_access(covering: Covering, plan: OperandPlan) -> str:
+    statement = covering.kernel.statements[covering.statement]
+    found: list[Access] = [
+        access
+        for access in (statement.target, *accesses(statement.value))
+        if access.buffer == plan.buffer
+    ]
+    return pretty_expr(found[0]) if found else plan.buffer
+
+
+def show_route(plan: OperandPlan, external: str) -> str:
+    """`dram -mvin-> scratchpad -preload-> array`, and the way back of an output."""
+    parts = [external] if plan.residences[-1].fill is not None else []
+    for residence in reversed(plan.residences):
+        entry = residence.fill or residence.zero
+        arrow = [f"-{_show_instructions(entry)}->"] if entry is not None else []
+        parts += [*arrow, residence.memory]
+    for number, residence in enumerate(plan.residences):
+        if residence.drain is not None:
+            is_last = residence is plan.residences[-1]
+            target = external if is_last else plan.residences[number + 1].memory
+            parts += [f"-{_show_instructions(residence.drain)}->", target]
+    return " ".join(parts)
+
+
+def _show_instructions(transfer: Transfer) -> str:
+    shift = f"+{transfer.shift.instruction}" if transfer.shift else ""
+    return transfer.instruction + shift
+
+
+def show_layouts(plan: OperandPlan) -> str:
+    """`natural`, `zero border` or `packed`, of the buffer before and after."""
+    layouts = [x.layout for x in (plan.inlet, plan.outlet) if x is not None]
+    words = list(dict.fromkeys(show_layout_kind(layout) for layout in layouts))
+    return " in, ".join(words) + (" out" if len(words) > 1 else "")
+
+
+def show_layout_kind(layout: Layout) -> str:
+    """One word for how a buffer lies in the external memory."""
+    if layout.is_natural:
+        return "natural"
+    if layout.plane_bytes is not None:
+        return "byte planes"
+    return "zero border" if len(layout.axes) == len(layout.shape) else "packed"
+
+
+def packing_sentences(covering: Covering) -> list[str]:
+    """A plain sentence per buffer that must not lie as NumPy lays it."""
+    lines = []
+    for plan in covering.operands:
+        for when, external in (("before the call", plan.inlet), ("after the call", plan.outlet)):
+            if external is not None and not external.layout.is_natural:
+                what = _explain(external.layout, covering, plan)
+                lines.append(f"buffer {plan.buffer} lies {what} {when}")
+    return list(dict.fromkeys(lines))
+
+
+def _explain(layout: Layout, covering: Covering, plan: OperandPlan) -> str:
+    kind = show_layout_kind(layout)
+    if kind == "zero border":
+        return "with a border of zeros around it"
+    if kind == "byte planes":
+        return "with the bytes of its elements in separate planes"
+    blocks = " x ".join(
+        f"{block.extent} of {block.loop}"
+        for block in plan.blocks
+        if covering.loop(block.loop).block == block.extent
+    )
+    return f"in contiguous blocks ({blocks})" if blocks else "in another order of its dimensions"
