@@ -1,6 +1,6 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
-from .analytical import Estimate, estimate, fill_units, is_replaced, moves_blocks, needs_one_slot, round_trip_cycles
+from .analytical import Estimate, drain_latency_cycles, estimate, fill_units, is_replaced, moves_blocks, needs_one_slot, round_trip_cycles
 from .registry import COST_MODELS, Candidate, CostModel
 from .roofline import Roofline, roofline
 from .tiling import (
@@ -11,6 +11,7 @@ from .tiling import (
     axis_strides,
     guards,
     operand_plan,
+    splits_along,
     tile_units,
     trips,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "axis_strides",
     "bound_cycles",
     "count_work",
+    "drain_latency_cycles",
     "estimate",
     "fill_units",
     "guards",
@@ -40,6 +42,7 @@ __all__ = [
     "operand_plan",
     "roofline",
     "round_trip_cycles",
+    "splits_along",
     "tile_units",
     "trips",
 ]

@@ -14,7 +14,7 @@ from math import ceil, prod
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan
 
-from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, trips
+from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, splits_along, trips
 from .work import Flow, Port, Work
 
 
@@ -132,13 +132,40 @@ def stall_cycles(
         return 0.0
     if stay.level == 0:
         return block_stall_cycles(covering, work, tiling, stay, flows)
-    one_slot = needs_one_slot(operand_plan(covering, stay.operand), hw)
-    exposed = replaced and stay.slots == 1 and not is_sliced(covering, tiling, stay, hw)
-    if one_slot or exposed:
+    if needs_one_slot(operand_plan(covering, stay.operand), hw):
+        return waiting + plane_cycles(covering, work, tiling, stay, mine)
+    if replaced and stay.slots == 1 and not is_sliced(covering, tiling, stay, hw):
         moved = max(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
         return waiting + moved + latency * fetches(covering, tiling, stay)
     return waiting + burst_cycles(covering, work, tiling, stay, flows)
+
+
+def plane_cycles(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, mine: list[Flow]
+) -> float:
+    """Waiting while byte planes drain and the compute unit shifts in between.
+
+    In two halves, one shifts while the other drains, unless latencies leave gaps; in one piece they alternate.
+    """
+    drain = next(f for f in mine if f.is_drain and f.unit != work.compute_unit)
+    shifts = [f for f in mine if f.is_drain and f.unit == work.compute_unit]
+    count = fetches(covering, tiling, stay)
+    moved = flow_passes(covering, tiling, drain) * drain.pass_cycles
+    shifted = sum(flow_passes(covering, tiling, f) * f.pass_cycles for f in shifts)
+    every = drain.latency_cycles + work.latency_cycles
+    plan = operand_plan(covering, stay.operand)
+    if splits_along(covering, tiling, plan) is None:
+        return moved + every * count
+    once = drain_latency_cycles(plan, drain) + work.latency_cycles
+    return max(moved - shifted + once * count, (moved - shifted) / 2 + every * count)
+
+
+def drain_latency_cycles(plan: OperandPlan, drain: Flow) -> float:
+    """Latency of a single plane's drain."""
+    transfer = plan.residences[drain.residence].drain
+    assert transfer is not None
+    return drain.latency_cycles / transfer.planes
 
 
 def block_stall_cycles(

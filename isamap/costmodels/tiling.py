@@ -120,3 +120,14 @@ def axis_strides(
             strides[axis.name] = running
             running *= axis_extent(covering, tiling, stay, axis)
     return strides, running
+
+
+def splits_along(covering: Covering, tiling: Tiling, plan: OperandPlan) -> str | None:
+    """A loop of the operand along which every tile has two halves, or None."""
+    for axis in plan.axes:
+        name = axis.loops[0]
+        if axis.is_window or tiling.tile(name) < 2:
+            continue
+        if covering.loop(name).units % tiling.tile(name) == 0:
+            return name
+    return None

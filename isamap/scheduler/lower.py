@@ -10,7 +10,7 @@ whole tiles are fetched before the unit loops and drained after them.
 
 from dataclasses import dataclass
 
-from isamap.costmodels import Guards, Stay, Tiling, axis_extent, guards, trips
+from isamap.costmodels import Guards, Stay, Tiling, axis_extent, guards, splits_along, trips
 from isamap.hwdesc import Hardware, Instruction, Synchronisation
 from isamap.ir import Affine, accesses
 from isamap.mapper import Covering, CopyDim, External, OperandPlan, TileAxis, Transfer
@@ -60,6 +60,14 @@ class _Side:
     memory: str
     address: Address
     axis_steps: dict[str, int]
+
+    def moved_by(self, part: tuple[str, int, int] | None) -> "_Side":
+        """The same end, beginning at the part's first position."""
+        if part is None:
+            return self
+        axis, first, _ = part
+        offset = self.address.offset + first * self.axis_steps[axis]
+        return _Side(self.memory, Address(offset, self.address.rotations), self.axis_steps)
 
 
 class _Lowering:
@@ -286,16 +294,37 @@ class _Lowering:
         fine = self._is_fine(slot)
         source = _Side(slot.residence.memory, self._slot_address(slot, fine), dict(slot.strides))
         target = self._outer_side(slot, slot.plan.outlet, self.places.outlets, fine)
-        plane_bytes = slot.plan.outlet.layout.plane_bytes if slot.plan.outlet else None
-        nodes: list[Node] = []
+        if drain.planes == 1:
+            nodes = self._move(slot, drain, source, target, fine)
+        else:
+            nodes = self._leave_planes(slot, drain, source, target, fine)
+        return self._guarded(slot, Edge.LAST, nodes, fine)
+
+    def _leave_planes(
+        self, slot: Slot, drain: Transfer, source: _Side, target: _Side, fine: bool
+    ) -> tuple[Node, ...]:
+        """Drain byte plane after byte plane, in two halves if the tile has any: one shifts while one drains."""
+        assert slot.plan.outlet is not None and drain.shift is not None
+        plane_bytes = slot.plan.outlet.layout.plane_bytes or 0
+        parts = [None] if fine else self._halves(slot)
+        steps = []
         for plane in range(drain.planes):
-            if plane and drain.shift is not None:
-                shift = self._move(slot, drain.shift, None, source, fine, immediate=8)
-                nodes.extend(self.tokens.between_planes(shift))
-            address = Address(target.address.offset + plane * (plane_bytes or 0))
-            moved = _Side(target.memory, address, target.axis_steps)
-            nodes.extend(self._move(slot, drain, source, moved, fine))
-        return self._guarded(slot, Edge.LAST, tuple(nodes), fine)
+            for part in parts:
+                address = Address(target.address.offset + plane * plane_bytes)
+                moved = _Side(target.memory, address, target.axis_steps)
+                shift: tuple[Node, ...] = ()
+                if plane:
+                    shift = self._move(slot, drain.shift, None, source, fine, part, immediate=8)
+                steps.append((shift, self._move(slot, drain, source, moved, fine, part)))
+        return self.tokens.hand_over(tuple(steps), len(parts))
+
+    def _halves(self, slot: Slot) -> list[tuple[str, int, int] | None]:
+        """(axis, first position, count) of both halves of the tile, or the whole if no axis is always even."""
+        axis = splits_along(self.covering, self.tiling, slot.plan)
+        if axis is None:
+            return [None]
+        tile = self.tiling.tile(axis)
+        return [(axis, 0, tile - tile // 2), (axis, tile - tile // 2, tile // 2)]
 
     def _outer_side(
         self, slot: Slot, external: External | None, bases: tuple[tuple[str, int], ...], fine: bool
@@ -331,9 +360,12 @@ class _Lowering:
         source: _Side | None,
         target: _Side,
         fine: bool,
+        part: tuple[str, int, int] | None = None,
         immediate: int | None = None,
     ) -> tuple[Node, ...]:
-        """One transfer of a block (`fine`) or of a whole tile."""
+        """One transfer of a block (`fine`), of a whole tile, or of a part of it along one axis."""
+        source = source and source.moved_by(part)
+        target = target.moved_by(part)
         instruction = self.hw.instruction(transfer.instruction)
         taken = {dim.axis for _, dims in transfer.assigned for dim in dims if dim.axis}
         walks: list[tuple[str, Span, int, int]] = []  # name, count, source step, target step
@@ -341,7 +373,8 @@ class _Lowering:
             for axis in slot.plan.axes:
                 if axis.name not in taken and not _is_walked(transfer, axis):
                     step = source.axis_steps[axis.name] if source else 0
-                    span = self._axis_span(slot, axis)
+                    is_part = part is not None and part[0] == axis.name
+                    span = Span(part[2]) if part and is_part else self._axis_span(slot, axis)
                     walks.append((f"{axis.name}_move", span, step, target.axis_steps[axis.name]))
         for dim in transfer.walked:
             span = self._dim_span(slot, dim, fine)

@@ -17,6 +17,7 @@ from isamap.costmodels import (
     Stay,
     Tiling,
     Work,
+    drain_latency_cycles,
     fill_units,
     moves_blocks,
     needs_one_slot,
@@ -407,6 +408,9 @@ class TilingModel:
         if not flows:
             return waiting
         stall = self.model.new_int_var(0, horizon, f"stall_{label}")
+        if needs_one_slot(stay.plan, self.hw):
+            self._add_plane_stall(stay, stall, mine, label)
+            return stall + waiting
         changes = (*stay.changes.values(), *stay.changes_inner.values())
         refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
         replaced = self._any([*changes, *refetch], f"replaced_{label}")
@@ -420,12 +424,41 @@ class TilingModel:
             exposed = self._both(exposed, ~stay.is_low, f"exposed_high_{label}")
         latency = sum(f.latency_cycles for _, f in flows) + self.work.latency_cycles
         fetches = self._fetches(stay, label)
-        always = needs_one_slot(stay.plan, self.hw)
         for number, _ in flows:
             moved = self.moved[number] + SCALE * latency * fetches
-            self.model.add(stall >= moved).only_enforce_if([] if always else [exposed])
+            self.model.add(stall >= moved).only_enforce_if(exposed)
         self._add_burst(stay, flows, stall, label)
         return stall + waiting
+
+    def _add_plane_stall(
+        self, stay: StayVars, stall: cp_model.IntVar, mine: list[tuple[int, Flow]], label: str
+    ) -> None:
+        """Waiting while byte planes drain (see analytical.plane_cycles)."""
+        unit = self.work.compute_unit
+        number, drain = next((n, f) for n, f in mine if f.is_drain and f.unit != unit)
+        moved = self.moved[number]
+        shifted = sum(self.moved[n] for n, f in mine if f.is_drain and f.unit == unit)
+        fetches = self._fetches(stay, label)
+        every = SCALE * (drain.latency_cycles + self.work.latency_cycles) * fetches
+        latency = drain_latency_cycles(stay.plan, drain) + self.work.latency_cycles
+        once = ceil(SCALE * latency) * fetches
+        halves = self._any(
+            [self._has_halves(n, label) for n in stay.plan.loops if n in self.loops], f"halves_{label}"
+        )
+        self.model.add(stall >= moved + every).only_enforce_if(~halves)
+        self.model.add(stall >= moved - shifted + once).only_enforce_if(halves)
+        self.model.add(2 * stall >= moved - shifted + 2 * every).only_enforce_if(halves)
+
+    def _has_halves(self, name: str, label: str) -> Bool:
+        """Are all tiles of the loop equal and of at least two units?"""
+        loop = self.loops[name]
+        even = self.model.new_bool_var(f"even_{label}_{name}")
+        rows = [
+            (tile, int(tile >= 2 and loop.units % tile == 0))
+            for tile, _ in tile_options(self.covering, loop, self.hw)
+        ]
+        self.model.add_allowed_assignments([self.tile[name], even], rows)
+        return even
 
     def _fetches(self, stay: StayVars, label: str) -> cp_model.IntVar | int:
         """How often the tile is replaced."""

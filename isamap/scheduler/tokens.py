@@ -75,15 +75,25 @@ class Tokens:
             ),
         )
 
-    def between_planes(self, shift: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Let the compute unit change what the drain has taken, and hand it back."""
-        nodes = shift
-        for e in self.exchanges:
-            if not e.is_fill:
-                there = (*self._push(e.unit, self.compute_unit), *self._pop(e.unit, self.compute_unit))
-                back = (*self._push(self.compute_unit, e.unit), *self._pop(self.compute_unit, e.unit))
-                nodes = (*there, *nodes, *back)
-        return nodes
+    def hand_over(
+        self, steps: tuple[tuple[tuple[Node, ...], tuple[Node, ...]], ...], num_parts: int
+    ) -> tuple[Node, ...]:
+        """(shift, drain) steps in order; each part's next shift waits for its drain, each drain for its shift."""
+        drains = [e for e in self.exchanges if not e.is_fill]
+        nodes: list[Node] = []
+        for number, (shift, drain) in enumerate(steps):
+            if shift:
+                for e in drains:
+                    nodes.extend(self._pop(e.unit, self.compute_unit))
+                nodes.extend(shift)
+                for e in drains:
+                    nodes.extend(self._push(self.compute_unit, e.unit))
+                    nodes.extend(self._pop(self.compute_unit, e.unit))
+            nodes.extend(drain)
+            if number < len(steps) - num_parts:
+                for e in drains:
+                    nodes.extend(self._push(e.unit, self.compute_unit))
+        return tuple(nodes)
 
     def after_drains(self) -> tuple[Node, ...]:
         """Drained: give the credit back."""
