@@ -61,14 +61,15 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The first condition that failed, per statement and instruction."""
+    """The conditions that failed, and the instructions that compute the kernel nevertheless."""
 
     kernel: Kernel
     hardware: Hardware
+    matched: tuple[str, ...]
     mismatches: tuple[Mismatch, ...]
 
 
-def map(  # noqa: A001 - `isamap.map` is the word users look for
+def map(
     kernel: str | PathLike[str] | Kernel,
     hw: str | PathLike[str] | Hardware,
     *,
@@ -136,9 +137,9 @@ def explain(
     built, _ = _build_kernel(kernel, sizes or {}, name)
     machine = _load_machine(hw)
     mismatches: list[Mismatch] = []
-    for _ in coverings(built, machine, mismatches, may_reassociate=may_reassociate):
-        pass
-    return Explanation(built, machine, tuple(mismatches))
+    stream = coverings(built, machine, mismatches, may_reassociate=may_reassociate)
+    matched = dict.fromkeys(covering.instruction for covering in stream)
+    return Explanation(built, machine, tuple(matched), tuple(mismatches))
 
 
 def _load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:

@@ -1,12 +1,12 @@
 """Every error a user can cause.
 
-In: what was found, what was expected, where. Out: exceptions whose `str` is the message a person reads.
-Not its job: deciding that something is wrong, printing, exit codes.
+In: what was found, what was expected, where. Out: exceptions whose `str` is the message a person
+reads. Not its job: deciding that something is wrong, printing, exit codes.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Loc:
 
 
 class IsamapError(Exception):
-    """A mistake the user can mend: `str()` gives position, message, source line with caret, and hint."""
+    """A mistake the user can mend: `str()` gives position, message, source line with caret, and
+    hint."""
 
     def __init__(self, message: str, *, loc: Loc | None = None, hint: str = "") -> None:
         super().__init__(message)

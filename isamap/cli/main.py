@@ -56,7 +56,8 @@ class LazyGroup(click.Group):
 
 
 @click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(isamap.__version__, prog_name="isamap")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")

@@ -16,22 +16,49 @@ EXIT_WRONG = 1
 @click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
 @click.option("--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel.")
 @click.option("--kernel", "name", help="Kernel in the file (default: the first).")
-@click.option("--cost", type=click.Choice(COSTS), default="analytical", show_default=True,
-              help="Cost model that ranks the solved coverings.")
-@click.option("--layout", "layouts", type=click.Choice(["natural", "packed"]), default="natural",
-              show_default=True, help="Prefer buffers as they lie, or fewest cycles.")
-@click.option("--verify", "check", type=click.Choice(["full", "quick", "off"]), default="quick",
-              show_default=True, help="Execute the program, a cut-down one, or nothing.")
-@click.option("--allow", "allowed", multiple=True, type=click.Choice(["reassociate"]),
-              help="Allow reordering floating-point sums.")
+@click.option(
+    "--cost",
+    type=click.Choice(COSTS),
+    default="analytical",
+    show_default=True,
+    help="Cost model that ranks the solved coverings.",
+)
+@click.option(
+    "--layout",
+    "layouts",
+    type=click.Choice(["natural", "packed"]),
+    default="natural",
+    show_default=True,
+    help="Prefer buffers as they lie, or fewest cycles.",
+)
+@click.option(
+    "--verify",
+    "check",
+    type=click.Choice(["full", "quick", "off"]),
+    default="quick",
+    show_default=True,
+    help="Execute the program, a cut-down one, or nothing.",
+)
+@click.option(
+    "--allow",
+    "allowed",
+    multiple=True,
+    type=click.Choice(["reassociate"]),
+    help="Allow reordering floating-point sums.",
+)
 @click.option("--top", default=5, show_default=True, help="Alternatives to list.")
 @click.option("--explain", is_flag=True, help="Say why instructions did not match.")
 @click.option("--listing", is_flag=True, help="Print the program.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON (-: stdout).")
 @click.option("--program", "program_path", metavar="FILE", help="Write the program as JSON.")
 @click.option("--time-limit", default=20.0, show_default=True, help="Seconds for the search.")
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1),
-              help="Solver threads (1 gives the same answer every time).")
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Solver threads (1 gives the same answer every time).",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the solver and of random inputs.")
 def map_command(
     kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, cost: str, layouts: str,

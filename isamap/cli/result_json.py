@@ -54,7 +54,7 @@ def result_to_json(result: Result) -> dict[str, Json]:
         "status": answer.status.value,
         "roofline": {"cycles": result.roofline.cycles, "limit": result.roofline.limit},
         "emulated": _timing(result.timing) if result.timing else None,
-        "memory_bytes": {name: size for name, size in used.items()},
+        "memory_bytes": dict(used.items()),
         "fastest_packed_cycles": answer.fastest.estimate.cycles if answer.fastest else None,
         "alternatives": [
             {

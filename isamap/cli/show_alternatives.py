@@ -1,13 +1,11 @@
 """Other coverings beside the chosen one, and why instructions did not match.
 
-In: a Result, or an Explanation. Out: lines of text, printed text. Not its job: finding them.
+In: a Result, or an Explanation. Out: lines of text. Not its job: finding them.
 """
 
-from rich.console import Console
-from rich.text import Text
-
 from isamap.compile import Explanation, Result
-from isamap.ir import pretty, pretty_statement
+from isamap.ir import pretty_statement
+from isamap.mapper import Mismatch
 
 from .show_mapping import show_binding, show_layouts
 from .units import align, show_count
@@ -29,13 +27,34 @@ def alternative_lines(result: Result, limit: int) -> list[str]:
     return align(rows, right=(3, 4))
 
 
-def print_explanation(found: Explanation, console: Console) -> None:
-    """Per statement and instruction the first failed condition, nearest miss first, both sides."""
-    console.print(Text("\nwhy other instructions do not compute it, nearest miss first", "bold"))
-    for miss in sorted(found.mismatches, key=lambda m: (m.statement, -m.progress, m.instruction)):
-        statement = found.kernel.statements[miss.statement]
-        semantics = pretty(found.hardware.instruction(miss.instruction).semantics).rstrip()
-        indented = semantics.replace("\n", "\n               ")
-        console.print(Text(f"\n{miss.instruction}: {miss.reason}"))
-        console.print(Text(f"  kernel       {pretty_statement(statement)}"))
-        console.print(Text(f"  instruction  {indented}"))
+def explanation_lines(found: Explanation) -> list[str]:
+    """Per statement and instruction the nearest failed condition, nearest miss first, both sides.
+
+    Instructions that do compute the statement in some other binding come last.
+    """
+    lines: list[str] = []
+    for index, statement in enumerate(found.kernel.statements):
+        misses = nearest_misses(found, index)
+        if not misses:
+            continue
+        lines += ["why not other instructions, nearest miss first", ""]
+        lines.append(f"kernel: {pretty_statement(statement)}")
+        for miss, count in misses:
+            semantics = found.hardware.instruction(miss.instruction).semantics
+            texts = "; ".join(pretty_statement(part) for part in semantics.statements)
+            word = "in some bindings " if miss.instruction in found.matched else ""
+            more = f"   (and {count - 1} more bindings)" if count > 1 else ""
+            lines += [f"{miss.instruction}: {texts}", f"    {word}{miss.reason}{more}"]
+    return lines
+
+
+def nearest_misses(found: Explanation, statement: int) -> list[tuple[Mismatch, int]]:
+    """Per instruction the miss that got farthest, and how many bindings failed."""
+    grouped: dict[str, list[Mismatch]] = {}
+    for miss in found.mismatches:
+        if miss.statement == statement:
+            grouped.setdefault(miss.instruction, []).append(miss)
+    nearest = [(max(misses, key=lambda m: m.progress), len(misses)) for misses in grouped.values()]
+    return sorted(
+        nearest, key=lambda pair: (pair[0].instruction in found.matched, -pair[0].progress)
+    )

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.text import Text
 
 from isamap.compile import Result, explain, map
 from isamap.errors import MappingError
 from isamap.program import listing, to_json
 
 from .result_json import result_to_json
-from .show_alternatives import print_explanation
+from .show_alternatives import explanation_lines
 from .show_result import print_result
 from .write import write_json
 
@@ -93,4 +94,6 @@ def _explain(question: Question, console: Console) -> None:
         name=question.name,
         may_reassociate=question.may_reassociate,
     )
-    print_explanation(found, console)
+    console.print()
+    for line in explanation_lines(found):
+        console.print(Text(line), soft_wrap=True)

@@ -9,7 +9,7 @@ from isamap.program import Layout
 
 
 def show_binding(covering: Covering) -> str:
-    """`i <- i (16), j <- j (16), k <- p (16)`: instruction loop, kernel loops, iterations a call."""
+    """`i <- i (16), k <- p (16)`: instruction loop, kernel loops, iterations per call."""
     return ", ".join(
         f"{loop} <- {_show_group(covering, loop, group)}" for loop, group in covering.binding
     )

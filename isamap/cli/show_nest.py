@@ -98,5 +98,3 @@ def _size_text(covering: Covering, tiling: Tiling, stay: Stay, residence: Reside
         what = f"all tiles of {', '.join(stay.kept)}"
     slots = f"{stay.slots} slots of " if stay.slots > 1 else ""
     return f"{residence.memory} ({what}, {slots}{show_bytes(slot_bytes)})"
-
-

@@ -25,7 +25,6 @@ from .units import (
     show_share,
 )
 
-
 TITLE_WIDTH = 9
 
 
@@ -105,7 +104,9 @@ def cycle_lines(result: Result) -> list[str]:
     )
     reached = timing.cycles if timing else analytical
     share = show_share(roof.cycles / reached) if reached else "-"
-    rows.append(("roofline", roof.cycles, f"no program is faster; {share} reached; limit: {roof.limit}"))
+    rows.append(
+        ("roofline", roof.cycles, f"no program is faster; {share} reached; limit: {roof.limit}")
+    )
     texts = [(name, f"{show_count(value)} cycles", note) for name, value, note in rows]
     return align(texts, right=(1,))
 

@@ -1,6 +1,15 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
-from .analytical import Estimate, drain_latency_cycles, estimate, fill_units, is_replaced, moves_blocks, needs_one_slot, round_trip_cycles
+from .analytical import (
+    Estimate,
+    drain_latency_cycles,
+    estimate,
+    fill_units,
+    is_replaced,
+    moves_blocks,
+    needs_one_slot,
+    round_trip_cycles,
+)
 from .registry import COST_MODELS, Candidate, CostModel
 from .roofline import Roofline, roofline
 from .tiling import (

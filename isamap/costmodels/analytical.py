@@ -1,11 +1,13 @@
 """The closed-form cost of a tiling: what the solver minimises.
 
-In: a covering, its work, a tiling, the machine. Out: cycles and where they go. Not its job: executing anything.
+In: a covering, its work, a tiling, the machine. Out: cycles and where they go. Not its job:
+executing anything.
 
-Model (contract: docs/timing.md). Every unit and every port is busy for the sum of its calls; with double buffering they
-overlap, so the busiest one sets the pace. On top come what cannot overlap: the first blocks on their way to the first
-call, the last block on its way out, stays with one slot whose exchange stops the compute unit, and bursts: fetches that
-happen only every few tiles and are longer than the slack of the one tile that hides them.
+Model (contract: docs/timing.md). Every unit and every port is busy for the sum of its calls; with
+double buffering they overlap, so the busiest one sets the pace. On top come what cannot overlap:
+the first blocks on their way to the first call, the last block on its way out, stays with one slot
+whose exchange stops the compute unit, and bursts: fetches that happen only every few tiles and are
+longer than the slack of the one tile that hides them.
 """
 
 from dataclasses import dataclass
@@ -34,7 +36,9 @@ class Estimate:
 def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Estimate:
     """Cycles of one tiling under the closed-form model."""
     counts = {unit.name: unit.count for unit in hw.units}
-    units: dict[str, float] = {work.compute_unit: float(compute_path_cycles(covering, work, tiling))}
+    units: dict[str, float] = {
+        work.compute_unit: float(compute_path_cycles(covering, work, tiling))
+    }
     ports: dict[Port, float] = {}
     external = 0.0
     for flow in work.flows:
@@ -68,7 +72,8 @@ def stay_of(tiling: Tiling, flow: Flow) -> Stay:
 
 
 def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
-    """How many full passes a flow makes (for windows: passes times positions, overlaps included)."""
+    """How many full passes a flow makes (for windows: passes times positions, overlaps
+    included)."""
     stay = stay_of(tiling, flow)
     guard = guards(covering, tiling, stay)
     passes = 1.0
@@ -91,7 +96,8 @@ def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
 
 
 def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling) -> int:
-    """Compute issue cycles, stretched when too few independent sums hide the accumulation latency."""
+    """Compute issue cycles, stretched when too few independent sums hide the accumulation
+    latency."""
     if work.accumulate_cycles <= work.issue_cycles:
         return work.compute_cycles
     independent = 1
@@ -111,15 +117,14 @@ def fetches(covering: Covering, tiling: Tiling, stay: Stay) -> int:
     return prod(trips(covering, tiling, n) for n in tiling.outer if n not in guard.outer)
 
 
-def stall_cycles(
-    covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware
-) -> float:
+def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware) -> float:
     """Cycles that the compute unit waits for this stay because it cannot be prefetched in time.
 
-    Copies on the compute unit itself: their latency every time. A single block: a fetch of latency L hides behind the
-    calls on the other slots' blocks. A tile with one slot and nothing to rotate: everything moved stops the
-    computation, with its latencies. Otherwise a fetch may run while the tile before it is computed and after that
-    tile's own fetches: what does not fit there stops the computation.
+    Copies on the compute unit itself: their latency every time. A single block: a fetch of latency
+    L hides behind the calls on the other slots' blocks. A tile with one slot and nothing to rotate:
+    everything moved stops the computation, with its latencies. Otherwise a fetch may run while the
+    tile before it is computed and after that tile's own fetches: what does not fit there stops the
+    computation.
     """
     mine = [f for f in work.flows if stay_of(tiling, f) == stay]
     flows = [f for f in mine if f.unit != work.compute_unit]
@@ -146,7 +151,8 @@ def plane_cycles(
 ) -> float:
     """Waiting while byte planes drain and the compute unit shifts in between.
 
-    In two halves, one shifts while the other drains, unless latencies leave gaps; in one piece they alternate.
+    In two halves, one shifts while the other drains, unless latencies leave gaps; in one piece they
+    alternate.
     """
     drain = next(f for f in mine if f.is_drain and f.unit != work.compute_unit)
     shifts = [f for f in mine if f.is_drain and f.unit == work.compute_unit]
@@ -173,7 +179,8 @@ def block_stall_cycles(
 ) -> float:
     """Waiting for single blocks: each fetch hides behind the calls on the other slots' blocks.
 
-    With one loop that reuses blocks, its shorter last tile is counted as such; with several, tiles count as full.
+    With one loop that reuses blocks, its shorter last tile is counted as such; with several, tiles
+    count as full.
     """
     latency = sum(f.first_cycles + f.latency_cycles for f in flows)
     hiding = (stay.slots - 1) * work.issue_cycles
@@ -192,7 +199,8 @@ def block_stall_cycles(
 
 
 def ring_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Least cycles of the fetches' round trips: a slot is fetched, computed on and (if written) drained in turn."""
+    """Least cycles of the fetches' round trips: a slot is fetched, computed on and (if written)
+    drained in turn."""
     if hw.synchronisation is Synchronisation.TOKENS:
         return 0.0
     longest = 0.0
@@ -215,7 +223,8 @@ def round_trip_cycles(work: Work, operand: str, residence: int) -> float:
 def burst_cycles(
     covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow]
 ) -> float:
-    """What a fetch that happens only once in several tiles exceeds the slack of one tile by, in all."""
+    """What a fetch that happens only once in several tiles exceeds the slack of one tile by, in
+    all."""
     kept = prod(trips(covering, tiling, n) for n in guards(covering, tiling, stay).outer)
     fill = next((f for f in flows if not f.is_drain), None)
     if kept == 1 or fill is None:
@@ -230,7 +239,8 @@ def burst_cycles(
 
 
 def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Waiting for tokens: with two credits, two tiles take at least one round trip of fill and compute."""
+    """Waiting for tokens: with two credits, two tiles take at least one round trip of fill and
+    compute."""
     if hw.synchronisation is not Synchronisation.TOKENS:
         return 0.0
     steps = prod(trips(covering, tiling, loop) for loop in tiling.outer)
@@ -272,8 +282,8 @@ def is_replaced(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
 def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> bool:
     """Do the parts of the tile serve as buffers for each other?
 
-    True when blocks move one by one and the outermost unit loop that touches the tile changes blocks, or when
-    kept tiles rotate through more than one place.
+    True when blocks move one by one and the outermost unit loop that touches the tile changes
+    blocks, or when kept tiles rotate through more than one place.
     """
     plan = operand_plan(covering, stay.operand)
     if plan.is_output:
@@ -289,7 +299,8 @@ def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> b
 
 
 def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Cycles until the computation runs at full pace: all first fetches in a row, the longest latency, the edge."""
+    """Cycles until the computation runs at full pace: all first fetches in a row, the longest
+    latency, the edge."""
     fills = [f for f in work.flows if not f.is_drain and f.unit != work.compute_unit]
     latency = max((flow.latency_cycles for flow in fills), default=0)
     return latency + sum(
@@ -303,17 +314,18 @@ def finish_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
     last = 0.0
     for flow in work.flows:
         exposed = needs_one_slot(operand_plan(covering, flow.operand), hw)
-        if flow.is_drain and not exposed:  # an exposed drain is waited for every time, the last included
+        if (
+            flow.is_drain and not exposed
+        ):  # an exposed drain is waited for every time, the last included
             fetch = first_fetch_cycles(covering, tiling, flow, hw)
             edge = edge_cycles(covering, work, tiling, flow, hw)
             last = max(last, fetch + flow.latency_cycles + edge)
     return last + work.latency_cycles - work.issue_cycles
 
 
-def edge_cycles(
-    covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: Hardware
-) -> float:
-    """What the first (last) tile of an output adds: its blocks all move within one pass over the tile.
+def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: Hardware) -> float:
+    """What the first (last) tile of an output adds: its blocks all move within one pass over the
+    tile.
 
     A pass computes one call per block; moving a block takes longer than a call when it is positive.
     """
@@ -326,7 +338,8 @@ def edge_cycles(
 
 
 def moves_blocks(covering: Covering, stay: Stay, hw: Hardware) -> bool:
-    """Are blocks moved one by one inside the unit loops (else whole tiles before and after them)?"""
+    """Are blocks moved one by one inside the unit loops (else whole tiles before and after
+    them)?"""
     plan = operand_plan(covering, stay.operand)
     has_window = any(axis.is_window for axis in plan.axes)
     is_interlocked = hw.synchronisation is Synchronisation.INTERLOCKED

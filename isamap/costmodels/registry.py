@@ -1,7 +1,7 @@
 """The cost models a user can choose by name.
 
-In: a candidate (covering, tiling, program). Out: cycles. Not its job: what the solver minimises inside a covering (always the
-closed form); a model here ranks solved candidates against each other.
+In: a candidate (covering, tiling, program). Out: cycles. Not its job: what the solver minimises
+inside a covering (always the closed form); a model here ranks solved candidates against each other.
 """
 
 from dataclasses import dataclass

@@ -1,11 +1,11 @@
 """A lower bound that no program of any covering can beat.
 
-In: a kernel, a machine. Out: cycles below which no program that the mapper can lead to finishes the kernel, and what limits.
-Not its job: schedules.
+In: a kernel, a machine. Out: cycles below which no program that the mapper can lead to finishes the
+kernel, and what limits. Not its job: schedules.
 
-Bound: every byte of the external memory that the kernel touches passes its ports once; and, for the covering that needs
-least, every unit is busy for its calls and for one pass of each copy it must run. Nothing is assumed about overlap,
-order or capacity.
+Bound: every byte of the external memory that the kernel touches passes its ports once; and, for the
+covering that needs least, every unit is busy for its calls and for one pass of each copy it must
+run. Nothing is assumed about overlap, order or capacity.
 """
 
 from dataclasses import dataclass
@@ -66,7 +66,8 @@ def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tupl
 
 
 def _port_cycles(hw: Hardware, read: int, written: int) -> list[tuple[str, int]]:
-    """Least cycles per port of the external memory; several ports of one direction share the work."""
+    """Least cycles per port of the external memory; several ports of one direction share the
+    work."""
     rows = []
     ports = hw.external.ports
     both = [port for port in ports if port.direction is Direction.BOTH]
@@ -81,7 +82,8 @@ def _port_cycles(hw: Hardware, read: int, written: int) -> list[tuple[str, int]]
 
 
 def _touched_elements(kernel: Kernel, name: str) -> int:
-    """A lower bound on the elements of a buffer that the kernel touches: of its best single access."""
+    """A lower bound on the elements of a buffer that the kernel touches: of its best single
+    access."""
     most = 0
     shape = kernel.buffer(name).shape
     for statement in kernel.statements:

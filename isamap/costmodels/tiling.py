@@ -1,10 +1,11 @@
 """What a schedule decides for one covering, and what follows from it for reuse.
 
-In: a covering. Out: frozen decisions (`Tiling`) and the loops at which each stay keeps its data (`guards`).
-Not its job: deciding, costing, emitting code.
+In: a covering. Out: frozen decisions (`Tiling`) and the loops at which each stay keeps its data
+(`guards`). Not its job: deciding, costing, emitting code.
 
-The nest has two bodies: tile loops (level 1, order `outer`) around unit loops (level 0, order `inner`) around one
-call. A stay at level 1 holds a tile of its operand, a stay at level 0 a single block.
+The nest has two bodies: tile loops (level 1, order `outer`) around unit loops (level 0, order
+`inner`) around one call. A stay at level 1 holds a tile of its operand, a stay at level 0 a single
+block.
 """
 
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from isamap.mapper import Covering, OperandPlan, Residence, TileAxis
 class Stay:
     """How long an operand's blocks stay in one memory.
 
-    `residence`: number within the operand's residences (0 is the one the unit reads). `slots`: rotating buffers (2: double buffering).
-    `kept`: loops whose tiles all stay side by side, so that a loop outside them does not fetch again.
+    `residence`: number within the operand's residences (0 is the one the unit reads). `slots`:
+    rotating buffers (2: double buffering).
+    `kept`: loops whose tiles all stay side by side, so that a loop outside them does not fetch
+    again.
     """
 
     operand: str
@@ -43,9 +46,11 @@ class Tiling:
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """Loops over which a stay's data does not change: it is fetched at their first iteration and drained at their last.
+    """Loops over which a stay's data does not change: it is fetched at their first iteration and
+    drained at their last.
 
-    `refetch_outer`, `refetch_inner`: loops the operand does not depend on and that nevertheless fetch again.
+    `refetch_outer`, `refetch_inner`: loops the operand does not depend on and that nevertheless
+    fetch again.
     """
 
     outer: tuple[str, ...]
@@ -81,7 +86,9 @@ def guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:
         if name in moving or tiling.tile(name) == 1:
             continue
         (refetch_inner if any(changes_inner[position + 1 :]) else keeps_inner).append(name)
-    return Guards(tuple(keeps_outer), tuple(keeps_inner), tuple(refetch_outer), tuple(refetch_inner))
+    return Guards(
+        tuple(keeps_outer), tuple(keeps_inner), tuple(refetch_outer), tuple(refetch_inner)
+    )
 
 
 def operand_plan(covering: Covering, name: str) -> OperandPlan:

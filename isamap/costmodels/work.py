@@ -1,7 +1,8 @@
-"""What a covering costs before anything is scheduled: cycles of compute and of one full pass of every copy.
+"""What a covering costs before anything is scheduled: cycles of compute and of one full pass of
+every copy.
 
-In: a covering, the machine. Out: constants per flow, exact to the last partial block. Not its job: how often a pass is
-repeated, what overlaps.
+In: a covering, the machine. Out: constants per flow, exact to the last partial block. Not its job:
+how often a pass is repeated, what overlaps.
 """
 
 from dataclasses import dataclass, replace
@@ -18,8 +19,10 @@ Port = tuple[str, str]  # memory, port
 class Flow:
     """One transfer of one residence.
 
-    `pass_cycles`: issue cycles to move the whole operand once (per position of `windows`, when it slides).
-    `first_cycles`: of one block. `ports`: port cycles of the same pass. `calls`: full-block calls of the pass.
+    `pass_cycles`: issue cycles to move the whole operand once (per position of `windows`, when it
+    slides).
+    `first_cycles`: of one block. `ports`: port cycles of the same pass. `calls`: full-block calls
+    of the pass.
     """
 
     operand: str
@@ -165,9 +168,7 @@ def _operand_bytes(instruction: Instruction, name: str, values: dict[str, int]) 
     return count
 
 
-def _full_values(
-    plan: OperandPlan, transfer: Transfer, instruction: Instruction
-) -> dict[str, int]:
+def _full_values(plan: OperandPlan, transfer: Transfer, instruction: Instruction) -> dict[str, int]:
     values = {repeat.name: 1 for repeat in instruction.repeats}
     for loop, dims in transfer.assigned:
         values[loop] = 1
@@ -227,7 +228,8 @@ def _call_classes(
 def _dim_classes(
     covering: Covering, plan: OperandPlan, dims: tuple[CopyDim, ...], maximum: int
 ) -> list[tuple[float, int]]:
-    """(number of calls, extent) along one instruction loop, over all units of the loops bound to it."""
+    """(number of calls, extent) along one instruction loop, over all units of the loops bound to
+    it."""
     if not dims:
         return [(1.0, 1)]
     if dims[0].axis is not None:
@@ -257,7 +259,8 @@ def _chunked(times: int, extent: int, maximum: int) -> list[tuple[float, int]]:
 
 
 def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str]:
-    """What no tiling of the covering beats, and the unit or port that is busy so long: one pass of each flow."""
+    """What no tiling of the covering beats, and the unit or port that is busy so long: one pass of
+    each flow."""
     counts = {unit.name: unit.count for unit in hw.units}
     units: dict[str, float] = {work.compute_unit: float(work.compute_cycles)}
     ports: dict[Port, float] = {}

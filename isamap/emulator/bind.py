@@ -18,7 +18,6 @@ from .check import check_program
 from .ranges import Interval, address_divisor, address_interval, span_divisor, span_interval
 from .region import Dim, Region, find_regions
 
-
 # per memory the bytes calls may touch: all, or in the external memory the placements
 Allowed = tuple[tuple[str, tuple[Interval, ...]], ...]
 

@@ -114,7 +114,9 @@ def used_units(bound: Bound) -> tuple[int, ...]:
 def _emit_state(bound: Bound) -> list[str]:
     lines = ["static i64 total = 0;"]
     for number, unit in enumerate(bound.hardware.units):
-        lines.append(f"static i64 free{number}[{unit.count}], busy{number}, last{number}, done{number};")
+        lines.append(
+            f"static i64 free{number}[{unit.count}], busy{number}, last{number}, done{number};"
+        )
     for number in range(len(bound.calls)):
         lines.append(f"static i64 calls{number}, energy{number};")
     for number, extent in enumerate(bound.extents):

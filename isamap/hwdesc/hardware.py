@@ -1,7 +1,8 @@
 """A machine as data: what `load` makes of a YAML file.
 
-In: nothing but these nodes. Out: frozen values. Not its job: reading YAML, checking, costs of whole programs.
-Sizes are bytes, times are cycles of the machine's one clock, bandwidths are bytes per cycle.
+In: nothing but these nodes. Out: frozen values. Not its job: reading YAML, checking, costs of whole
+programs. Sizes are bytes, times are cycles of the machine's one clock, bandwidths are bytes per
+cycle.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +32,8 @@ class Direction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A path in or out of a memory, shared by all accesses of its direction, `bytes_per_cycle` wide."""
+    """A path in or out of a memory, shared by all accesses of its direction, `bytes_per_cycle`
+    wide."""
 
     name: str
     direction: Direction
@@ -95,8 +97,8 @@ class StrideRule:
 
     `fixed_bytes` set: exactly that. Otherwise any multiple of `multiple_bytes` from 0 (broadcast)
     or from `multiple_bytes` (`may_be_zero` False) to `maximum_bytes` (None: unlimited).
-    `is_dense`: the distance that leaves no gap, computed from the inner dimension's stride and extent
-    (for repeats: from the next inner repeat's, or from the operand's own block).
+    `is_dense`: the distance that leaves no gap, computed from the inner dimension's stride and
+    extent (for repeats: from the next inner repeat's, or from the operand's own block).
     """
 
     fixed_bytes: int | None = None
@@ -106,7 +108,8 @@ class StrideRule:
     is_dense: bool = False
 
     def allows(self, stride_bytes: int) -> bool:
-        """May a call use this stride? (`is_dense` needs its neighbour and is judged by the caller.)"""
+        """May a call use this stride? (`is_dense` needs its neighbour and is judged by the
+        caller.)"""
         if self.fixed_bytes is not None:
             return stride_bytes == self.fixed_bytes
         low = 0 if self.may_be_zero else self.multiple_bytes
@@ -117,7 +120,8 @@ class StrideRule:
 
 @dataclass(frozen=True, slots=True)
 class OperandRule:
-    """Where one buffer of `semantics` lives, one stride rule per dimension, alignment of its start."""
+    """Where one buffer of `semantics` lives, one stride rule per dimension, alignment of its
+    start."""
 
     name: str
     memory: str
@@ -129,7 +133,8 @@ class OperandRule:
 class RepeatRule:
     """A hardware loop around the whole instruction: every operand advances by its own stride.
 
-    Extent 1..maximum. `strides` has one rule per operand, in the order of the instruction's operands.
+    Extent 1..maximum. `strides` has one rule per operand, in the order of the instruction's
+    operands.
     """
 
     name: str
@@ -141,10 +146,11 @@ class RepeatRule:
 class Instruction:
     """One machine operation.
 
-    `issue_cycles`: how long a call keeps its unit busy; `latency_cycles`: from start until its results are
-    visible (never less than issue). Both are expressions over loop extents, repeat names (their extents) and
-    spec parameters. `accumulate_cycles`: distance from this call's start after which the same instruction on the
-    same unit may read-modify-write the same bytes (pipelined accumulation); None: the latency.
+    `issue_cycles`: how long a call keeps its unit busy; `latency_cycles`: from start until its
+    results are visible (never less than issue). Both are expressions over loop extents, repeat
+    names (their extents) and spec parameters. `accumulate_cycles`: distance from this call's start
+    after which the same instruction on the same unit may read-modify-write the same bytes
+    (pipelined accumulation); None: the latency.
     `is_sync`: does nothing but carry tokens (its semantics has no statement).
     """
 

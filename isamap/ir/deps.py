@@ -63,7 +63,7 @@ def kernel_loop_kinds(kernel: Kernel) -> dict[str, LoopKind]:
 
 def kind_within(statements: list[Statement], loop: str, fixed: Collection[str]) -> LoopKind:
     """Kind of `loop` over statements that all have it, with the loops in `fixed` held."""
-    order = {name: Order.EQUAL for name in fixed}
+    order = dict.fromkeys(fixed, Order.EQUAL)
     kind = LoopKind.PARALLEL
     for first in statements:
         for second in statements:
@@ -96,7 +96,7 @@ def may_permute(statement: Statement, order: tuple[str, ...], *, may_reassociate
 def may_swap(first: Statement, second: Statement, *, may_reassociate: bool) -> bool:
     """May two statements, each with loops of its own, run in either order?"""
     names = {loop.name for loop in first.loops} & {loop.name for loop in second.loops}
-    found = conflict(first, second, {name: Order.ANY for name in names})
+    found = conflict(first, second, dict.fromkeys(names, Order.ANY))
     if found is LoopKind.REDUCTION:
         return may_reassociate
     return found is LoopKind.PARALLEL
@@ -110,9 +110,9 @@ def may_distribute(
     `shared`: the common loops to split, outermost first; those in `fixed` stay common. Forbidden
     is a conflict, soft or hard, between an iteration of `second` and a later one of `first`.
     """
-    held = {name: Order.EQUAL for name in fixed}
+    held = dict.fromkeys(fixed, Order.EQUAL)
     for depth, loop in enumerate(shared):
-        rest = {name: Order.ANY for name in shared[depth + 1 :]}
+        rest = dict.fromkeys(shared[depth + 1:], Order.ANY)
         if conflict(first, second, {**held, loop: Order.EARLIER, **rest}) is not LoopKind.PARALLEL:
             return False
         held[loop] = Order.EQUAL

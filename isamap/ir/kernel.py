@@ -45,7 +45,8 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One element of a buffer. With `pad`, a read outside the buffer gives that value; without, it is an error."""
+    """One element of a buffer. With `pad`, a read outside the buffer gives that value; without, it
+    is an error."""
 
     buffer: str
     indices: tuple[Affine, ...]
@@ -61,14 +62,16 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A scalar that each issue of an instruction chooses (an encoded field); only in `semantics`."""
+    """A scalar that each issue of an instruction chooses (an encoded field); only in
+    `semantics`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A scalar operation of the operation table (arithmetic, casts, max, relu, ...) on its arguments."""
+    """A scalar operation of the operation table (arithmetic, casts, max, relu, ...) on its
+    arguments."""
 
     op: str
     args: tuple["Expr", ...]
@@ -97,7 +100,8 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Statements over buffers; neighbours that start with the same loops (same name and extent) share them."""
+    """Statements over buffers; neighbours that start with the same loops (same name and extent)
+    share them."""
 
     name: str
     buffers: tuple[Buffer, ...]

@@ -1,6 +1,7 @@
 """Cut a statement's loops into units that one call of the instruction works on.
 
-In: a match. Out: the tiled loops (padded where the instruction's extents demand it). Not its job: layouts, tiles.
+In: a match. Out: the tiled loops (padded where the instruction's extents demand it). Not its job:
+layouts, tiles.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ from .match import Match
 def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[TiledLoop, ...]]:
     """Tilings of the statement's loops, fewest padded loops first.
 
-    An unbound instruction loop that cannot run once gets a loop of its own, named after it, of kernel extent 1.
+    An unbound instruction loop that cannot run once gets a loop of its own, named after it, of
+    kernel extent 1.
     """
     statement = kernel.statements[index]
     bound = {name: (loop, group) for loop, group in match.binding for name in group}
@@ -31,7 +33,9 @@ def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[Tiled
                     instruction_loop, group = bound[loop.name]
                     rule = match.instruction.extent(instruction_loop)
                     inner = _inner_extent(group, loop.name, statement.extent)
-                    block, extent = _cut(loop.extent, rule, inner, loop.name, group, loop.name in padded)
+                    block, extent = _cut(
+                        loop.extent, rule, inner, loop.name, group, loop.name in padded
+                    )
                 loops.append(TiledLoop(loop.name, loop.extent, extent, block, is_reduction))
             if _is_allowed(match, loops, may_pad):
                 yield (*loops, *_synthetic_loops(match))
@@ -60,9 +64,7 @@ def _cut(
 
 
 def _is_allowed(match: Match, loops: list[TiledLoop], may_pad: list[str]) -> bool:
-    return all(
-        loop.extent == loop.kernel_extent or loop.name in may_pad for loop in loops
-    )
+    return all(loop.extent == loop.kernel_extent or loop.name in may_pad for loop in loops)
 
 
 def _synthetic_loops(match: Match) -> tuple[TiledLoop, ...]:
@@ -83,7 +85,8 @@ def synthetic_name(instruction_loop: str) -> str:
 
 
 def _may_pad(match: Match, name: str, kernel: Kernel, index: int) -> bool:
-    """May `name` run past its extent on zeros? Output loops always; sums of products of zeros too."""
+    """May `name` run past its extent on zeros? Output loops always; sums of products of zeros
+    too."""
     statement = kernel.statements[index]
     if _moves(statement.target, name):
         return True

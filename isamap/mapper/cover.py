@@ -1,7 +1,8 @@
 """Enumerate the coverings of a kernel by a machine's instructions, best bound first.
 
-In: a kernel of one statement, a machine. Out: a lazy stream of coverings, and on request why instructions did not match.
-Not its job: tiles and order (the scheduler), cost beyond the compute bound.
+In: a kernel of one statement, a machine. Out: a lazy stream of coverings, and on request why
+instructions did not match. Not its job: tiles and order (the scheduler), cost beyond the compute
+bound.
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,6 @@ from .match import Match, Mismatch, match_statement
 from .operand import Subject, plan_operand
 from .roles import InstructionRole, role_of
 
-
 NO_COPY = 100  # progress of a match whose operands no copy can bring or take
 
 
@@ -43,10 +43,12 @@ class Candidate:
 def coverings(
     kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], *, may_reassociate: bool = False
 ) -> Iterator[Covering]:
-    """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others failed.
+    """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others
+    failed.
 
     Raises:
-        MappingError: the kernel has several statements, or a loop-carried dependence, or reorders float sums.
+        MappingError: the kernel has several statements, or a loop-carried dependence, or reorders
+        float sums.
     """
     index = _only_statement(kernel)
     _check_order(kernel, index, may_reassociate)
@@ -168,9 +170,7 @@ def _cover(
             return f"operand {rule.name}: reads outside give {access.pad}, only zero can be padded"
         buffer = widened.buffer(access.buffer)
         rank = len(kernel.buffer(access.buffer).shape)
-        plans = plan_operand(
-            Subject(hw, match, loops, rule.name, access, buffer, rank, synthetic)
-        )
+        plans = plan_operand(Subject(hw, match, loops, rule.name, access, buffer, rank, synthetic))
         if isinstance(plans, str):
             return plans
         choices.append(plans)

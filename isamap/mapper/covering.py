@@ -1,12 +1,14 @@
-"""What the mapper decides: which instruction computes a statement, on which blocks, over which copies.
+"""What the mapper decides: which instruction computes a statement, on which blocks, over which
+copies.
 
-In: nothing but these nodes. Out: frozen values that name everything a scheduler must know and nothing it may decide.
-Not its job: finding matches (`match`), routes (`route`), tile sizes or order (the scheduler).
+In: nothing but these nodes. Out: frozen values that name everything a scheduler must know and
+nothing it may decide. Not its job: finding matches (`match`), routes (`route`), tile sizes or order
+(the scheduler).
 
-Geometry. Every kernel loop is cut into *units* of `block` iterations; one call of the instruction works on
-one unit of every loop. An operand's tile is addressed by *axes* (one per loop, or one per sliding window such
-as y*2 + r) whose positions are units (plain axis) or elements (window axis), and inside one position by
-*block dimensions*.
+Geometry. Every kernel loop is cut into *units* of `block` iterations; one call of the instruction
+works on one unit of every loop. An operand's tile is addressed by *axes* (one per loop, or one per
+sliding window such as y*2 + r) whose positions are units (plain axis) or elements (window axis),
+and inside one position by *block dimensions*.
 """
 
 from collections.abc import Mapping
@@ -18,10 +20,11 @@ from isamap.program import Layout
 
 @dataclass(frozen=True, slots=True)
 class TiledLoop:
-    """A kernel loop cut into units of `block` iterations; the last unit is partial unless `block` divides.
+    """A kernel loop cut into units of `block` iterations; the last unit is partial unless `block`
+    divides.
 
-    `extent` is what is executed (padded up where the instruction demands it), `kernel_extent` what the kernel
-    says; they differ only by zero padding in the operands' layouts.
+    `extent` is what is executed (padded up where the instruction demands it), `kernel_extent` what
+    the kernel says; they differ only by zero padding in the operands' layouts.
     """
 
     name: str
@@ -54,7 +57,8 @@ class BlockDim:
 class TileAxis:
     """One addressing dimension of an operand's tile.
 
-    A plain axis counts units of its one loop. A window axis counts elements of one buffer dimension;
+    A plain axis counts units of its one loop. A window axis counts elements of one buffer
+    dimension;
     `spans` gives the elements moved per single iteration of each of its loops.
     """
 
@@ -72,7 +76,8 @@ class TileAxis:
         return self.spans[self.loops.index(loop.name)] * loop.block if self.is_window else 1
 
     def extent(self, iterations: Mapping[str, int]) -> int:
-        """Positions of a tile spanning so many units (plain axis) or iterations (window axis) per loop."""
+        """Positions of a tile spanning so many units (plain axis) or iterations (window axis) per
+        loop."""
         if not self.is_window:
             return iterations[self.loops[0]]
         pairs = zip(self.loops, self.spans, strict=True)
@@ -94,7 +99,8 @@ class External:
 
 @dataclass(frozen=True, slots=True)
 class CopyDim:
-    """One dimension that a copy walks: block dimension number `block`, or the window axis called `axis`.
+    """One dimension that a copy walks: block dimension number `block`, or the window axis called
+    `axis`.
 
     `extent`: of a full block; 0 for a window axis, whose extent follows from the tile.
     """
@@ -110,9 +116,11 @@ class CopyDim:
 class Transfer:
     """How a block moves between two memories by one instruction.
 
-    `assigned`: per instruction loop, the copy dimensions merged into it (innermost last; none: extent 1).
-    `walked`: dimensions left to program loops. `planes` > 1: the target takes the element's bytes one plane
-    after the other, `shift` being the instruction that shifts the source right in between.
+    `assigned`: per instruction loop, the copy dimensions merged into it (innermost last; none:
+    extent 1).
+    `walked`: dimensions left to program loops. `planes` > 1: the target takes the element's bytes
+    one plane after the other, `shift` being the instruction that shifts the source right in
+    between.
     """
 
     instruction: str
@@ -126,7 +134,8 @@ class Transfer:
 class Residence:
     """An operand's stay in one managed memory.
 
-    `window_stride_bytes`: per position of the window axis that a block dimension is part of (`window_axis`).
+    `window_stride_bytes`: per position of the window axis that a block dimension is part of
+    (`window_axis`).
     `block_bytes`: room of one block (of one window position, if any), rounded to the granule.
     `fill` brings blocks in from the next outer memory, `zero` clears them, `drain` takes them out.
     """

@@ -1,7 +1,8 @@
-"""Lay an operand's buffer out in the external memory: as it is, with a zero border, or packed in blocks.
+"""Lay an operand's buffer out in the external memory: as it is, with a zero border, or packed in
+blocks.
 
-In: the access, the tiled loops, the operand's axes and block dimensions. Out: candidate layouts, most natural first.
-Not its job: choosing one, moving data.
+In: the access, the tiled loops, the operand's axes and block dimensions. Out: candidate layouts,
+most natural first. Not its job: choosing one, moving data.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ from .covering import BlockDim, External, TileAxis, TiledLoop
 class Geometry:
     """What a layout must serve: an access under tiled loops, seen by axes and block dimensions.
 
-    `element_bytes`: distance of neighbouring elements (1 for byte planes). `planes`: bytes stored apart.
+    `element_bytes`: distance of neighbouring elements (1 for byte planes). `planes`: bytes stored
+    apart.
     `rank`: dimensions that the kernel's array has; further ones have extent 1.
     """
 
@@ -57,9 +59,7 @@ def external_layouts(geometry: Geometry, block_order: tuple[int, ...]) -> Iterat
         yield packed
 
 
-def _row_major(
-    geometry: Geometry, sizes: tuple[int, ...], border: tuple[int, ...]
-) -> External:
+def _row_major(geometry: Geometry, sizes: tuple[int, ...], border: tuple[int, ...]) -> External:
     strides = [geometry.element_bytes] * len(sizes)
     for dim in reversed(range(len(sizes) - 1)):
         strides[dim] = strides[dim + 1] * sizes[dim + 1]
@@ -73,7 +73,9 @@ def _row_major(
     }
     blocks = {loop.name: loop.block for loop in geometry.loops}
     axis_strides = tuple(
-        strides[_window_dim(axis)] if axis.is_window else per_loop[axis.loops[0]] * blocks[axis.loops[0]]
+        strides[_window_dim(axis)]
+        if axis.is_window
+        else per_loop[axis.loops[0]] * blocks[axis.loops[0]]
         for axis in geometry.axes
     )
     shape = geometry.buffer.shape
@@ -100,7 +102,8 @@ def _window_dim(axis: TileAxis) -> int:
 def _packed(
     geometry: Geometry, block_order: tuple[int, ...], ranges: list[tuple[int, int]]
 ) -> External | None:
-    """Blocks contiguous and in the order in which they are stored on chip; axes outside, row-major."""
+    """Blocks contiguous and in the order in which they are stored on chip; axes outside, row-
+    major."""
     by_loop = {loop.name: loop for loop in geometry.loops}
     dim_of: dict[str, int] = {}
     for dim, index in enumerate(geometry.access.indices):

@@ -1,12 +1,14 @@
 """Find every way in which one instruction computes one statement.
 
-In: a statement of a kernel, an instruction. Out: matches (operands to accesses, instruction loops to groups of
-kernel loops), or the first condition that failed. Not its job: copies, layouts, costs, legality between statements.
+In: a statement of a kernel, an instruction. Out: matches (operands to accesses, instruction loops
+to groups of kernel loops), or the first condition that failed. Not its job: copies, layouts, costs,
+legality between statements.
 
-Rules. The instruction's operation tree equals the statement's up to commutativity, types included. An instruction
-loop runs over an ordered group of kernel loops (none: extent 1) of the same role: the target moves with both or
-with neither; an input that moves with the kernel loop moves with the instruction loop (the converse is replication).
-All loops of a group but the outermost are covered whole.
+Rules. The instruction's operation tree equals the statement's up to commutativity, types included.
+An instruction loop runs over an ordered group of kernel loops (none: extent 1) of the same role:
+the target moves with both or with neither; an input that moves with the kernel loop moves with the
+instruction loop (the converse is replication). All loops of a group but the outermost are covered
+whole.
 """
 
 from collections.abc import Iterator
@@ -33,7 +35,8 @@ MAX_GROUP = 3  # loops bound to one instruction loop; longer groups need extents
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One instruction on one statement: operand name -> access, instruction loop -> kernel loops."""
+    """One instruction on one statement: operand name -> access, instruction loop -> kernel
+    loops."""
 
     instruction: Instruction
     operands: tuple[tuple[str, Access], ...]
@@ -43,7 +46,8 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Why an instruction does not compute a statement; `progress` counts the conditions that held."""
+    """Why an instruction does not compute a statement; `progress` counts the conditions that
+    held."""
 
     instruction: str
     statement: int
@@ -62,7 +66,8 @@ class _Bindings:
 def match_statement(
     kernel: Kernel, index: int, instruction: Instruction
 ) -> tuple[tuple[Match, ...], Mismatch | None]:
-    """All matches of `instruction` on statement `index`, or the nearest reason why there is none."""
+    """All matches of `instruction` on statement `index`, or the nearest reason why there is
+    none."""
     statement = kernel.statements[index]
     if len(instruction.semantics.statements) != 1:
         reason = f"computes {len(instruction.semantics.statements)} statements at once"
@@ -110,7 +115,10 @@ class _Unifier:
                 if isinstance(subject, Literal) and subject.value == value:
                     yield bound
                 else:
-                    self._fail(depth, f"has the constant {value} where the kernel has {pretty_expr(subject)}")
+                    self._fail(
+                        depth,
+                        f"has the constant {value} where the kernel has {pretty_expr(subject)}",
+                    )
             case Immediate(name):
                 yield from self._unify_immediate(name, subject, bound, depth)
             case Apply(op, args):

@@ -1,7 +1,7 @@
 """Plan one operand: axes, blocks, layout in every memory, copies between them.
 
-In: a match, its tiled loops, one operand. Out: the most natural plan, or the reason why none exists.
-Not its job: tile sizes, order, other operands.
+In: a match, its tiled loops, one operand. Out: the most natural plan, or the reason why none
+exists. Not its job: tile sizes, order, other operands.
 """
 
 from collections.abc import Iterator
@@ -88,7 +88,8 @@ def _plan_cycles(hw: Hardware, plan: OperandPlan) -> float:
 
 
 def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
-    """Sliding windows as windows first; then every loop on its own (overlapping elements are copied twice)."""
+    """Sliding windows as windows first; then every loop on its own (overlapping elements are copied
+    twice)."""
     bound = {name for _, group in subject.match.binding for name in group}
     fused = {n for _, group in subject.match.binding if len(group) > 1 for n in group}
     seen: set[str] = set()
@@ -142,7 +143,8 @@ def _block_dims(subject: Subject) -> tuple[BlockDim, ...]:
 def _first_residence(
     subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]
 ) -> Residence | str:
-    """How blocks lie in the memory that the instruction reads: its stride rules, as dense as they allow."""
+    """How blocks lie in the memory that the instruction reads: its stride rules, as dense as they
+    allow."""
     pattern = _pattern_access(subject)
     rule = subject.match.instruction.operand(subject.name)
     memory = subject.hw.memory(rule.memory)
@@ -169,7 +171,9 @@ def _first_residence(
             span = max(span, base)
     if window:
         block = next(b for b in blocks if b.loop in window.loops)
-        number = [i for i, x in enumerate(pattern.indices) if x.names == (block.instruction_loop,)][0]
+        number = [i for i, x in enumerate(pattern.indices) if x.names == (block.instruction_loop,)][
+            0
+        ]
         coefficient = window.spans[window.loops.index(block.loop)]
         least = -(-span // align) * align
         found = _stride(rule.strides[number], least * coefficient, coefficient * align)
@@ -270,7 +274,15 @@ class _Planner:
     ) -> OperandPlan:
         subject = self.subject
         return OperandPlan(
-            subject.name, subject.buffer.name, role, self.dtype, self.blocks, self.axes, residences, inlet, outlet
+            subject.name,
+            subject.buffer.name,
+            role,
+            self.dtype,
+            self.blocks,
+            self.axes,
+            residences,
+            inlet,
+            outlet,
         )
 
     def inward(
@@ -352,7 +364,14 @@ class _Planner:
             if not _is_aligned(external, align):
                 continue
             dims = tuple(
-                MoveDim(d.block, d.axis, d.extent, d.is_partial, d.source_stride_bytes or 0, d.target_stride_bytes)
+                MoveDim(
+                    d.block,
+                    d.axis,
+                    d.extent,
+                    d.is_partial,
+                    d.source_stride_bytes or 0,
+                    d.target_stride_bytes,
+                )
                 for d in self._dims(here, external)
             )
             drain = find_transfer(mover, dims, narrow, self.element_bytes)
@@ -416,7 +435,10 @@ class _Planner:
 
     def _source_residence(self, fill: Transfer, memory: str, align: int) -> Residence:
         """The residence that `fill` reads, with the strides it chose."""
-        dims: tuple[CopyDim, ...] = (*(d for _, group in fill.assigned for d in group), *fill.walked)
+        dims: tuple[CopyDim, ...] = (
+            *(d for _, group in fill.assigned for d in group),
+            *fill.walked,
+        )
         strides = [0] * len(self.blocks)
         span = self.element_bytes
         window_stride = 0

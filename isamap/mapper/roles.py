@@ -1,6 +1,7 @@
 """Tell what each instruction of a machine is for: compute, copy, zero fill, shift.
 
-In: an instruction. Out: its role and, for those that move data, which operand goes where. Not its job: strides, costs.
+In: an instruction. Out: its role and, for those that move data, which operand goes where. Not its
+job: strides, costs.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ class InstructionRole(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """An instruction that moves, narrows, clears or shifts; operand names of its target and source."""
+    """An instruction that moves, narrows, clears or shifts; operand names of its target and
+    source."""
 
     instruction: Instruction
     role: InstructionRole

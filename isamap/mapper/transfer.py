@@ -1,7 +1,9 @@
-"""Let one instruction move the blocks of an operand: assign its loops to the dimensions to be walked.
+"""Let one instruction move the blocks of an operand: assign its loops to the dimensions to be
+walked.
 
-In: a mover and the dimensions (extent, partial or not, strides where known). Out: the cheapest assignment that
-its stride and extent rules allow, with the unknown source strides chosen. Not its job: which memories, whole tiles.
+In: a mover and the dimensions (extent, partial or not, strides where known). Out: the cheapest
+assignment that its stride and extent rules allow, with the unknown source strides chosen. Not its
+job: which memories, whole tiles.
 """
 
 from collections.abc import Iterator
@@ -59,7 +61,8 @@ def find_transfer(
 
 
 def block_cycles(instruction: Instruction, transfer: Transfer) -> float:
-    """Issue cycles to move one full block (one position of a window axis: its share of a full call)."""
+    """Issue cycles to move one full block (one position of a window axis: its share of a full
+    call)."""
     values = {repeat.name: 1 for repeat in instruction.repeats}
     share = 1.0
     for loop, dims in transfer.assigned:
@@ -95,7 +98,9 @@ def _loop_rules(mover: Mover) -> tuple[_LoopRules, ...] | None:
             return None
         source = sides[mover.source].get(loop.name) if mover.source else None
         rows.append(
-            _LoopRules(loop.name, instruction.extent(loop.name), sides[mover.target][loop.name], source)
+            _LoopRules(
+                loop.name, instruction.extent(loop.name), sides[mover.target][loop.name], source
+            )
         )
     return tuple(rows)
 
@@ -140,8 +145,13 @@ def _resolve(
     element_bytes: int,
 ) -> Transfer | None:
     """Check every rule; choose source strides from the innermost dimension outwards."""
-    by_group = {group: rule for rule, group in zip(rules, assigned, strict=True) if group is not None}
-    if any(group is None and not rule.extent.allows(1) for rule, group in zip(rules, assigned, strict=True)):
+    by_group = {
+        group: rule for rule, group in zip(rules, assigned, strict=True) if group is not None
+    }
+    if any(
+        group is None and not rule.extent.allows(1)
+        for rule, group in zip(rules, assigned, strict=True)
+    ):
         return None
     bases = _source_strides(groups, by_group, element_bytes)
     if bases is None:
@@ -189,7 +199,8 @@ def _by_stride(dim: CopyDim) -> int:
 def _source_strides(
     groups: tuple[tuple[MoveDim, ...], ...], by_group: dict[int, _LoopRules], element_bytes: int
 ) -> dict[int, int] | None:
-    """Source stride of every group's innermost dimension: known, else fixed by its rule, else the least
+    """Source stride of every group's innermost dimension: known, else fixed by its rule, else the
+    least
     that overlaps nothing; None when fixed ones overlap or no stride is legal."""
     strides: dict[int, int] = {}
     spans: list[tuple[int, int]] = []  # (stride, bytes) of what has been placed
@@ -230,7 +241,8 @@ def _count(group: tuple[MoveDim, ...]) -> int:
 
 
 def _is_disjoint(stride: int, count: int, spans: list[tuple[int, int]]) -> bool:
-    """Do `count` steps of `stride` leave every placed dimension either wholly inside or wholly outside?"""
+    """Do `count` steps of `stride` leave every placed dimension either wholly inside or wholly
+    outside?"""
     return all(stride >= size or stride * count <= other for other, size in spans)
 
 
@@ -257,12 +269,18 @@ def _extent_fits(rule: ExtentRule, extent: int, is_partial: bool, members: int) 
         case ExtentKind.AT_MOST:
             return extent <= rule.maximum or members == 1
         case ExtentKind.EXACTLY:
-            return extent > 0 and not is_partial and extent % rule.maximum == 0 and (
-                extent == rule.maximum or members == 1
+            return (
+                extent > 0
+                and not is_partial
+                and extent % rule.maximum == 0
+                and (extent == rule.maximum or members == 1)
             )
         case ExtentKind.MULTIPLE_OF:
-            return extent > 0 and not is_partial and extent % rule.multiple == 0 and (
-                extent <= rule.maximum
+            return (
+                extent > 0
+                and not is_partial
+                and extent % rule.multiple == 0
+                and (extent <= rule.maximum)
             )
 
 

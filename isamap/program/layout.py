@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """`size` positions, `stride_bytes` apart; each step moves `step` elements along array dimension `dim`."""
+    """`size` positions, `stride_bytes` apart; each step moves `step` elements along array dimension
+    `dim`."""
 
     dim: int
     step: int
@@ -23,9 +24,10 @@ class Layout:
     Element (digits of all axes) lies at sum(digit * stride); its array index along d is
     sum(digit * step) - border[d]. Dimensions beyond `shape` (the border is longer) have extent 1.
 
-    Positions whose array index falls outside `shape` are padding: zero in inputs, ignored in outputs. Several positions may hold
-    the same element (replication). `plane_bytes` not None: the element's bytes are not neighbours, byte p (little endian) lies at
-    p * plane_bytes; stride 1 then means the next element's byte. `is_natural`: plain row-major, nothing packed.
+    Positions whose array index falls outside `shape` are padding: zero in inputs, ignored in
+    outputs. Several positions may hold the same element (replication). `plane_bytes` not None: the
+    element's bytes are not neighbours, byte p (little endian) lies at p * plane_bytes; stride 1
+    then means the next element's byte. `is_natural`: plain row-major, nothing packed.
     """
 
     dtype: str

@@ -1,11 +1,12 @@
 """Program: the hourglass between what decides and what executes.
 
-In: nothing but these nodes. Out: frozen values. Not its job: how it was decided, what it costs, text (`pretty`), JSON.
+In: nothing but these nodes. Out: frozen values. Not its job: how it was decided, what it costs,
+text (`pretty`), JSON.
 
-Meaning. A program is one sequence of calls, in program order: `For` repeats its body, `When` keeps calls of the first or
-last iteration of named loops, `Issue` is one call of an instruction. Each call goes to the queue of its instruction's
-unit; a queue runs its calls in program order, queues run beside each other (see docs/timing.md). All addresses and
-strides are bytes.
+Meaning. A program is one sequence of calls, in program order: `For` repeats its body, `When` keeps
+calls of the first or last iteration of named loops, `Issue` is one call of an instruction. Each
+call goes to the queue of its instruction's unit; a queue runs its calls in program order, queues
+run beside each other (see docs/timing.md). All addresses and strides are bytes.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from .layout import Layout
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A count known at run time: min(limit, ceil((total - offset) / unit)); just `limit` when total is None.
+    """A count known at run time: min(limit, ceil((total - offset) / unit)); just `limit` when total
+    is None.
 
     `offset` is affine in enclosing loops. Programs guarantee a value of at least 1.
     """
@@ -38,7 +40,8 @@ class Edge(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Multi-buffering: adds (counter mod modulo) * stride_bytes to an address; counter >= 0 is affine in enclosing loops."""
+    """Multi-buffering: adds (counter mod modulo) * stride_bytes to an address; counter >= 0 is
+    affine in enclosing loops."""
 
     counter: Affine
     modulo: int
@@ -55,7 +58,8 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand of a call: where element (0, .., 0) lies and the byte stride of each operand dimension."""
+    """One operand of a call: where element (0, .., 0) lies and the byte stride of each operand
+    dimension."""
 
     name: str
     memory: str
@@ -65,7 +69,8 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """How often a hardware loop of the instruction runs, and each operand's step (in the order of `Issue.operands`)."""
+    """How often a hardware loop of the instruction runs, and each operand's step (in the order of
+    `Issue.operands`)."""
 
     name: str
     span: Span
@@ -76,9 +81,11 @@ class Repeat:
 class Issue:
     """One call (or, inside loops, a family of calls) of an instruction.
 
-    `operands` in the order of the instruction's operands. `extents`: (instruction loop, count) for every loop of the semantics.
+    `operands` in the order of the instruction's operands. `extents`: (instruction loop, count) for
+    every loop of the semantics.
     `repeats`: one per RepeatRule of the instruction, outermost first (span 1 where unused).
-    `pops`: channels to take one token from before starting; `pushes`: channels to put one token into when finished.
+    `pops`: channels to take one token from before starting; `pushes`: channels to put one token
+    into when finished.
     """
 
     instruction: str
@@ -101,7 +108,8 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Run `body` only if every named enclosing loop is at its first / last iteration (last: value == its span - 1)."""
+    """Run `body` only if every named enclosing loop is at its first / last iteration (last: value
+    == its span - 1)."""
 
     conditions: tuple[tuple[str, Edge], ...]
     body: tuple["Node", ...]
@@ -114,8 +122,8 @@ Node = For | When | Issue
 class Placement:
     """A kernel buffer in the external memory, from byte `address` on, in `layout`.
 
-    An input placement is filled before the run (padding with zeros), an output placement is read after it. An InOut buffer has one of
-    each; they may share address and layout.
+    An input placement is filled before the run (padding with zeros), an output placement is read
+    after it. An InOut buffer has one of each; they may share address and layout.
     """
 
     buffer: str

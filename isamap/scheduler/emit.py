@@ -1,7 +1,8 @@
 """Write one transfer or one compute step as program nodes.
 
-In: a transfer or an instruction, and for each dimension its count and strides. Out: nodes (loops that the
-instruction cannot run itself around one Issue). Not its job: where in the nest they stand, tokens, addresses.
+In: a transfer or an instruction, and for each dimension its count and strides. Out: nodes (loops
+that the instruction cannot run itself around one Issue). Not its job: where in the nest they stand,
+tokens, addresses.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call without the dimensions around it: extents, immediates, operands at their first element."""
+    """One call without the dimensions around it: extents, immediates, operands at their first
+    element."""
 
     instruction: Instruction
     extents: tuple[tuple[str, Span], ...]
@@ -31,7 +33,8 @@ class Call:
 
 
 def emit_walks(call: Call, walks: tuple[Walk, ...]) -> tuple[Node, ...]:
-    """The call under `walks` (outermost first): hardware loops take the innermost ones they can, program loops the rest."""
+    """The call under `walks` (outermost first): hardware loops take the innermost ones they can,
+    program loops the rest."""
     kept = [walk for walk in walks if walk.span != Span(1)]
     repeats = call.instruction.repeats
     taken = 0
@@ -96,9 +99,7 @@ def block_span_bytes(call: Call, operand: int) -> int:
     return last + size_bytes(semantics.buffer(name).dtype)
 
 
-def _repeats(
-    call: Call, rules: tuple[RepeatRule, ...], walks: list[Walk]
-) -> tuple[Repeat, ...]:
+def _repeats(call: Call, rules: tuple[RepeatRule, ...], walks: list[Walk]) -> tuple[Repeat, ...]:
     unused = len(rules) - len(walks)
     result: list[Repeat] = []
     for number, rule in reversed(list(enumerate(rules))):
@@ -133,7 +134,8 @@ def _advanced(operand: Operand, loop: str, step: int) -> Operand:
 
 
 def chunk(span: Span, instruction: Instruction, loop: str, name: str) -> tuple[Span, Span | None]:
-    """Cut a count into calls of at most the instruction's maximum: (extent of a call, number of calls or None)."""
+    """Cut a count into calls of at most the instruction's maximum: (extent of a call, number of
+    calls or None)."""
     rule = instruction.extent(loop)
     if span.limit <= rule.maximum:
         return span, None

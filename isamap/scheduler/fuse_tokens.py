@@ -2,8 +2,9 @@
 
 In: a program body. Out: the same body with fewer sync calls. Not its job: which tokens are needed.
 
-A pop moves forward to the next call of its unit, a push back to the previous one, past calls of other units only: each unit
-still sees its own calls and tokens in the same order, and a push moves no later than it was, a pop no earlier.
+A pop moves forward to the next call of its unit, a push back to the previous one, past calls of
+other units only: each unit still sees its own calls and tokens in the same order, and a push moves
+no later than it was, a pop no earlier.
 """
 
 from dataclasses import replace

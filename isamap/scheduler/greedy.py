@@ -1,7 +1,7 @@
 """A good legal tiling fast: the solver's hint, and the answer when its time is up.
 
-In: a covering, its work, the machine. Out: a tiling found by growing tiles while the estimate falls, or None when not even
-single units fit. Not its job: optimality.
+In: a covering, its work, the machine. Out: a tiling found by growing tiles while the estimate
+falls, or None when not even single units fit. Not its job: optimality.
 """
 
 from dataclasses import replace
@@ -32,7 +32,8 @@ def schedule_greedily(covering: Covering, work: Work, hw: Hardware) -> Tiling | 
 
 
 def _orders(covering: Covering) -> tuple[tuple[str, ...], ...]:
-    """Output loops outside in both directions, reductions inside; all orders when there are few loops."""
+    """Output loops outside in both directions, reductions inside; all orders when there are few
+    loops."""
     names = tuple(loop.name for loop in covering.loops if loop.units > 1)
     rest = tuple(loop.name for loop in covering.loops if loop.units == 1)
     if len(names) <= 3:
@@ -43,7 +44,8 @@ def _orders(covering: Covering) -> tuple[tuple[str, ...], ...]:
 
 
 def inner_order(covering: Covering) -> tuple[str, ...]:
-    """Reductions outside, so that sums of different elements alternate; then the stationary operand's loops."""
+    """Reductions outside, so that sums of different elements alternate; then the stationary
+    operand's loops."""
     chained = next((p for p in covering.operands if len(p.residences) > 1), None)
     moving = set(chained.loops) if chained else set()
     return tuple(
@@ -72,7 +74,9 @@ def _smallest(
 
 
 def _grow(covering: Covering, work: Work, hw: Hardware, tiling: Tiling) -> Tiling:
-    options = {loop.name: [t for t, _ in tile_options(covering, loop, hw)] for loop in covering.loops}
+    options = {
+        loop.name: [t for t, _ in tile_options(covering, loop, hw)] for loop in covering.loops
+    }
     cycles = estimate(covering, work, tiling, hw).cycles
     while True:
         best = None

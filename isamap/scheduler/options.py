@@ -15,8 +15,9 @@ from .place import place
 def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tuple[int, int], ...]:
     """(tile, trips) pairs: for every possible number of trips the smallest tile that gives it.
 
-    A larger tile with the same trips takes more room and saves nothing. Inside a sliding window whose other loop
-    may end in a partial tile, only tiles that divide are offered, so that the window's end stays affine.
+    A larger tile with the same trips takes more room and saves nothing. Inside a sliding window
+    whose other loop may end in a partial tile, only tiles that divide are offered, so that the
+    window's end stays affine.
     """
     options = {}
     for tile in range(loop.units, 0, -1):
@@ -82,7 +83,8 @@ def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
 
 
 def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
-    """Do the kept loops lie inside the loops that replace the stay's data? (Elsewhere keeping gains nothing.)"""
+    """Do the kept loops lie inside the loops that replace the stay's data? (Elsewhere keeping gains
+    nothing.)"""
     moving = operand_plan(covering, stay.operand).loops
     active = [n for n in tiling.outer if n in moving and trips(covering, tiling, n) > 1]
     kept = [name in stay.kept for name in active]

@@ -1,7 +1,7 @@
 """Give every stay and every external buffer its address.
 
-In: a covering, its tiling, the machine. Out: base addresses and strides; `None` when a memory is too small.
-Not its job: deciding sizes, emitting calls.
+In: a covering, its tiling, the machine. Out: base addresses and strides; `None` when a memory is
+too small. Not its job: deciding sizes, emitting calls.
 """
 
 from dataclasses import dataclass

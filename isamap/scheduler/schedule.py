@@ -1,7 +1,7 @@
 """The best schedule over all coverings of a kernel, and the proof.
 
-In: a kernel, a machine, limits. Out: the chosen schedule, the alternatives that were looked at, a bound for all coverings.
-Not its job: emulation, printing.
+In: a kernel, a machine, limits. Out: the chosen schedule, the alternatives that were looked at, a
+bound for all coverings. Not its job: emulation, printing.
 """
 
 import time
@@ -26,7 +26,9 @@ from isamap.program import Program
 from .lower import lower
 from .solve import Solution, Status, solve
 
-NATURAL_TOLERANCE = 1.25  # repacking a buffer is the user's time too: only worth it for a clear gain
+NATURAL_TOLERANCE = (
+    1.25  # repacking a buffer is the user's time too: only worth it for a clear gain
+)
 MAX_COVERINGS = 400  # looked at per kernel; what is cut is said in the answer
 
 
@@ -49,7 +51,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A covering that was looked at: its bound, and its schedule's cycles if it was worth solving."""
+    """A covering that was looked at: its bound, and its schedule's cycles if it was worth
+    solving."""
 
     covering: Covering
     bound_cycles: int
@@ -60,8 +63,9 @@ class Alternative:
 class Answer:
     """Everything `isamap map` knows about a kernel on a machine.
 
-    `bound_cycles` holds for every covering of the chosen layout class under the closed-form model; `status` is
-    OPTIMAL when the chosen schedule reaches it. `fastest`: a schedule that is faster but repacks buffers, if any.
+    `bound_cycles` holds for every covering of the chosen layout class under the closed-form model;
+    `status` is OPTIMAL when the chosen schedule reaches it. `fastest`: a schedule that is faster
+    but repacks buffers, if any.
     """
 
     kernel: Kernel
@@ -87,7 +91,8 @@ def find_schedule(
     seed: int = 0,
     may_reassociate: bool = False,
 ) -> Answer:
-    """Solve coverings in the order of their bounds until no remaining bound beats the best schedule.
+    """Solve coverings in the order of their bounds until no remaining bound beats the best
+    schedule.
 
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes the fewest cycles whatever must be packed.
@@ -133,7 +138,9 @@ class _Search:
         self.workers = workers
         self.seed = seed
         self.by_rank: dict[int, Schedule] = {}
-        self.open_bounds: list[tuple[int, int]] = []  # (rank, bound) of what was not solved to the end
+        self.open_bounds: list[
+            tuple[int, int]
+        ] = []  # (rank, bound) of what was not solved to the end
         self.alternatives: list[Alternative] = []
         self.num_unfit = 0
         self.is_complete = True
@@ -151,7 +158,8 @@ class _Search:
             self._consider(covering, work)
 
     def _is_hopeless(self, compute_cycles: int) -> bool:
-        """Does the compute bound, which only grows along the stream, rule out everything that follows?"""
+        """Does the compute bound, which only grows along the stream, rule out everything that
+        follows?"""
         if not self.by_rank:
             return False
         if compute_cycles > self._tolerance() * self.fastest().estimate.cycles:
@@ -208,14 +216,13 @@ class _Search:
         )
 
     def bound(self, schedule: Schedule) -> int:
-        """Least cycles that any covering at least as natural as the schedule's could still reach."""
+        """Least cycles that any covering at least as natural as the schedule's could still
+        reach."""
         rank = sum(layout_rank(plan) for plan in schedule.covering.operands)
         return min([schedule.solution.cycles, *(b for r, b in self.open_bounds if r <= rank)])
 
 
-def _why_nothing(
-    kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], num_unfit: int
-) -> str:
+def _why_nothing(kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], num_unfit: int) -> str:
     statement = pretty_statement(kernel.statements[0])
     if num_unfit:
         return f"{num_unfit} coverings of {kernel.name} do not fit the memories of {hw.name}:\n{statement}"

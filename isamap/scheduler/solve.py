@@ -1,7 +1,7 @@
 """Find the best tiling of one covering, with a proof.
 
-In: a covering, its work, the machine, limits. Out: the tiling, its estimated cycles, the proven bound and the status.
-Not its job: which covering.
+In: a covering, its work, the machine, limits. Out: the tiling, its estimated cycles, the proven
+bound and the status. Not its job: which covering.
 """
 
 import time
@@ -15,8 +15,9 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .greedy import schedule_greedily
-from .model import SCALE, TilingModel
+from .model import TilingModel
 from .options import is_legal
+from .stalls import SCALE
 
 
 class Status(Enum):
@@ -29,7 +30,8 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The best tiling found; `bound_cycles` holds for every tiling of this covering under the model."""
+    """The best tiling found; `bound_cycles` holds for every tiling of this covering under the
+    model."""
 
     status: Status
     tiling: Tiling | None
@@ -48,9 +50,11 @@ def solve(
     seed: int = 0,
     cutoff_cycles: int | None = None,
 ) -> Solution:
-    """Minimise the closed-form cycles of a covering; the greedy tiling is the hint and the fallback.
+    """Minimise the closed-form cycles of a covering; the greedy tiling is the hint and the
+    fallback.
 
-    `cutoff_cycles`: only tilings below it are wanted; INFEASIBLE with this bound says there is none.
+    `cutoff_cycles`: only tilings below it are wanted; INFEASIBLE with this bound says there is
+    none.
     """
     begin = time.perf_counter()
     greedy = schedule_greedily(covering, work, hw)
@@ -86,10 +90,9 @@ def solve(
     )
 
 
-def _least_traffic(
-    built: TilingModel, first: cp_model.CpSolver, time_limit_s: float
-) -> Tiling:
-    """Among the tilings as fast as the one found, one that moves least: it leaves the most slack."""
+def _least_traffic(built: TilingModel, first: cp_model.CpSolver, time_limit_s: float) -> Tiling:
+    """Among the tilings as fast as the one found, one that moves least: it leaves the most
+    slack."""
     best = built.tiling(first)
     built.model.add(built.cycles <= round(first.objective_value))
     built.model.clear_hints()

@@ -1,12 +1,12 @@
 """Place tokens on machines whose units do not watch each other's data.
 
-In: a covering, its tiling, the machine. Out: the token-carrying calls around fills, compute and drains.
-Not its job: the calls that move or compute, merging tokens into them (`fuse_tokens`).
+In: a covering, its tiling, the machine. Out: the token-carrying calls around fills, compute and
+drains. Not its job: the calls that move or compute, merging tokens into them (`fuse_tokens`).
 
-Protocol. A unit that fills takes a credit from the compute unit (a slot is free), fills, and passes a token (data is
-there); the compute unit gives the credit back after the last use. A unit that drains is the mirror image. Credits
-start at the number of slots. Exchanges happen once per run through the innermost tile loops over which all stays
-of that unit keep their data.
+Protocol. A unit that fills takes a credit from the compute unit (a slot is free), fills, and passes
+a token (data is there); the compute unit gives the credit back after the last use. A unit that
+drains is the mirror image. Credits start at the number of slots. Exchanges happen once per run
+through the innermost tile loops over which all stays of that unit keep their data.
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering
 from isamap.program import Edge, Issue, Node, When
 
-
 MAX_CREDITS = 2  # the closed form counts on two tiles in flight
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A unit that works with the compute unit: its role, the loops inside one exchange, its credits."""
+    """A unit that works with the compute unit: its role, the loops inside one exchange, its
+    credits."""
 
     unit: str
     is_fill: bool
@@ -58,7 +58,10 @@ class Tokens:
         return self._at(
             Edge.FIRST,
             True,
-            lambda e: (*self._push(e.unit, self.compute_unit), *self._pop(e.unit, self.compute_unit)),
+            lambda e: (
+                *self._push(e.unit, self.compute_unit),
+                *self._pop(e.unit, self.compute_unit),
+            ),
         )
 
     def before_drains(self) -> tuple[Node, ...]:
@@ -78,7 +81,8 @@ class Tokens:
     def hand_over(
         self, steps: tuple[tuple[tuple[Node, ...], tuple[Node, ...]], ...], num_parts: int
     ) -> tuple[Node, ...]:
-        """(shift, drain) steps in order; each part's next shift waits for its drain, each drain for its shift."""
+        """(shift, drain) steps in order; each part's next shift waits for its drain, each drain for
+        its shift."""
         drains = [e for e in self.exchanges if not e.is_fill]
         nodes: list[Node] = []
         for number, (shift, drain) in enumerate(steps):
@@ -148,14 +152,19 @@ def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
     drains: dict[str, list[Stay]] = {}
     for stay in tiling.stays:
         residence = operand_plan(covering, stay.operand).residences[stay.residence]
-        for transfer, side in ((residence.fill or residence.zero, fills), (residence.drain, drains)):
+        for transfer, side in (
+            (residence.fill or residence.zero, fills),
+            (residence.drain, drains),
+        ):
             if transfer is not None and hw.instruction(transfer.instruction).unit != compute:
                 side.setdefault(hw.instruction(transfer.instruction).unit, []).append(stay)
     return Tokens(
         hw,
         compute,
         tuple(
-            Exchange(unit, is_fill, _period(covering, tiling, stays), _credits(covering, tiling, stays))
+            Exchange(
+                unit, is_fill, _period(covering, tiling, stays), _credits(covering, tiling, stays)
+            )
             for side, is_fill in ((fills, True), (drains, False))
             for unit, stays in side.items()
         ),
@@ -174,7 +183,8 @@ def _credits(covering: Covering, tiling: Tiling, stays: list[Stay]) -> int:
 
 
 def _has_planes(covering: Covering, stay: Stay) -> bool:
-    """Is the stay handed to and fro during its drain, so that a second credit would be taken for a hand-over?"""
+    """Is the stay handed to and fro during its drain, so that a second credit would be taken for a
+    hand-over?"""
     drain = operand_plan(covering, stay.operand).residences[stay.residence].drain
     return drain is not None and drain.planes > 1
 

@@ -1,18 +1,20 @@
 """Does the program compute what the kernel says?"""
 
-from .compare import Mismatch, compare
+from .compare import Mismatch, compare, float_tolerance
 from .run_full import KernelFile, verify_full
 from .run_quick import verify_quick
-from .shrink import shrink, shrink_tiling
+from .shrink import Limits, shrink, shrink_tiling
 from .verification import Check, Reference, Verification
 
 __all__ = [
     "Check",
     "KernelFile",
+    "Limits",
     "Mismatch",
     "Reference",
     "Verification",
     "compare",
+    "float_tolerance",
     "shrink",
     "shrink_tiling",
     "verify_full",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from isamap.ir import (
-    OPS,
     Access,
     Apply,
     Expr,
@@ -55,9 +54,7 @@ def compare(
             continue
         first = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
         count = int(np.count_nonzero(wrong))
-        return Mismatch(
-            name, first, str(left[first]), str(right[first]), source, count, wrong.size
-        )
+        return Mismatch(name, first, str(left[first]), str(right[first]), source, count, wrong.size)
     return None
 
 

@@ -4,6 +4,7 @@ In: a covering, its tiling, the machine. Out: a Verification of the small progra
 the large program's timing, hazards and bounds (the emulator's timing run checks those).
 """
 
+from itertools import islice
 from math import prod
 
 from isamap.costmodels import Tiling
@@ -64,7 +65,7 @@ def _small_program(
         return f"the cut-down kernel is no kernel: {error.message}"
     wanted = structure(covering)
     stream = coverings(kernel, hw, [], may_reassociate=may_reassociate)
-    for _, candidate in zip(range(MAX_COVERINGS), stream):
+    for candidate in islice(stream, MAX_COVERINGS):
         if structure(candidate) == wanted:
             break
     else:

@@ -83,6 +83,4 @@ def shrink_tiling(
         extents[name] = units * loop.block - missing
         tiles.append((name, new_tile))
     in_kernel = {loop.name for loop in covering.kernel.statements[covering.statement].loops}
-    return {n: e for n, e in extents.items() if n in in_kernel}, replace(
-        tiling, tiles=tuple(tiles)
-    )
+    return {n: e for n, e in extents.items() if n in in_kernel}, replace(tiling, tiles=tuple(tiles))

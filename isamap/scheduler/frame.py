@@ -1,0 +1,104 @@
+"""Where everything is at a point of the nest: loop counts, unit numbers, addresses.
+
+In: a covering, its tiling, the places of its stays. Out: spans and affine addresses over the program's loops. Not its job:
+calls, order, tokens.
+"""
+
+from isamap.costmodels import Guards, Tiling, guards, moves_blocks, trips
+from isamap.hwdesc import Hardware
+from isamap.ir import Affine
+from isamap.mapper import Covering, External, OperandPlan
+from isamap.program import Address, Rotation, Span
+
+from .place import Places, Slot
+
+
+def tile_name(loop: str) -> str:
+    """Program loop over the tiles of a kernel loop."""
+    return f"{loop}_tile"
+
+
+def unit_name(loop: str) -> str:
+    """Program loop over the units inside a tile."""
+    return f"{loop}_unit"
+
+
+class Frame:
+    """A nest's loops and addresses; nothing in it changes."""
+
+    def __init__(self, covering: Covering, tiling: Tiling, hw: Hardware, places: Places) -> None:
+        self.covering = covering
+        self.tiling = tiling
+        self.hw = hw
+        self.places = places
+        self.trips = {loop.name: trips(covering, tiling, loop.name) for loop in covering.loops}
+        self.guards: dict[tuple[str, int], Guards] = {
+            (s.stay.operand, s.stay.residence): guards(covering, tiling, s.stay)
+            for s in places.slots
+        }
+
+    def is_fine(self, slot: Slot) -> bool:
+        """Are the blocks of this stay moved one by one, inside the unit loops?"""
+        return moves_blocks(self.covering, slot.stay, self.hw)
+
+    def unit_span(self, loop: str) -> Span:
+        tiled = self.covering.loop(loop)
+        tile = self.tiling.tile(loop)
+        if tiled.units % tile == 0:
+            return Span(tile)
+        return Span(tile, tiled.units, Affine.of([(tile_name(loop), tile)]))
+
+    def unit_index(self, loop: str, inner: bool) -> Affine:
+        """Absolute number of the current unit (`inner`), or of the tile's first unit."""
+        terms = []
+        if self.trips[loop] > 1:
+            terms.append((tile_name(loop), self.tiling.tile(loop)))
+        if inner and self.tiling.tile(loop) > 1:
+            terms.append((unit_name(loop), 1))
+        return Affine.of(terms)
+
+    def held_index(self, slot: Slot, loop: str, inner: bool) -> Affine:
+        """Number of the unit within what the stay holds side by side."""
+        if slot.stay.level == 0:
+            return Affine()
+        if loop in slot.stay.kept:
+            return self.unit_index(loop, inner)
+        is_looped = inner and self.tiling.tile(loop) > 1
+        return Affine.var(unit_name(loop)) if is_looped else Affine()
+
+    def slot_address(self, slot: Slot, inner: bool) -> Address:
+        """Where the current block (`inner`) or the tile begins in the stay's memory."""
+        offset = Affine((), slot.base)
+        for axis in slot.plan.axes:
+            for loop in axis.loops:
+                step = axis.step(self.covering.loop(loop)) * slot.stride(axis.name)
+                offset = offset + self.held_index(slot, loop, inner).scaled(step)
+        return Address(offset, self.rotation(slot))
+
+    def rotation(self, slot: Slot) -> tuple[Rotation, ...]:
+        """Counts the fetches that happened, modulo the number of slots."""
+        guard = self.guards[slot.stay.operand, slot.stay.residence]
+        counter, weight = Affine(), 1
+        if slot.stay.level == 0:
+            for loop in reversed(self.tiling.inner):
+                if loop not in guard.inner and self.tiling.tile(loop) > 1:
+                    counter = counter + Affine.of([(unit_name(loop), weight)])
+                    weight *= self.tiling.tile(loop)
+        for loop in reversed(self.tiling.outer):
+            is_still = loop in guard.outer or loop in slot.stay.kept or self.trips[loop] == 1
+            if not is_still:
+                counter = counter + Affine.of([(tile_name(loop), weight)])
+                weight *= self.trips[loop]
+        if slot.stay.slots == 1 or not counter.terms:
+            return ()
+        return (Rotation(counter, slot.stay.slots, slot.slot_bytes),)
+
+    def external_address(
+        self, plan: OperandPlan, external: External, base: int, inner: bool
+    ) -> Address:
+        offset = Affine((), base + external.offset_bytes)
+        for axis, stride in zip(plan.axes, external.axis_strides_bytes, strict=True):
+            for loop in axis.loops:
+                step = axis.step(self.covering.loop(loop)) * stride
+                offset = offset + self.unit_index(loop, inner).scaled(step)
+        return Address(offset)

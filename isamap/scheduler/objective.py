@@ -1,0 +1,184 @@
+"""The closed-form cycles of a tiling as a CP-SAT objective (formulas: costmodels/analytical).
+
+In: the variables, a covering's work, the machine. Out: total cycles to minimise, and what each flow
+moves. Not its job: waiting (`stalls`), solving.
+"""
+
+from math import ceil, prod
+
+from ortools.sat.python import cp_model
+
+from isamap.costmodels import Flow, Stay, Work, moves_blocks, needs_one_slot, operand_plan
+from isamap.hwdesc import Hardware
+
+from .algebra import Number, high
+from .stalls import SCALE, Stalls
+from .variables import StayVars, Variables
+
+
+class Objective:
+    """Busiest unit or port plus startup, finish and stalls, in `SCALE`ths of a cycle."""
+
+    def __init__(self, variables: Variables, work: Work, hw: Hardware) -> None:
+        self.vars = variables
+        self.cp = variables.cp
+        self.work = work
+        self.hw = hw
+        self.moved: dict[int, cp_model.LinearExprT] = {}
+        self.cycles = self._add_total()
+
+    def _add_total(self) -> cp_model.IntVar:
+        """Minimise the busiest unit or port plus startup, finish and stalls, in `SCALE`ths of a
+        cycle."""
+        units: dict[str, list[cp_model.LinearExprT]] = {}
+        ports: dict[tuple[str, str], list[cp_model.LinearExprT]] = {}
+        for number, flow in enumerate(self.work.flows):
+            passes = self._passes(flow, number)
+            self.moved[number] = _scaled(flow.pass_cycles) * passes
+            units.setdefault(flow.unit, []).append(self.moved[number])
+            for port, cycles in flow.ports:
+                ports.setdefault(port, []).append(_scaled(cycles) * passes)
+        compute = self._compute_path()
+        horizon = self._horizon()
+        busiest = self.cp.model.new_int_var(0, horizon, "busiest")
+        stalls = Stalls(self.vars, self.work, self.hw, self.moved, horizon)
+        waiting = [stalls.stall(stay) for stay in self.vars.stays]
+        waiting.append(stalls.exchange())
+        compute_load = sum(units.pop(self.work.compute_unit, [])) + compute
+        self.cp.model.add(busiest >= compute_load + sum(waiting))
+        counts = {unit.name: unit.count for unit in self.hw.units}
+        for unit, loads in units.items():
+            self.cp.model.add(counts[unit] * busiest >= sum(loads))
+        for loads in ports.values():
+            self.cp.model.add(busiest >= sum(loads))
+        for stay in self.vars.stays:
+            stalls.add_ring(stay, busiest)
+        total = self.cp.model.new_int_var(0, 2 * horizon, "total")
+        self.cp.model.add(total == busiest + self._startup() + self._finish(horizon))
+        self.cp.model.minimize(total)
+        return total
+
+    def _passes(self, flow: Flow, number: int) -> cp_model.LinearExprT:
+        stay = self._stay(flow)
+        factors: list[Number] = [stay.factor]
+        for name in flow.windows:
+            factors.append(self._window_total(flow, name, number))
+        return self.cp.product(factors, f"passes_{number}")
+
+    def _window_total(self, flow: Flow, name: str, number: int) -> Number:
+        """Positions of a window axis over all tiles, overlaps counted every time."""
+        axis = operand_plan(self.vars.covering, flow.operand).axis(name)
+        active = [
+            (n, s) for n, s in zip(axis.loops, axis.spans, strict=True) if n in self.vars.loops
+        ]
+        resting = sum(
+            s * (self.vars.covering.loop(n).extent - 1)
+            for n, s in zip(axis.loops, axis.spans, strict=True)
+            if n not in self.vars.loops
+        )
+        trips: list[Number] = [self.vars.trips[n] for n, _ in active]
+        all_trips = self.cp.product(trips, f"t_{number}_{name}")
+        total: cp_model.LinearExprT = (1 + resting - sum(s for _, s in active)) * all_trips
+        for position, (loop, span) in enumerate(active):
+            others = self.cp.product(
+                trips[:position] + trips[position + 1 :], f"o_{number}_{name}_{loop}"
+            )
+            total += span * self.vars.covering.loop(loop).extent * others
+        top = prod(high(t) for t in trips) * (
+            1 + resting + sum(s * self.vars.covering.loop(n).extent for n, s in active)
+        )
+        result = self.cp.model.new_int_var(1, top, f"positions_{number}_{name}")
+        self.cp.model.add(result == total)
+        return result
+
+    def _compute_path(self) -> cp_model.LinearExprT:
+        work = self.work
+        least = SCALE * work.compute_cycles
+        if work.accumulate_cycles <= work.issue_cycles:
+            return least
+        chained_total = SCALE * work.calls * work.accumulate_cycles
+        path = self.cp.model.new_int_var(least, max(least, chained_total) + SCALE, "compute_path")
+        factors: list[Number] = []
+        for name, loop in self.vars.loops.items():
+            if loop.is_reduction:
+                continue
+            inner = [
+                self.cp.both(
+                    self.vars.outside_inner[name, other],
+                    self.vars.many_units[other],
+                    f"chain_{name}_{other}",
+                )
+                for other, candidate in self.vars.loops.items()
+                if candidate.is_reduction
+            ]
+            broken = self.cp.any_of(inner, f"broken_{name}")
+            factors.append(self.cp.either(self.vars.tile[name], 1, broken, f"independent_{name}"))
+        independent = self.cp.product(factors, "independent")
+        if isinstance(independent, int):
+            self.cp.model.add(path >= chained_total)
+            return path
+        together = self.cp.model.new_int_var(0, high(path) * high(independent), "together")
+        self.cp.model.add_multiplication_equality(together, [path, independent])
+        self.cp.model.add(together >= chained_total)
+        return path
+
+    def _startup(self) -> cp_model.LinearExprT:
+        """First fetches, one after another per unit, level by level (upper bound of the closed
+        form)."""
+        total: cp_model.LinearExprT = 0
+        latency = 0
+        for flow in self.work.flows:
+            if not flow.is_drain and flow.unit != self.work.compute_unit:
+                total += self._fetch(flow) + self._edge(flow)
+                latency = max(latency, flow.latency_cycles)
+        return total + SCALE * latency
+
+    def _finish(self, horizon: int) -> cp_model.LinearExprT:
+        finish = self.cp.model.new_int_var(0, horizon, "finish")
+        for flow in self.work.flows:
+            if flow.is_drain and not needs_one_slot(self._stay(flow).plan, self.hw):
+                last = self._fetch(flow) + SCALE * flow.latency_cycles + self._edge(flow)
+                self.cp.model.add(finish >= last)
+        return finish + SCALE * (self.work.latency_cycles - self.work.issue_cycles)
+
+    def _fetch(self, flow: Flow) -> cp_model.LinearExprT:
+        stay = self._stay(flow)
+        if moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw):
+            return _scaled(flow.first_cycles)
+        units = prod(
+            self.vars.covering.loop(axis.loops[0]).units
+            for axis in stay.plan.axes
+            if not axis.is_window
+        )
+        return ceil(SCALE * flow.pass_cycles / units) * stay.volume
+
+    def _edge(self, flow: Flow) -> cp_model.LinearExprT:
+        stay = self._stay(flow)
+        excess = flow.first_cycles - self.work.issue_cycles
+        blocks = moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw)
+        if not stay.plan.is_output or not blocks or excess <= 0:
+            return 0
+        return _scaled(excess) * (stay.volume - 1)
+
+    def _stay(self, flow: Flow) -> StayVars:
+        return next(
+            s for s in self.vars.stays if (s.plan.name, s.number) == (flow.operand, flow.residence)
+        )
+
+    def _horizon(self) -> int:
+        """More cycles than any tiling takes."""
+        total = self.work.compute_cycles + self.work.calls * self.work.accumulate_cycles
+        for flow in self.work.flows:
+            windows = 1
+            plan = operand_plan(self.vars.covering, flow.operand)
+            for name in flow.windows:
+                for loop, span in zip(plan.axis(name).loops, plan.axis(name).spans, strict=True):
+                    windows *= 1 + span * self.vars.covering.loop(loop).extent
+            others = prod(loop.units for n, loop in self.vars.loops.items() if n not in plan.loops)
+            most = max(flow.pass_cycles, *(c for _, c in flow.ports), 1.0)
+            total += ceil(most * windows * others)
+        return min(4 * SCALE * total, 2**58)
+
+
+def _scaled(cycles: float) -> int:
+    return ceil(cycles * SCALE)

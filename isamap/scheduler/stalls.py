@@ -1,0 +1,291 @@
+"""Waiting that overlap cannot hide, as CP-SAT constraints (formulas: costmodels/analytical).
+
+In: the variables, the work, what every flow moves. Out: per stay a stall in `SCALE`ths of a cycle,
+the exchange of tokens, round trips of slots. Not its job: the busy times themselves.
+"""
+
+from math import ceil
+
+from ortools.sat.python import cp_model
+
+from isamap.costmodels import (
+    Flow,
+    Stay,
+    Work,
+    drain_latency_cycles,
+    fill_units,
+    moves_blocks,
+    needs_one_slot,
+    round_trip_cycles,
+)
+from isamap.hwdesc import Hardware, Synchronisation
+
+from .algebra import Bool, Number, high
+from .options import tile_options
+from .variables import StayVars, Variables
+
+SCALE = 16  # sixteenths of a cycle: the finest share of a copy per window position
+
+
+class Stalls:
+    """Stalls of one tiling model; `moved` is what each flow keeps its unit busy, by number."""
+
+    def __init__(
+        self,
+        variables: Variables,
+        work: Work,
+        hw: Hardware,
+        moved: dict[int, cp_model.LinearExprT],
+        horizon: int,
+    ) -> None:
+        self.vars = variables
+        self.cp = variables.cp
+        self.work = work
+        self.hw = hw
+        self.moved = moved
+        self.horizon = horizon
+
+    def exchange(self) -> cp_model.LinearExprT:
+        """Waiting for tokens (see analytical.exchange_cycles)."""
+        if self.hw.synchronisation is not Synchronisation.TOKENS:
+            return 0
+        worst = self.cp.model.new_int_var(0, self.horizon, "exchange")
+        steps = self.cp.product(list(self.vars.trips.values()), "steps")
+        for unit in fill_units(self.work):
+            flows = [
+                (n, f) for n, f in enumerate(self.work.flows) if f.unit == unit and not f.is_drain
+            ]
+            latency = max(f.latency_cycles for _, f in flows) + self.work.latency_cycles
+            moved = sum(self.moved[n] for n, _ in flows)
+            self.cp.model.add(
+                2 * worst >= SCALE * latency * steps + moved - SCALE * self.work.compute_cycles
+            )
+        return worst
+
+    def stall(self, stay: StayVars) -> cp_model.LinearExprT:
+        """Waiting for a stay that cannot be prefetched (see analytical.stall_cycles)."""
+        mine = [
+            (n, f)
+            for n, f in enumerate(self.work.flows)
+            if (f.operand, f.residence) == (stay.plan.name, stay.number)
+        ]
+        flows = [(n, f) for n, f in mine if f.unit != self.work.compute_unit]
+        label = stay.label
+        own = SCALE * sum(f.latency_cycles for _, f in mine if f.unit == self.work.compute_unit)
+        waiting: cp_model.LinearExprT = 0
+        if own and not stay.is_always_low:
+            waiting = own * self.vars.fetches(stay, f"own_{label}")
+        if not flows:
+            return waiting
+        stall = self.cp.model.new_int_var(0, self.horizon, f"stall_{label}")
+        if needs_one_slot(stay.plan, self.hw):
+            self._add_plane_stall(stay, stall, mine, label)
+            return stall + waiting
+        changes = (*stay.changes.values(), *stay.changes_inner.values())
+        refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
+        replaced = self.cp.any_of([*changes, *refetch], f"replaced_{label}")
+        if not stay.is_never_low:
+            self._add_block_stall(stay, [f for _, f in flows], stall, replaced, label)
+        if stay.is_always_low:
+            return stall
+        rotates = self._rotates(stay, label)
+        exposed = self.cp.both(replaced, ~rotates, f"exposed_{label}")
+        if not isinstance(stay.is_low, int):
+            exposed = self.cp.both(exposed, ~stay.is_low, f"exposed_high_{label}")
+        latency = sum(f.latency_cycles for _, f in flows) + self.work.latency_cycles
+        fetches = self.vars.fetches(stay, label)
+        for number, _ in flows:
+            moved = self.moved[number] + SCALE * latency * fetches
+            self.cp.model.add(stall >= moved).only_enforce_if(exposed)
+        self._add_burst(stay, flows, stall, label)
+        return stall + waiting
+
+    def _add_plane_stall(
+        self, stay: StayVars, stall: cp_model.IntVar, mine: list[tuple[int, Flow]], label: str
+    ) -> None:
+        """Waiting while byte planes drain (see analytical.plane_cycles)."""
+        unit = self.work.compute_unit
+        number, drain = next((n, f) for n, f in mine if f.is_drain and f.unit != unit)
+        moved = self.moved[number]
+        shifted = sum(self.moved[n] for n, f in mine if f.is_drain and f.unit == unit)
+        fetches = self.vars.fetches(stay, label)
+        every = SCALE * (drain.latency_cycles + self.work.latency_cycles) * fetches
+        latency = drain_latency_cycles(stay.plan, drain) + self.work.latency_cycles
+        once = ceil(SCALE * latency) * fetches
+        halves = self.cp.any_of(
+            [self._has_halves(n, label) for n in stay.plan.loops if n in self.vars.loops],
+            f"halves_{label}",
+        )
+        self.cp.model.add(stall >= moved + every).only_enforce_if(~halves)
+        self.cp.model.add(stall >= moved - shifted + once).only_enforce_if(halves)
+        self.cp.model.add(2 * stall >= moved - shifted + 2 * every).only_enforce_if(halves)
+
+    def _has_halves(self, name: str, label: str) -> Bool:
+        """Are all tiles of the loop equal and of at least two units?"""
+        loop = self.vars.loops[name]
+        even = self.cp.model.new_bool_var(f"even_{label}_{name}")
+        rows = [
+            (tile, int(tile >= 2 and loop.units % tile == 0))
+            for tile, _ in tile_options(self.vars.covering, loop, self.hw)
+        ]
+        self.cp.model.add_allowed_assignments([self.vars.tile[name], even], rows)
+        return even
+
+    def _add_block_stall(
+        self, stay: StayVars, flows: list[Flow], stall: cp_model.IntVar, replaced: Bool, label: str
+    ) -> None:
+        """Waiting for single blocks (see analytical.block_stall_cycles)."""
+        low = [] if isinstance(stay.is_low, int) else [stay.is_low]
+        latency = ceil(SCALE * sum(f.first_cycles + f.latency_cycles for f in flows))
+        issue = SCALE * self.work.issue_cycles
+        resting = [name for name in self.vars.loops if name not in stay.plan.loops]
+        for slots, literal in self.vars.slot_literals(stay):
+            hiding = (slots - 1) * issue
+            conditions = [replaced, *low, *literal]
+            if len(resting) == 1:
+                self._add_single_reuse(stay, stall, resting[0], (latency, hiding), conditions)
+            else:
+                self._add_product_reuse(stay, stall, resting, (latency, hiding), conditions)
+
+    def _add_single_reuse(
+        self,
+        stay: StayVars,
+        stall: cp_model.IntVar,
+        name: str,
+        times: tuple[int, int],
+        conditions: list[Bool],
+    ) -> None:
+        """One reusing loop: waiting per sweep over it, from a table over its tiles."""
+        latency, hiding = times
+        loop = self.vars.loops[name]
+        rows = []
+        for tile, count in tile_options(self.vars.covering, loop, self.hw):
+            last = loop.units - (count - 1) * tile
+            sweep = (count - 1) * max(0, latency - hiding * tile) + max(0, latency - hiding * last)
+            rows.append((tile, sweep))
+        label = f"sweep_{stay.plan.name}{stay.number}_{name}_{hiding}"
+        domain = cp_model.Domain.from_values([sweep for _, sweep in rows])
+        sweep = self.cp.model.new_int_var_from_domain(domain, label)
+        self.cp.model.add_allowed_assignments([self.vars.tile[name], sweep], rows)
+        sweeps = self.work.calls // loop.units
+        again = stay.refetch_inner.get(name)
+        kept = [] if again is None else [~again]
+        self.cp.model.add(stall >= sweeps * sweep).only_enforce_if([*conditions, *kept])
+        if again is not None:
+            worst = self.work.calls * max(0, latency - hiding)
+            self.cp.model.add(stall >= worst).only_enforce_if([*conditions, again])
+
+    def _add_product_reuse(
+        self,
+        stay: StayVars,
+        stall: cp_model.IntVar,
+        resting: list[str],
+        times: tuple[int, int],
+        conditions: list[Bool],
+    ) -> None:
+        """Several reusing loops: stall * uses >= calls * (latency - hiding * uses)."""
+        latency, hiding = times
+        label = f"uses_{stay.plan.name}{stay.number}_{hiding}"
+        factors: list[Number] = []
+        for name in resting:
+            again = stay.refetch_inner.get(name)
+            uses = self.vars.tile[name]
+            if again is not None:
+                uses = self.cp.either(uses, 1, again, f"{label}_{name}")
+            factors.append(uses)
+        together = self.cp.product(factors, label)
+        calls = self.work.calls
+        shared: cp_model.LinearExprT = stall * together if isinstance(together, int) else stall
+        if not isinstance(together, int):
+            top = high(stall) * high(together)
+            shared = self.cp.model.new_int_var(0, top, f"shared_{label}")
+            self.cp.model.add_multiplication_equality(shared, [stall, together])
+        needed = calls * latency - calls * hiding * together
+        self.cp.model.add(shared >= needed).only_enforce_if(conditions)
+
+    def add_ring(self, stay: StayVars, busiest: cp_model.IntVar) -> None:
+        """Round trips of a tile's slots (see analytical.ring_cycles)."""
+        if self.vars.is_token or stay.is_always_low:
+            return
+        label = f"ring_{stay.plan.name}{stay.number}"
+        trip = ceil(SCALE * round_trip_cycles(self.work, stay.plan.name, stay.number))
+        factors: list[Number] = []
+        for name, replaces in (*stay.changes.items(), *stay.refetch.items()):
+            factors.append(self.cp.either(1, self.vars.trips[name], replaces, f"{label}_{name}"))
+        fetches = self.cp.product(factors, label)
+        conditions: list[Bool] = []
+        if not isinstance(stay.is_low, int):
+            conditions.append(~stay.is_low)
+        for slots, literal in self.vars.slot_literals(stay):
+            ring = self.cp.model.add(slots * busiest >= trip * fetches)
+            ring.only_enforce_if([*conditions, *literal])
+
+    def _add_burst(
+        self,
+        stay: StayVars,
+        flows: list[tuple[int, Flow]],
+        stall: cp_model.IntVar,
+        label: str,
+    ) -> None:
+        fill = next(((n, f) for n, f in flows if not f.is_drain), None)
+        resting = [n for n in self.vars.loops if n not in stay.plan.loops]
+        if fill is None or not resting:
+            return
+        factors: list[Number] = []
+        for name in resting:
+            rests = self.cp.both(
+                self.vars.many_tiles[name], ~stay.refetch[name], f"rests_{label}_{name}"
+            )
+            factors.append(self.cp.either(1, self.vars.trips[name], rests, f"rest_{label}_{name}"))
+        kept = self.cp.product(factors, f"kept_{label}")
+        number, flow = fill
+        others = sum(
+            self.moved[n]
+            for n, f in enumerate(self.work.flows)
+            if f.unit == flow.unit and n != number
+        )
+        moved = self.cp.model.new_int_var(0, high(stall), f"moved_{label}")
+        self.cp.model.add(moved == self.moved[number])
+        slack = self.cp.model.new_int_var(-high(stall), high(stall), f"slack_{label}")
+        self.cp.model.add(slack == moved - stall)
+        hidden = self.cp.model.new_int_var(
+            -high(stall) * high(kept), high(stall) * high(kept), f"hidden_{label}"
+        )
+        self.cp.model.add_multiplication_equality(hidden, [slack, kept])
+        bursts = self.cp.model.new_bool_var(f"bursts_{label}")
+        conditions = [bursts] if isinstance(stay.is_low, int) else [bursts, ~stay.is_low]
+        self.cp.model.add(hidden <= SCALE * self.work.compute_cycles - others).only_enforce_if(
+            conditions
+        )
+        several = self.cp.any_of(
+            [
+                self.cp.both(self.vars.many_tiles[n], ~stay.refetch[n], f"s_{label}_{n}")
+                for n in resting
+            ],
+            f"several_{label}",
+        )
+        self.cp.model.add_bool_or(bursts, ~several)
+
+    def _rotates(self, stay: StayVars, label: str) -> Bool:
+        """Two slots, kept tiles, or parts of the tile serve as each other's buffers."""
+        ways: list[Bool] = [] if isinstance(stay.is_double, int) else [stay.is_double]
+        if self.vars.is_token and not stay.plan.is_output:
+            ways.extend(stay.kept.values())
+        if not stay.plan.is_output and moves_blocks(
+            self.vars.covering, Stay(stay.plan.name, 0, 1, 1), self.hw
+        ):
+            ways.extend(stay.kept.values())
+            for name in stay.plan.loops:
+                if name in self.vars.loops:
+                    ways.append(self._is_outermost_unit_loop(name, label))
+        return self.cp.any_of(ways, f"rotates_{label}")
+
+    def _is_outermost_unit_loop(self, name: str, label: str) -> Bool:
+        outermost = self.cp.model.new_bool_var(f"first_{label}_{name}")
+        self.cp.model.add_implication(outermost, self.vars.many_units[name])
+        for other in self.vars.loops:
+            if other != name:
+                self.cp.model.add_bool_or(
+                    ~outermost, ~self.vars.many_units[other], self.vars.outside_inner[name, other]
+                )
+        return outermost

@@ -1,0 +1,269 @@
+"""Write the calls that bring a stay's data in and take it out.
+
+In: the frame of the nest, tokens. Out: nodes under the conditions that say when. Not its job: their place in the nest.
+"""
+
+from dataclasses import dataclass
+
+from isamap.costmodels import Stay, axis_extent, splits_along
+from isamap.hwdesc import Instruction
+from isamap.ir import Affine, accesses
+from isamap.mapper import CopyDim, External, TileAxis, Transfer
+from isamap.program import Address, Edge, Node, Operand, Span, When
+
+from .emit import Call, Walk, chunk, emit_walks
+from .frame import Frame, tile_name, unit_name
+from .place import Slot
+from .tokens import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One end of a transfer: memory, address of its first element, byte step per axis and per copy
+    dimension."""
+
+    memory: str
+    address: Address
+    axis_steps: dict[str, int]
+
+    def moved_by(self, part: tuple[str, int, int] | None) -> "_Side":
+        """The same end, beginning at the part's first position."""
+        if part is None:
+            return self
+        axis, first, _ = part
+        offset = self.address.offset + first * self.axis_steps[axis]
+        return _Side(self.memory, Address(offset, self.address.rotations), self.axis_steps)
+
+
+class Transfers:
+    """The transfers of one program."""
+
+    def __init__(self, frame: Frame, tokens: Tokens) -> None:
+        self.frame = frame
+        self.tokens = tokens
+
+    def enter(self, slot: Slot) -> tuple[Node, ...]:
+        """Bring a stay's data in (copy, or clear) when the iteration needs new data."""
+        transfer = slot.residence.fill or slot.residence.zero
+        if transfer is None:
+            return ()
+        fine = self.frame.is_fine(slot)
+        target = _Side(
+            slot.residence.memory, self.frame.slot_address(slot, fine), dict(slot.strides)
+        )
+        source = None
+        if slot.residence.fill is not None:
+            source = self._outer_side(slot, slot.plan.inlet, self.frame.places.inlets, fine)
+        nodes = self._move(slot, transfer, source, target, fine)
+        return self._guarded(slot, Edge.FIRST, nodes, fine)
+
+    def leave(self, slot: Slot) -> tuple[Node, ...]:
+        """Take a stay's data out after its last use."""
+        drain = slot.residence.drain
+        if drain is None:
+            return ()
+        fine = self.frame.is_fine(slot)
+        source = _Side(
+            slot.residence.memory, self.frame.slot_address(slot, fine), dict(slot.strides)
+        )
+        target = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, fine)
+        if drain.planes == 1:
+            nodes = self._move(slot, drain, source, target, fine)
+        else:
+            nodes = self._leave_planes(slot, drain, source, target, fine)
+        return self._guarded(slot, Edge.LAST, nodes, fine)
+
+    def _leave_planes(
+        self, slot: Slot, drain: Transfer, source: _Side, target: _Side, fine: bool
+    ) -> tuple[Node, ...]:
+        """Drain byte plane after byte plane, in two halves if the tile has any: one shifts while
+        one drains."""
+        assert slot.plan.outlet is not None and drain.shift is not None
+        plane_bytes = slot.plan.outlet.layout.plane_bytes or 0
+        parts = [None] if fine else self._halves(slot)
+        steps = []
+        for plane in range(drain.planes):
+            for part in parts:
+                address = Address(target.address.offset + plane * plane_bytes)
+                moved = _Side(target.memory, address, target.axis_steps)
+                shift: tuple[Node, ...] = ()
+                if plane:
+                    shift = self._move(slot, drain.shift, None, source, fine, part, immediate=8)
+                steps.append((shift, self._move(slot, drain, source, moved, fine, part)))
+        return self.tokens.hand_over(tuple(steps), len(parts))
+
+    def _halves(self, slot: Slot) -> list[tuple[str, int, int] | None]:
+        """(axis, first position, count) of both halves of the tile, or the whole if no axis is
+        always even."""
+        axis = splits_along(self.frame.covering, self.frame.tiling, slot.plan)
+        if axis is None:
+            return [None]
+        tile = self.frame.tiling.tile(axis)
+        return [(axis, 0, tile - tile // 2), (axis, tile - tile // 2, tile // 2)]
+
+    def _outer_side(
+        self, slot: Slot, external: External | None, bases: tuple[tuple[str, int], ...], fine: bool
+    ) -> _Side:
+        """The end of a copy away from the unit: the next residence, or the external memory."""
+        following = slot.stay.residence + 1
+        if following < len(slot.plan.residences):
+            outer = self.frame.places.slot(slot.plan.name, following)
+            return _Side(
+                outer.residence.memory, self.frame.slot_address(outer, fine), dict(outer.strides)
+            )
+        assert external is not None
+        address = self.frame.external_address(
+            slot.plan, external, dict(bases)[slot.plan.name], fine
+        )
+        steps = dict(
+            zip((a.name for a in slot.plan.axes), external.axis_strides_bytes, strict=True)
+        )
+        return _Side(self.frame.hw.external.name, address, steps)
+
+    def _guarded(
+        self, slot: Slot, edge: Edge, nodes: tuple[Node, ...], fine: bool
+    ) -> tuple[Node, ...]:
+        guard = self.frame.guards[slot.stay.operand, slot.stay.residence]
+        conditions = [(tile_name(loop), edge) for loop in guard.outer]
+        if fine and slot.stay.level == 0:
+            conditions += [(unit_name(loop), edge) for loop in guard.inner]
+        elif fine:
+            moving = set(slot.plan.loops)
+            conditions += [
+                (unit_name(loop), edge)
+                for loop in self.frame.tiling.inner
+                if loop not in moving and self.frame.tiling.tile(loop) > 1
+            ]
+        return (When(tuple(conditions), nodes),) if conditions else nodes
+
+    def _move(
+        self,
+        slot: Slot,
+        transfer: Transfer,
+        source: _Side | None,
+        target: _Side,
+        fine: bool,
+        part: tuple[str, int, int] | None = None,
+        immediate: int | None = None,
+    ) -> tuple[Node, ...]:
+        """One transfer of a block (`fine`), of a whole tile, or of a part of it along one axis."""
+        source = source and source.moved_by(part)
+        target = target.moved_by(part)
+        instruction = self.frame.hw.instruction(transfer.instruction)
+        taken = {dim.axis for _, dims in transfer.assigned for dim in dims if dim.axis}
+        walks: list[tuple[str, Span, int, int]] = []  # name, count, source step, target step
+        if not fine:
+            for axis in slot.plan.axes:
+                if axis.name not in taken and not _is_walked(transfer, axis):
+                    step = source.axis_steps[axis.name] if source else 0
+                    is_part = part is not None and part[0] == axis.name
+                    span = Span(part[2]) if part and is_part else self._axis_span(slot, axis)
+                    walks.append((f"{axis.name}_move", span, step, target.axis_steps[axis.name]))
+        for dim in transfer.walked:
+            span = self._dim_span(slot, dim, fine)
+            name = f"{dim.axis or slot.plan.blocks[dim.block or 0].loop}_walk"
+            walks.append((name, span, dim.source_stride_bytes, dim.target_stride_bytes))
+        extents: list[tuple[str, Span]] = []
+        chunks: list[tuple[str, Span, int, int]] = []
+        for loop, dims in transfer.assigned:
+            span = self._merged_span(slot, dims, fine)
+            part, calls = chunk(span, instruction, loop, f"{loop}_part")
+            extents.append((loop, part))
+            if calls is not None:
+                size = instruction.extent(loop).maximum
+                inner = dims[-1]
+                chunks.append(
+                    (
+                        f"{loop}_part",
+                        calls,
+                        size * inner.source_stride_bytes,
+                        size * inner.target_stride_bytes,
+                    )
+                )
+        operands, order = self._move_operands(instruction, transfer, source, target, slot)
+        all_walks = tuple(
+            Walk(name, span, tuple(out if is_target else into for is_target in order))
+            for name, span, into, out in (*walks, *chunks)
+        )
+        immediates = tuple((name, immediate or 0) for name, _, _ in instruction.immediates)
+        return emit_walks(Call(instruction, tuple(extents), operands, immediates), all_walks)
+
+    def _move_operands(
+        self,
+        instruction: Instruction,
+        transfer: Transfer,
+        source: _Side | None,
+        target: _Side,
+        slot: Slot,
+    ) -> tuple[tuple[Operand, ...], tuple[bool, ...]]:
+        """Operands of a copy, in the instruction's order, and which of them is the target."""
+        statement = instruction.semantics.statements[0]
+        inner = {loop: dims[-1] for loop, dims in transfer.assigned if dims}
+        operands, order = [], []
+        for rule in instruction.operands:
+            is_target = rule.name == statement.target.buffer
+            side = target if is_target else source
+            assert side is not None
+            access = next(
+                a for a in (statement.target, *accesses(statement.value)) if a.buffer == rule.name
+            )
+            strides = []
+            for index, stride_rule in zip(access.indices, rule.strides, strict=True):
+                dim = inner.get(index.names[0])
+                if dim is not None:
+                    strides.append(
+                        dim.target_stride_bytes if is_target else dim.source_stride_bytes
+                    )
+                elif stride_rule.fixed_bytes is not None:
+                    strides.append(stride_rule.fixed_bytes)
+                else:
+                    strides.append(stride_rule.multiple_bytes)
+            operands.append(Operand(rule.name, side.memory, side.address, tuple(strides)))
+            order.append(is_target)
+        return tuple(operands), tuple(order)
+
+    def _axis_span(self, slot: Slot, axis: TileAxis) -> Span:
+        """Positions of the current tile along an axis."""
+        if not axis.is_window:
+            return self.frame.unit_span(axis.loops[0])
+        full = axis_extent(
+            self.frame.covering,
+            self.frame.tiling,
+            Stay(slot.stay.operand, 0, slot.stay.level, 1),
+            axis,
+        )
+        total, offset = 1, Affine()
+        for loop, span in zip(axis.loops, axis.spans, strict=True):
+            tiled = self.frame.covering.loop(loop)
+            reach = self.frame.tiling.tile(loop) * tiled.block
+            if tiled.extent % reach and self.frame.trips[loop] > 1:
+                total += span * (tiled.extent - 1)
+                offset = offset + Affine.of([(tile_name(loop), span * reach)])
+            else:
+                total += span * (min(reach, tiled.extent) - 1)
+        return Span(full, total, offset) if offset.terms else Span(full)
+
+    def _dim_span(self, slot: Slot, dim: CopyDim, fine: bool) -> Span:
+        if dim.axis is not None:
+            return self._axis_span(slot, slot.plan.axis(dim.axis))
+        assert dim.block is not None
+        block = slot.plan.blocks[dim.block]
+        tiled = self.frame.covering.loop(block.loop)
+        if not tiled.is_partial:
+            return Span(block.extent)
+        offset = self.frame.unit_index(tiled.name, fine).scaled(tiled.block)
+        if not fine and self.frame.tiling.tile(tiled.name) > 1:
+            offset = offset + Affine.of([(f"{tiled.name}_move", tiled.block)])
+        return Span(tiled.block, tiled.extent, offset)
+
+    def _merged_span(self, slot: Slot, dims: tuple[CopyDim, ...], fine: bool) -> Span:
+        if len(dims) == 1:
+            return self._dim_span(slot, dims[0], fine)
+        count = 1
+        for dim in dims:
+            count *= dim.extent
+        return Span(count)
+
+
+def _is_walked(transfer: Transfer, axis: TileAxis) -> bool:
+    return any(dim.axis == axis.name for dim in transfer.walked)

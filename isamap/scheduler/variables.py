@@ -1,0 +1,274 @@
+"""The decisions of a tiling as CP-SAT variables, and what follows from them for reuse and room.
+
+In: a covering, the machine. Out: variables per loop and stay, constraints on legality and capacity.
+Not its job: costs.
+
+Per loop one (tile, trips) pair of those worth trying; both loop orders as pairwise booleans; per
+stay its level, slots and kept loops. A loop that an operand ignores multiplies its traffic when
+some loop inside it replaces the data.
+"""
+
+from dataclasses import dataclass, field
+
+from ortools.sat.python import cp_model
+
+from isamap.costmodels import Stay, moves_blocks, needs_one_slot
+from isamap.hwdesc import Hardware, Synchronisation
+from isamap.mapper import Covering, OperandPlan, Residence
+
+from .algebra import Algebra, Bool, Number
+from .options import level_options, must_stay_whole, tile_options
+
+
+@dataclass
+class StayVars:
+    """The variables of one stay."""
+
+    plan: OperandPlan
+    residence: Residence
+    number: int
+    is_low: Number  # 1: a single block (level 0)
+    is_double: Number  # 1: two slots
+    kept: dict[str, cp_model.IntVar] = field(default_factory=dict)
+    changes: dict[str, cp_model.IntVar] = field(
+        default_factory=dict
+    )  # tile loops that replace data
+    changes_inner: dict[str, cp_model.IntVar] = field(default_factory=dict)
+    refetch: dict[str, cp_model.IntVar] = field(default_factory=dict)
+    refetch_inner: dict[str, cp_model.IntVar] = field(default_factory=dict)
+    factor: Number = 1
+    volume: Number = 1  # blocks (or window positions) of a tile
+
+    @property
+    def label(self) -> str:
+        """Name used in the model's variables."""
+        return f"{self.plan.name}{self.number}"
+
+    @property
+    def is_always_low(self) -> bool:
+        """Is a single block the only choice?"""
+        return isinstance(self.is_low, int) and bool(self.is_low)
+
+    @property
+    def is_never_low(self) -> bool:
+        """Is a tile the only choice?"""
+        return isinstance(self.is_low, int) and not self.is_low
+
+
+class Variables:
+    """All decisions of one covering's tiling."""
+
+    def __init__(self, covering: Covering, hw: Hardware) -> None:
+        self.covering = covering
+        self.hw = hw
+        self.is_token = hw.synchronisation is Synchronisation.TOKENS
+        self.cp = Algebra()
+        self.loops = {loop.name: loop for loop in covering.loops if loop.units > 1}
+        self.tile: dict[str, cp_model.IntVar] = {}
+        self.trips: dict[str, cp_model.IntVar] = {}
+        self.iterations: dict[str, cp_model.IntVar] = {}
+        self.many_tiles: dict[str, Bool] = {}
+        self.many_units: dict[str, Bool] = {}
+        self.outside: dict[tuple[str, str], Bool] = {}
+        self.outside_inner: dict[tuple[str, str], Bool] = {}
+        for name in self.loops:
+            self._add_loop(name)
+        self.outside = self._add_order("outer")
+        self.outside_inner = self._add_order("inner")
+        self.stays = [
+            self._add_stay(plan, number)
+            for plan in covering.operands
+            for number in range(len(plan.residences))
+        ]
+        self._add_capacity()
+
+    def _add_loop(self, name: str) -> None:
+        loop = self.loops[name]
+        pairs = tile_options(self.covering, loop, self.hw)
+        rows = [(t, r, min(t * loop.block, loop.extent)) for t, r in pairs]
+        columns = []
+        for label, values in zip("trn", zip(*rows, strict=True), strict=True):
+            domain = cp_model.Domain.from_values(list(values))
+            columns.append(self.cp.model.new_int_var_from_domain(domain, f"{label}_{name}"))
+        self.cp.model.add_allowed_assignments(columns, rows)
+        self.tile[name], self.trips[name], self.iterations[name] = columns
+        for store, column, label in (
+            (self.many_tiles, columns[1], "tiles"),
+            (self.many_units, columns[0], "units"),
+        ):
+            many = self.cp.model.new_bool_var(f"many_{label}_{name}")
+            self.cp.model.add(column >= 2).only_enforce_if(many)
+            self.cp.model.add(column == 1).only_enforce_if(~many)
+            store[name] = many
+
+    def _add_order(self, label: str) -> dict[tuple[str, str], Bool]:
+        names = list(self.loops)
+        position = {
+            n: self.cp.model.new_int_var(0, len(names) - 1, f"{label}_at_{n}") for n in names
+        }
+        if len(names) > 1:
+            self.cp.model.add_all_different(list(position.values()))
+        order = {}
+        for i, a in enumerate(names):
+            for b in names[i + 1 :]:
+                before = self.cp.model.new_bool_var(f"{label}_{a}_{b}")
+                self.cp.model.add(position[a] < position[b]).only_enforce_if(before)
+                self.cp.model.add(position[a] > position[b]).only_enforce_if(~before)
+                order[a, b] = before
+                order[b, a] = ~before
+        return order
+
+    def _add_stay(self, plan: OperandPlan, number: int) -> StayVars:
+        residence = plan.residences[number]
+        label = f"{plan.name}{number}"
+        levels = sorted({choice[number] for choice in self._levels(plan)})
+        is_low: Number = int(levels == [0])
+        if levels == [0, 1]:
+            is_low = self.cp.model.new_bool_var(f"low_{label}")
+        is_double: Number = 0
+        if not needs_one_slot(plan, self.hw):
+            is_double = self.cp.model.new_bool_var(f"double_{label}")
+        stay = StayVars(plan, residence, number, is_low, is_double)
+        moving = [name for name in plan.loops if name in self.loops]
+        for name in moving:
+            self._add_changes(stay, name, label)
+        self._keep_inside(stay, moving)
+        changed_inside = self.cp.any_of(list(stay.changes_inner.values()), f"changed_{label}")
+        for name in self.loops:
+            if name not in moving:
+                self._add_refetch(stay, name, changed_inside, label)
+        self._add_volume(stay, label)
+        if must_stay_whole(self.covering, plan):
+            for literal in (*stay.refetch.values(), *stay.refetch_inner.values()):
+                self.cp.model.add(literal == 0)
+        return stay
+
+    def _levels(self, plan: OperandPlan) -> tuple[tuple[int, ...], ...]:
+        from_options = level_options(plan)
+        if not moves_blocks(self.covering, Stay(plan.name, 0, 1, 1), self.hw):
+            from_options = tuple(choice for choice in from_options if 0 not in choice)
+        return from_options
+
+    def _add_changes(self, stay: StayVars, name: str, label: str) -> None:
+        """Does the tile loop `name` replace the stay's data? Does the unit loop?"""
+        low = stay.is_low
+        stay.changes[name] = self.many_tiles[name]
+        is_window = any(axis.is_window and name in axis.loops for axis in stay.plan.axes)
+        may_keep = not is_window and not (self.is_token and stay.plan.is_output)
+        if may_keep and not (isinstance(low, int) and low):
+            kept = self.cp.model.new_bool_var(f"kept_{label}_{name}")
+            if not isinstance(low, int):
+                self.cp.model.add_implication(kept, ~low)
+            self.cp.model.add_implication(kept, self.many_tiles[name])
+            stay.kept[name] = kept
+            stay.changes[name] = self.cp.both(
+                self.many_tiles[name], ~kept, f"changes_{label}_{name}"
+            )
+        if isinstance(low, int):
+            if low:
+                stay.changes_inner[name] = self.many_units[name]
+        else:
+            stay.changes_inner[name] = self.cp.both(
+                low, self.many_units[name], f"inner_{label}_{name}"
+            )
+
+    def _keep_inside(self, stay: StayVars, moving: list[str]) -> None:
+        """Kept loops lie inside the loops that replace the data (elsewhere keeping gains
+        nothing)."""
+        for name, kept in stay.kept.items():
+            for other in moving:
+                if other != name:
+                    self.cp.model.add_bool_or(
+                        ~kept, ~stay.changes[other], self.outside[other, name]
+                    )
+
+    def _add_refetch(self, stay: StayVars, name: str, changed_inside: Bool, label: str) -> None:
+        """A loop the operand ignores fetches again when some loop inside it replaces the data."""
+        causes = [changed_inside]
+        for other, changes in stay.changes.items():
+            causes.append(
+                self.cp.both(self.outside[name, other], changes, f"c_{label}_{name}_{other}")
+            )
+        cause = self.cp.any_of(causes, f"cause_{label}_{name}")
+        stay.refetch[name] = self.cp.both(self.many_tiles[name], cause, f"refetch_{label}_{name}")
+        factor = self.cp.either(1, self.trips[name], stay.refetch[name], f"f_{label}_{name}")
+        if stay.changes_inner:
+            inner_causes = [
+                self.cp.both(self.outside_inner[name, other], changes, f"ci_{label}_{name}_{other}")
+                for other, changes in stay.changes_inner.items()
+            ]
+            inner = self.cp.any_of(inner_causes, f"causei_{label}_{name}")
+            again = self.cp.both(self.many_units[name], inner, f"refetchi_{label}_{name}")
+            stay.refetch_inner[name] = again
+            both = self.cp.product([self.trips[name], self.tile[name]], f"all_{label}_{name}")
+            units = self.loops[name].units
+            whole = self.cp.model.new_int_var(1, units, f"whole_{label}_{name}")
+            self.cp.model.add_min_equality(whole, [both, units])
+            factor = self.cp.either(factor, whole, again, f"g_{label}_{name}")
+        stay.factor = self.cp.product([stay.factor, factor], f"factor_{label}_{name}")
+
+    def _add_volume(self, stay: StayVars, label: str) -> None:
+        """Blocks (window positions) of a tile."""
+        factors: list[Number] = []
+        for axis in stay.plan.axes:
+            if axis.is_window:
+                factors.append(self._window_extent(axis.loops, axis.spans, f"{label}_{axis.name}"))
+                continue
+            name = axis.loops[0]
+            if name not in self.loops or stay.is_always_low:
+                continue
+            size: cp_model.IntVar = self.tile[name]
+            if not isinstance(stay.is_low, int):
+                size = self.cp.either(size, 1, stay.is_low, f"held_{label}_{name}")
+            factors.append(size)
+        stay.volume = self.cp.product(factors, f"volume_{label}")
+
+    def _window_extent(self, loops: tuple[str, ...], spans: tuple[int, ...], label: str) -> Number:
+        constant = 1
+        terms = []
+        for loop, span in zip(loops, spans, strict=True):
+            if loop in self.loops:
+                terms.append(span * (self.iterations[loop] - 1))
+            else:
+                constant += span * (self.covering.loop(loop).extent - 1)
+        if not terms:
+            return constant
+        top = 1 + sum(
+            s * (self.covering.loop(n).extent - 1) for n, s in zip(loops, spans, strict=True)
+        )
+        extent = self.cp.model.new_int_var(1, top, f"extent_{label}")
+        self.cp.model.add(extent == constant + sum(terms))
+        return extent
+
+    def _add_capacity(self) -> None:
+        used: dict[str, list[cp_model.LinearExprT]] = {}
+        for stay in self.stays:
+            label = f"{stay.plan.name}{stay.number}"
+            unit = stay.residence.window_stride_bytes or stay.residence.block_bytes
+            factors: list[Number] = [stay.volume]
+            for name, kept in stay.kept.items():
+                factors.append(self.cp.either(1, self.trips[name], kept, f"places_{label}_{name}"))
+            if not isinstance(stay.is_double, int):
+                factors.append(self.cp.either(1, 2, stay.is_double, f"slots_{label}"))
+            count = self.cp.product(factors, f"room_{label}")
+            used.setdefault(stay.residence.memory, []).append(unit * count)
+        for memory, sizes in used.items():
+            self.cp.model.add(sum(sizes) <= self.hw.memory(memory).size_bytes)
+
+    def fetches(self, stay: StayVars, label: str) -> Number:
+        """How often the tile is replaced."""
+        factors: list[Number] = []
+        for name in self.loops:
+            if name in stay.plan.loops:
+                factors.append(self.trips[name])
+            else:
+                factors.append(
+                    self.cp.either(1, self.trips[name], stay.refetch[name], f"again_{label}_{name}")
+                )
+        return self.cp.product(factors, f"fetches_{label}")
+
+    def slot_literals(self, stay: StayVars) -> list[tuple[int, list[Bool]]]:
+        """Possible numbers of slots, each with the literals that say so."""
+        if isinstance(stay.is_double, int):
+            return [(1 + stay.is_double, [])]
+        return [(1, [~stay.is_double]), (2, [stay.is_double])]
