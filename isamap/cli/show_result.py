@@ -97,15 +97,24 @@ def cycle_lines(result: Result) -> list[str]:
     if timing is not None and timing.cycles:
         error = f", {100 * (analytical / timing.cycles - 1):+.1f} % against emulated"
     rows.append(("analytical", analytical, f"closed form, what the solver minimises{error}"))
+    layouts = "natural layouts" if result.schedule.is_natural else "layouts no less natural"
     gap = show_share(1 - answer.bound_cycles / analytical)
     proof = "optimal" if answer.status is Status.OPTIMAL else "not proven optimal"
     rows.append(
-        ("bound", answer.bound_cycles, f"proven under the analytical model: gap {gap}, {proof}")
+        (
+            "bound",
+            answer.bound_cycles,
+            f"proven under the analytical model among {layouts}: gap {gap}, {proof}",
+        )
     )
     reached = timing.cycles if timing else analytical
     share = show_share(roof.cycles / reached) if reached else "-"
     rows.append(
-        ("roofline", roof.cycles, f"no program is faster; {share} reached; limit: {roof.limit}")
+        (
+            "roofline",
+            roof.cycles,
+            f"no covering can be faster; {share} reached; limit: {roof.limit}",
+        )
     )
     texts = [(name, f"{show_count(value)} cycles", note) for name, value, note in rows]
     return align(texts, right=(1,))

@@ -177,7 +177,9 @@ def drain_latency_cycles(plan: OperandPlan, drain: Flow) -> float:
 def block_stall_cycles(
     covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow]
 ) -> float:
-    """Waiting for single blocks: each fetch hides behind the calls on the other slots' blocks.
+    """Waiting for single blocks: with s slots, s fetches take at least one latency and one use.
+
+    So a fetch of latency L behind uses of length U each makes the unit wait (L - (s - 1) * U) / s.
 
     With one loop that reuses blocks, its shorter last tile is counted as such; with several, tiles
     count as full.
@@ -193,9 +195,9 @@ def block_stall_cycles(
         last = units - (count - 1) * tile
         per_sweep = (count - 1) * max(0.0, latency - hiding * tile)
         per_sweep += max(0.0, latency - hiding * last)
-        return work.calls / units * per_sweep
+        return work.calls / units * per_sweep / stay.slots
     uses = prod(tiling.tile(n) for n in kept)
-    return work.calls * max(0.0, latency / uses - hiding)
+    return work.calls * max(0.0, latency / uses - hiding) / stay.slots
 
 
 def ring_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:

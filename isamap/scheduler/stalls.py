@@ -137,15 +137,13 @@ class Stalls:
         """Waiting for single blocks (see analytical.block_stall_cycles)."""
         low = [] if isinstance(stay.is_low, int) else [stay.is_low]
         latency = ceil(SCALE * sum(f.first_cycles + f.latency_cycles for f in flows))
-        issue = SCALE * self.work.issue_cycles
         resting = [name for name in self.vars.loops if name not in stay.plan.loops]
         for slots, literal in self.vars.slot_literals(stay):
-            hiding = (slots - 1) * issue
             conditions = [replaced, *low, *literal]
             if len(resting) == 1:
-                self._add_single_reuse(stay, stall, resting[0], (latency, hiding), conditions)
+                self._add_single_reuse(stay, stall, resting[0], (latency, slots), conditions)
             else:
-                self._add_product_reuse(stay, stall, resting, (latency, hiding), conditions)
+                self._add_product_reuse(stay, stall, resting, (latency, slots), conditions)
 
     def _add_single_reuse(
         self,
@@ -156,14 +154,15 @@ class Stalls:
         conditions: list[Bool],
     ) -> None:
         """One reusing loop: waiting per sweep over it, from a table over its tiles."""
-        latency, hiding = times
+        latency, slots = times
+        hiding = (slots - 1) * SCALE * self.work.issue_cycles
         loop = self.vars.loops[name]
         rows = []
         for tile, count in tile_options(self.vars.covering, loop, self.hw):
             last = loop.units - (count - 1) * tile
             sweep = (count - 1) * max(0, latency - hiding * tile) + max(0, latency - hiding * last)
-            rows.append((tile, sweep))
-        label = f"sweep_{stay.plan.name}{stay.number}_{name}_{hiding}"
+            rows.append((tile, -(-sweep // slots)))
+        label = f"sweep_{stay.plan.name}{stay.number}_{name}_{slots}"
         domain = cp_model.Domain.from_values([sweep for _, sweep in rows])
         sweep = self.cp.model.new_int_var_from_domain(domain, label)
         self.cp.model.add_allowed_assignments([self.vars.tile[name], sweep], rows)
@@ -172,7 +171,7 @@ class Stalls:
         kept = [] if again is None else [~again]
         self.cp.model.add(stall >= sweeps * sweep).only_enforce_if([*conditions, *kept])
         if again is not None:
-            worst = self.work.calls * max(0, latency - hiding)
+            worst = self.work.calls * -(-max(0, latency - hiding) // slots)
             self.cp.model.add(stall >= worst).only_enforce_if([*conditions, again])
 
     def _add_product_reuse(
@@ -183,9 +182,10 @@ class Stalls:
         times: tuple[int, int],
         conditions: list[Bool],
     ) -> None:
-        """Several reusing loops: stall * uses >= calls * (latency - hiding * uses)."""
-        latency, hiding = times
-        label = f"uses_{stay.plan.name}{stay.number}_{hiding}"
+        """Several reusing loops: slots * stall * uses >= calls * (latency - hiding * uses)."""
+        latency, slots = times
+        hiding = (slots - 1) * SCALE * self.work.issue_cycles
+        label = f"uses_{stay.plan.name}{stay.number}_{slots}"
         factors: list[Number] = []
         for name in resting:
             again = stay.refetch_inner.get(name)
@@ -201,7 +201,7 @@ class Stalls:
             shared = self.cp.model.new_int_var(0, top, f"shared_{label}")
             self.cp.model.add_multiplication_equality(shared, [stall, together])
         needed = calls * latency - calls * hiding * together
-        self.cp.model.add(shared >= needed).only_enforce_if(conditions)
+        self.cp.model.add(slots * shared >= needed).only_enforce_if(conditions)
 
     def add_ring(self, stay: StayVars, busiest: cp_model.IntVar) -> None:
         """Round trips of a tile's slots (see analytical.ring_cycles)."""
