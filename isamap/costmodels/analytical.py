@@ -291,9 +291,9 @@ def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> b
     if plan.is_output:
         return False
     is_token = hw.synchronisation is Synchronisation.TOKENS
-    if is_token or moves_blocks(covering, stay, hw):
-        if any(trips(covering, tiling, loop) > 1 for loop in stay.kept):
-            return True
+    is_kept = any(trips(covering, tiling, loop) > 1 for loop in stay.kept)
+    if is_kept and (is_token or moves_blocks(covering, stay, hw)):
+        return True
     if not moves_blocks(covering, stay, hw):
         return False
     active = [loop for loop in tiling.inner if tiling.tile(loop) > 1]

@@ -75,13 +75,15 @@ def guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:
     changes_inner = [
         stay.level == 0 and name in moving and tiling.tile(name) > 1 for name in tiling.inner
     ]
-    keeps_outer, refetch_outer = [], []
+    keeps_outer: list[str] = []
+    refetch_outer: list[str] = []
     for position, name in enumerate(tiling.outer):
         if name in moving or trips(covering, tiling, name) == 1:
             continue
         is_changed = any(changes_outer[position + 1 :]) or any(changes_inner)
         (refetch_outer if is_changed else keeps_outer).append(name)
-    keeps_inner, refetch_inner = [], []
+    keeps_inner: list[str] = []
+    refetch_inner: list[str] = []
     for position, name in enumerate(tiling.inner):
         if name in moving or tiling.tile(name) == 1:
             continue

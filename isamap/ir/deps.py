@@ -112,7 +112,7 @@ def may_distribute(
     """
     held = dict.fromkeys(fixed, Order.EQUAL)
     for depth, loop in enumerate(shared):
-        rest = dict.fromkeys(shared[depth + 1:], Order.ANY)
+        rest = dict.fromkeys(shared[depth + 1 :], Order.ANY)
         if conflict(first, second, {**held, loop: Order.EARLIER, **rest}) is not LoopKind.PARALLEL:
             return False
         held[loop] = Order.EQUAL

@@ -4,7 +4,7 @@ In: a match. Out: the tiled loops (padded where the instruction's extents demand
 layouts, tiles.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from isamap.hwdesc import ExtentKind, ExtentRule
@@ -41,7 +41,7 @@ def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[Tiled
                 yield (*loops, *_synthetic_loops(match))
 
 
-def _inner_extent(group: tuple[str, ...], name: str, extent_of) -> int:  # type: ignore[no-untyped-def]
+def _inner_extent(group: tuple[str, ...], name: str, extent_of: Callable[[str], int]) -> int:
     inner = 1
     for other in group[group.index(name) + 1 :]:
         inner *= extent_of(other)

@@ -26,8 +26,9 @@ from isamap.ir import (
 from .blocks import synthetic_name, tile_loops
 from .covering import Covering, OperandPlan, TiledLoop
 from .match import Match, Mismatch, match_statement
-from .operand import Subject, plan_operand
+from .operand import plan_operand
 from .roles import InstructionRole, role_of
+from .subject import Subject
 
 NO_COPY = 100  # progress of a match whose operands no copy can bring or take
 
@@ -128,7 +129,8 @@ def _extent_classes(members: list[TiledLoop]) -> list[tuple[int, int]]:
 def _only_statement(kernel: Kernel) -> int:
     if len(kernel.statements) != 1:
         raise MappingError(
-            f"kernel {kernel.name} has {len(kernel.statements)} statements; one can be mapped so far",
+            f"kernel {kernel.name} has {len(kernel.statements)} statements;"
+            " one can be mapped so far",
             loc=kernel.statements[1].loc,
             hint="map one statement at a time",
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 from isamap.hwdesc import ExtentKind, ExtentRule, Instruction, StrideRule
+from isamap.ir import accesses
 
 from .covering import CopyDim, Transfer
 from .roles import Mover
@@ -83,15 +84,13 @@ def _loop_rules(mover: Mover) -> tuple[_LoopRules, ...] | None:
     instruction = mover.instruction
     statement = instruction.semantics.statements[0]
     sides: dict[str, dict[str, StrideRule]] = {}
-    for name, access in ((mover.target, statement.target), (mover.source, statement.value)):
-        if name is None:
-            continue
-        sides[name] = {}
-        access = getattr(access, "args", (access,))[0]  # a narrowing cast wraps the source
-        for index, rule in zip(access.indices, instruction.operand(name).strides, strict=True):
+    for access in (statement.target, *accesses(statement.value)):
+        sides[access.buffer] = {}
+        rules = instruction.operand(access.buffer).strides
+        for index, rule in zip(access.indices, rules, strict=True):
             if index.constant or len(index.terms) != 1 or index.terms[0][1] != 1:
                 return None
-            sides[name][index.names[0]] = rule
+            sides[access.buffer][index.names[0]] = rule
     rows: list[_LoopRules] = []
     for loop in statement.loops:
         if loop.name not in sides[mover.target]:

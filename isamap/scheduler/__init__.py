@@ -1,6 +1,7 @@
 """From a covering to a proven schedule and its program."""
 
 from .lower import lower
+from .options import is_legal
 from .place import place, used_bytes
 from .schedule import Alternative, Answer, Schedule, find_schedule
 from .solve import Solution, Status, solve
@@ -12,6 +13,7 @@ __all__ = [
     "Solution",
     "Status",
     "find_schedule",
+    "is_legal",
     "lower",
     "place",
     "solve",

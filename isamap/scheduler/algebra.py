@@ -3,12 +3,15 @@
 In: variables, constants, literals. Out: variables tied to them. Not its job: what they mean.
 """
 
+from collections.abc import Iterable
 from math import prod
+from typing import cast
 
 from ortools.sat.python import cp_model
 
 Bool = cp_model.IntVar
 Number = cp_model.IntVar | int
+Linear = cp_model.LinearExpr | int
 
 
 class Algebra:
@@ -57,6 +60,19 @@ class Algebra:
         self.model.add_bool_and(one, other).only_enforce_if(result)
         self.model.add_bool_or(~one, ~other).only_enforce_if(~result)
         return result
+
+
+def negated(literal: Bool) -> Bool:
+    """The literal that is true when `literal` is false (OR-Tools types it more loosely)."""
+    return cast(Bool, ~literal)
+
+
+def add_up(terms: Iterable[Linear]) -> Linear:
+    """Sum of linear expressions; 0 when there is none."""
+    total: Linear = 0
+    for term in terms:
+        total = total + term
+    return total
 
 
 def low(value: Number) -> int:

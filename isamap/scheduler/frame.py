@@ -1,7 +1,7 @@
 """Where everything is at a point of the nest: loop counts, unit numbers, addresses.
 
-In: a covering, its tiling, the places of its stays. Out: spans and affine addresses over the program's loops. Not its job:
-calls, order, tokens.
+In: a covering, its tiling, the places of its stays. Out: spans and affine addresses over the
+program's loops. Not its job: calls, order, tokens.
 """
 
 from isamap.costmodels import Guards, Tiling, guards, moves_blocks, trips

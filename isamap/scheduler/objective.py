@@ -11,7 +11,7 @@ from ortools.sat.python import cp_model
 from isamap.costmodels import Flow, Stay, Work, moves_blocks, needs_one_slot, operand_plan
 from isamap.hwdesc import Hardware
 
-from .algebra import Number, high
+from .algebra import Linear, Number, add_up, high
 from .stalls import SCALE, Stalls
 from .variables import StayVars, Variables
 
@@ -24,14 +24,14 @@ class Objective:
         self.cp = variables.cp
         self.work = work
         self.hw = hw
-        self.moved: dict[int, cp_model.LinearExprT] = {}
+        self.moved: dict[int, Linear] = {}
         self.cycles = self._add_total()
 
     def _add_total(self) -> cp_model.IntVar:
         """Minimise the busiest unit or port plus startup, finish and stalls, in `SCALE`ths of a
         cycle."""
-        units: dict[str, list[cp_model.LinearExprT]] = {}
-        ports: dict[tuple[str, str], list[cp_model.LinearExprT]] = {}
+        units: dict[str, list[Linear]] = {}
+        ports: dict[tuple[str, str], list[Linear]] = {}
         for number, flow in enumerate(self.work.flows):
             passes = self._passes(flow, number)
             self.moved[number] = _scaled(flow.pass_cycles) * passes
@@ -44,13 +44,13 @@ class Objective:
         stalls = Stalls(self.vars, self.work, self.hw, self.moved, horizon)
         waiting = [stalls.stall(stay) for stay in self.vars.stays]
         waiting.append(stalls.exchange())
-        compute_load = sum(units.pop(self.work.compute_unit, [])) + compute
-        self.cp.model.add(busiest >= compute_load + sum(waiting))
+        compute_load = add_up(units.pop(self.work.compute_unit, [])) + compute
+        self.cp.model.add(busiest >= compute_load + add_up(waiting))
         counts = {unit.name: unit.count for unit in self.hw.units}
         for unit, loads in units.items():
-            self.cp.model.add(counts[unit] * busiest >= sum(loads))
+            self.cp.model.add(counts[unit] * busiest >= add_up(loads))
         for loads in ports.values():
-            self.cp.model.add(busiest >= sum(loads))
+            self.cp.model.add(busiest >= add_up(loads))
         for stay in self.vars.stays:
             stalls.add_ring(stay, busiest)
         total = self.cp.model.new_int_var(0, 2 * horizon, "total")
@@ -58,7 +58,7 @@ class Objective:
         self.cp.model.minimize(total)
         return total
 
-    def _passes(self, flow: Flow, number: int) -> cp_model.LinearExprT:
+    def _passes(self, flow: Flow, number: int) -> Linear:
         stay = self._stay(flow)
         factors: list[Number] = [stay.factor]
         for name in flow.windows:
@@ -78,7 +78,7 @@ class Objective:
         )
         trips: list[Number] = [self.vars.trips[n] for n, _ in active]
         all_trips = self.cp.product(trips, f"t_{number}_{name}")
-        total: cp_model.LinearExprT = (1 + resting - sum(s for _, s in active)) * all_trips
+        total: Linear = (1 + resting - sum(s for _, s in active)) * all_trips
         for position, (loop, span) in enumerate(active):
             others = self.cp.product(
                 trips[:position] + trips[position + 1 :], f"o_{number}_{name}_{loop}"
@@ -91,7 +91,7 @@ class Objective:
         self.cp.model.add(result == total)
         return result
 
-    def _compute_path(self) -> cp_model.LinearExprT:
+    def _compute_path(self) -> Linear:
         work = self.work
         least = SCALE * work.compute_cycles
         if work.accumulate_cycles <= work.issue_cycles:
@@ -122,10 +122,10 @@ class Objective:
         self.cp.model.add(together >= chained_total)
         return path
 
-    def _startup(self) -> cp_model.LinearExprT:
+    def _startup(self) -> Linear:
         """First fetches, one after another per unit, level by level (upper bound of the closed
         form)."""
-        total: cp_model.LinearExprT = 0
+        total: Linear = 0
         latency = 0
         for flow in self.work.flows:
             if not flow.is_drain and flow.unit != self.work.compute_unit:
@@ -133,7 +133,7 @@ class Objective:
                 latency = max(latency, flow.latency_cycles)
         return total + SCALE * latency
 
-    def _finish(self, horizon: int) -> cp_model.LinearExprT:
+    def _finish(self, horizon: int) -> Linear:
         finish = self.cp.model.new_int_var(0, horizon, "finish")
         for flow in self.work.flows:
             if flow.is_drain and not needs_one_slot(self._stay(flow).plan, self.hw):
@@ -141,7 +141,7 @@ class Objective:
                 self.cp.model.add(finish >= last)
         return finish + SCALE * (self.work.latency_cycles - self.work.issue_cycles)
 
-    def _fetch(self, flow: Flow) -> cp_model.LinearExprT:
+    def _fetch(self, flow: Flow) -> Linear:
         stay = self._stay(flow)
         if moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw):
             return _scaled(flow.first_cycles)
@@ -152,7 +152,7 @@ class Objective:
         )
         return ceil(SCALE * flow.pass_cycles / units) * stay.volume
 
-    def _edge(self, flow: Flow) -> cp_model.LinearExprT:
+    def _edge(self, flow: Flow) -> Linear:
         stay = self._stay(flow)
         excess = flow.first_cycles - self.work.issue_cycles
         blocks = moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw)

@@ -225,7 +225,10 @@ class _Search:
 def _why_nothing(kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], num_unfit: int) -> str:
     statement = pretty_statement(kernel.statements[0])
     if num_unfit:
-        return f"{num_unfit} coverings of {kernel.name} do not fit the memories of {hw.name}:\n{statement}"
+        return (
+            f"{num_unfit} coverings of {kernel.name} do not fit the memories of {hw.name}:"
+            f"\n{statement}"
+        )
     lines = [f"no instruction of {hw.name} computes\n{statement}"]
     for miss in sorted(mismatches, key=lambda m: -m.progress)[:5]:
         lines.append(f"  {miss.instruction}: {miss.reason}")

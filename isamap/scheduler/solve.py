@@ -95,7 +95,7 @@ def _least_traffic(built: TilingModel, first: cp_model.CpSolver, time_limit_s: f
     slack."""
     best = built.tiling(first)
     built.model.add(built.cycles <= round(first.objective_value))
-    built.model.clear_hints()
+    built.model.clear_hints()  # type: ignore[no-untyped-call]
     built.hint(best)
     built.model.minimize(sum(built.moved.values()))
     solver = cp_model.CpSolver()

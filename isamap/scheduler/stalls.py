@@ -20,7 +20,7 @@ from isamap.costmodels import (
 )
 from isamap.hwdesc import Hardware, Synchronisation
 
-from .algebra import Bool, Number, high
+from .algebra import Bool, Linear, Number, add_up, high, negated
 from .options import tile_options
 from .variables import StayVars, Variables
 
@@ -35,7 +35,7 @@ class Stalls:
         variables: Variables,
         work: Work,
         hw: Hardware,
-        moved: dict[int, cp_model.LinearExprT],
+        moved: dict[int, Linear],
         horizon: int,
     ) -> None:
         self.vars = variables
@@ -45,7 +45,7 @@ class Stalls:
         self.moved = moved
         self.horizon = horizon
 
-    def exchange(self) -> cp_model.LinearExprT:
+    def exchange(self) -> Linear:
         """Waiting for tokens (see analytical.exchange_cycles)."""
         if self.hw.synchronisation is not Synchronisation.TOKENS:
             return 0
@@ -56,13 +56,13 @@ class Stalls:
                 (n, f) for n, f in enumerate(self.work.flows) if f.unit == unit and not f.is_drain
             ]
             latency = max(f.latency_cycles for _, f in flows) + self.work.latency_cycles
-            moved = sum(self.moved[n] for n, _ in flows)
+            moved = add_up(self.moved[n] for n, _ in flows)
             self.cp.model.add(
                 2 * worst >= SCALE * latency * steps + moved - SCALE * self.work.compute_cycles
             )
         return worst
 
-    def stall(self, stay: StayVars) -> cp_model.LinearExprT:
+    def stall(self, stay: StayVars) -> Linear:
         """Waiting for a stay that cannot be prefetched (see analytical.stall_cycles)."""
         mine = [
             (n, f)
@@ -72,7 +72,7 @@ class Stalls:
         flows = [(n, f) for n, f in mine if f.unit != self.work.compute_unit]
         label = stay.label
         own = SCALE * sum(f.latency_cycles for _, f in mine if f.unit == self.work.compute_unit)
-        waiting: cp_model.LinearExprT = 0
+        waiting: Linear = 0
         if own and not stay.is_always_low:
             waiting = own * self.vars.fetches(stay, f"own_{label}")
         if not flows:
@@ -89,9 +89,9 @@ class Stalls:
         if stay.is_always_low:
             return stall
         rotates = self._rotates(stay, label)
-        exposed = self.cp.both(replaced, ~rotates, f"exposed_{label}")
+        exposed = self.cp.both(replaced, negated(rotates), f"exposed_{label}")
         if not isinstance(stay.is_low, int):
-            exposed = self.cp.both(exposed, ~stay.is_low, f"exposed_high_{label}")
+            exposed = self.cp.both(exposed, negated(stay.is_low), f"exposed_high_{label}")
         latency = sum(f.latency_cycles for _, f in flows) + self.work.latency_cycles
         fetches = self.vars.fetches(stay, label)
         for number, _ in flows:
@@ -107,7 +107,7 @@ class Stalls:
         unit = self.work.compute_unit
         number, drain = next((n, f) for n, f in mine if f.is_drain and f.unit != unit)
         moved = self.moved[number]
-        shifted = sum(self.moved[n] for n, f in mine if f.is_drain and f.unit == unit)
+        shifted = add_up(self.moved[n] for n, f in mine if f.is_drain and f.unit == unit)
         fetches = self.vars.fetches(stay, label)
         every = SCALE * (drain.latency_cycles + self.work.latency_cycles) * fetches
         latency = drain_latency_cycles(stay.plan, drain) + self.work.latency_cycles
@@ -116,7 +116,7 @@ class Stalls:
             [self._has_halves(n, label) for n in stay.plan.loops if n in self.vars.loops],
             f"halves_{label}",
         )
-        self.cp.model.add(stall >= moved + every).only_enforce_if(~halves)
+        self.cp.model.add(stall >= moved + every).only_enforce_if(negated(halves))
         self.cp.model.add(stall >= moved - shifted + once).only_enforce_if(halves)
         self.cp.model.add(2 * stall >= moved - shifted + 2 * every).only_enforce_if(halves)
 
@@ -160,15 +160,15 @@ class Stalls:
         rows = []
         for tile, count in tile_options(self.vars.covering, loop, self.hw):
             last = loop.units - (count - 1) * tile
-            sweep = (count - 1) * max(0, latency - hiding * tile) + max(0, latency - hiding * last)
-            rows.append((tile, -(-sweep // slots)))
+            waits = (count - 1) * max(0, latency - hiding * tile) + max(0, latency - hiding * last)
+            rows.append((tile, -(-waits // slots)))
         label = f"sweep_{stay.plan.name}{stay.number}_{name}_{slots}"
-        domain = cp_model.Domain.from_values([sweep for _, sweep in rows])
+        domain = cp_model.Domain.from_values([waits for _, waits in rows])
         sweep = self.cp.model.new_int_var_from_domain(domain, label)
         self.cp.model.add_allowed_assignments([self.vars.tile[name], sweep], rows)
         sweeps = self.work.calls // loop.units
         again = stay.refetch_inner.get(name)
-        kept = [] if again is None else [~again]
+        kept = [] if again is None else [negated(again)]
         self.cp.model.add(stall >= sweeps * sweep).only_enforce_if([*conditions, *kept])
         if again is not None:
             worst = self.work.calls * -(-max(0, latency - hiding) // slots)
@@ -195,7 +195,7 @@ class Stalls:
             factors.append(uses)
         together = self.cp.product(factors, label)
         calls = self.work.calls
-        shared: cp_model.LinearExprT = stall * together if isinstance(together, int) else stall
+        shared: Linear = stall * together if isinstance(together, int) else stall
         if not isinstance(together, int):
             top = high(stall) * high(together)
             shared = self.cp.model.new_int_var(0, top, f"shared_{label}")
@@ -215,7 +215,7 @@ class Stalls:
         fetches = self.cp.product(factors, label)
         conditions: list[Bool] = []
         if not isinstance(stay.is_low, int):
-            conditions.append(~stay.is_low)
+            conditions.append(negated(stay.is_low))
         for slots, literal in self.vars.slot_literals(stay):
             ring = self.cp.model.add(slots * busiest >= trip * fetches)
             ring.only_enforce_if([*conditions, *literal])
@@ -234,12 +234,12 @@ class Stalls:
         factors: list[Number] = []
         for name in resting:
             rests = self.cp.both(
-                self.vars.many_tiles[name], ~stay.refetch[name], f"rests_{label}_{name}"
+                self.vars.many_tiles[name], negated(stay.refetch[name]), f"rests_{label}_{name}"
             )
             factors.append(self.cp.either(1, self.vars.trips[name], rests, f"rest_{label}_{name}"))
         kept = self.cp.product(factors, f"kept_{label}")
         number, flow = fill
-        others = sum(
+        others = add_up(
             self.moved[n]
             for n, f in enumerate(self.work.flows)
             if f.unit == flow.unit and n != number
@@ -253,18 +253,18 @@ class Stalls:
         )
         self.cp.model.add_multiplication_equality(hidden, [slack, kept])
         bursts = self.cp.model.new_bool_var(f"bursts_{label}")
-        conditions = [bursts] if isinstance(stay.is_low, int) else [bursts, ~stay.is_low]
+        conditions = [bursts] if isinstance(stay.is_low, int) else [bursts, negated(stay.is_low)]
         self.cp.model.add(hidden <= SCALE * self.work.compute_cycles - others).only_enforce_if(
             conditions
         )
         several = self.cp.any_of(
             [
-                self.cp.both(self.vars.many_tiles[n], ~stay.refetch[n], f"s_{label}_{n}")
+                self.cp.both(self.vars.many_tiles[n], negated(stay.refetch[n]), f"s_{label}_{n}")
                 for n in resting
             ],
             f"several_{label}",
         )
-        self.cp.model.add_bool_or(bursts, ~several)
+        self.cp.model.add_bool_or(bursts, negated(several))
 
     def _rotates(self, stay: StayVars, label: str) -> Bool:
         """Two slots, kept tiles, or parts of the tile serve as each other's buffers."""
@@ -286,6 +286,8 @@ class Stalls:
         for other in self.vars.loops:
             if other != name:
                 self.cp.model.add_bool_or(
-                    ~outermost, ~self.vars.many_units[other], self.vars.outside_inner[name, other]
+                    negated(outermost),
+                    negated(self.vars.many_units[other]),
+                    self.vars.outside_inner[name, other],
                 )
         return outermost

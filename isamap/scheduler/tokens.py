@@ -9,6 +9,7 @@ drains is the mirror image. Credits start at the number of slots. Exchanges happ
 through the innermost tile loops over which all stays of that unit keep their data.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
@@ -109,7 +110,12 @@ class Tokens:
             return self.compute_unit, exchange.unit
         return exchange.unit, self.compute_unit
 
-    def _at(self, edge: Edge, is_fill: bool | None, make) -> tuple[Node, ...]:  # type: ignore[no-untyped-def]
+    def _at(
+        self,
+        edge: Edge,
+        is_fill: bool | None,
+        make: Callable[[Exchange], tuple[Node, ...]],
+    ) -> tuple[Node, ...]:
         nodes: list[Node] = []
         for exchange in self.exchanges:
             if is_fill is None or exchange.is_fill is is_fill:

@@ -1,6 +1,7 @@
 """Write the calls that bring a stay's data in and take it out.
 
-In: the frame of the nest, tokens. Out: nodes under the conditions that say when. Not its job: their place in the nest.
+In: the frame of the nest, tokens. Out: nodes under the conditions that say when. Not its job: their
+place in the nest.
 """
 
 from dataclasses import dataclass
@@ -147,7 +148,7 @@ class Transfers:
         immediate: int | None = None,
     ) -> tuple[Node, ...]:
         """One transfer of a block (`fine`), of a whole tile, or of a part of it along one axis."""
-        source = source and source.moved_by(part)
+        source = source.moved_by(part) if source else None
         target = target.moved_by(part)
         instruction = self.frame.hw.instruction(transfer.instruction)
         taken = {dim.axis for _, dims in transfer.assigned for dim in dims if dim.axis}
@@ -167,8 +168,8 @@ class Transfers:
         chunks: list[tuple[str, Span, int, int]] = []
         for loop, dims in transfer.assigned:
             span = self._merged_span(slot, dims, fine)
-            part, calls = chunk(span, instruction, loop, f"{loop}_part")
-            extents.append((loop, part))
+            piece, calls = chunk(span, instruction, loop, f"{loop}_part")
+            extents.append((loop, piece))
             if calls is not None:
                 size = instruction.extent(loop).maximum
                 inner = dims[-1]

@@ -16,7 +16,7 @@ from isamap.costmodels import Stay, moves_blocks, needs_one_slot
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, Residence
 
-from .algebra import Algebra, Bool, Number
+from .algebra import Algebra, Bool, Linear, Number, add_up, negated
 from .options import level_options, must_stay_whole, tile_options
 
 
@@ -98,7 +98,7 @@ class Variables:
         ):
             many = self.cp.model.new_bool_var(f"many_{label}_{name}")
             self.cp.model.add(column >= 2).only_enforce_if(many)
-            self.cp.model.add(column == 1).only_enforce_if(~many)
+            self.cp.model.add(column == 1).only_enforce_if(negated(many))
             store[name] = many
 
     def _add_order(self, label: str) -> dict[tuple[str, str], Bool]:
@@ -113,9 +113,9 @@ class Variables:
             for b in names[i + 1 :]:
                 before = self.cp.model.new_bool_var(f"{label}_{a}_{b}")
                 self.cp.model.add(position[a] < position[b]).only_enforce_if(before)
-                self.cp.model.add(position[a] > position[b]).only_enforce_if(~before)
+                self.cp.model.add(position[a] > position[b]).only_enforce_if(negated(before))
                 order[a, b] = before
-                order[b, a] = ~before
+                order[b, a] = negated(before)
         return order
 
     def _add_stay(self, plan: OperandPlan, number: int) -> StayVars:
@@ -158,11 +158,11 @@ class Variables:
         if may_keep and not (isinstance(low, int) and low):
             kept = self.cp.model.new_bool_var(f"kept_{label}_{name}")
             if not isinstance(low, int):
-                self.cp.model.add_implication(kept, ~low)
+                self.cp.model.add_implication(kept, negated(low))
             self.cp.model.add_implication(kept, self.many_tiles[name])
             stay.kept[name] = kept
             stay.changes[name] = self.cp.both(
-                self.many_tiles[name], ~kept, f"changes_{label}_{name}"
+                self.many_tiles[name], negated(kept), f"changes_{label}_{name}"
             )
         if isinstance(low, int):
             if low:
@@ -179,7 +179,7 @@ class Variables:
             for other in moving:
                 if other != name:
                     self.cp.model.add_bool_or(
-                        ~kept, ~stay.changes[other], self.outside[other, name]
+                        negated(kept), negated(stay.changes[other]), self.outside[other, name]
                     )
 
     def _add_refetch(self, stay: StayVars, name: str, changed_inside: Bool, label: str) -> None:
@@ -237,11 +237,11 @@ class Variables:
             s * (self.covering.loop(n).extent - 1) for n, s in zip(loops, spans, strict=True)
         )
         extent = self.cp.model.new_int_var(1, top, f"extent_{label}")
-        self.cp.model.add(extent == constant + sum(terms))
+        self.cp.model.add(extent == constant + add_up(terms))
         return extent
 
     def _add_capacity(self) -> None:
-        used: dict[str, list[cp_model.LinearExprT]] = {}
+        used: dict[str, list[Linear]] = {}
         for stay in self.stays:
             label = f"{stay.plan.name}{stay.number}"
             unit = stay.residence.window_stride_bytes or stay.residence.block_bytes
@@ -253,7 +253,7 @@ class Variables:
             count = self.cp.product(factors, f"room_{label}")
             used.setdefault(stay.residence.memory, []).append(unit * count)
         for memory, sizes in used.items():
-            self.cp.model.add(sum(sizes) <= self.hw.memory(memory).size_bytes)
+            self.cp.model.add(add_up(sizes) <= self.hw.memory(memory).size_bytes)
 
     def fetches(self, stay: StayVars, label: str) -> Number:
         """How often the tile is replaced."""
@@ -271,4 +271,4 @@ class Variables:
         """Possible numbers of slots, each with the literals that say so."""
         if isinstance(stay.is_double, int):
             return [(1 + stay.is_double, [])]
-        return [(1, [~stay.is_double]), (2, [stay.is_double])]
+        return [(1, [negated(stay.is_double)]), (2, [stay.is_double])]

@@ -13,8 +13,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import verify
 from isamap.mapper import Covering, Transfer, coverings
 from isamap.program import Layout, Program
-from isamap.scheduler import lower
-from isamap.scheduler.options import is_legal
+from isamap.scheduler import is_legal, lower
 
 from .run_full import KernelFile, execute, with_reference
 from .shrink import Limits, shrink, shrink_tiling

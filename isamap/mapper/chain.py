@@ -1,0 +1,231 @@
+"""Search the copies that bring an operand to the unit and take it away.
+
+In: an operand with fixed axes and blocks, its first residence. Out: chains of residences and
+layouts in the external memory. Not its job: choosing among them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import lcm
+
+import networkx
+
+from isamap.ir import Role, size_bytes
+
+from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
+from .external import Geometry, external_layouts
+from .roles import InstructionRole, Mover, movers
+from .subject import Subject, bound_window
+from .transfer import MoveDim, find_transfer, with_planes
+
+
+def _is_aligned(external: External, align: int) -> bool:
+    """Does every unit of every loop begin at a multiple of `align`?"""
+    offsets = (external.offset_bytes, *external.axis_strides_bytes)
+    return all(offset % align == 0 for offset in offsets) and (
+        (external.layout.plane_bytes or 0) % align == 0
+    )
+
+
+class Chains:
+    """Searches copies for one operand with fixed axes and blocks."""
+
+    def __init__(
+        self, subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]
+    ) -> None:
+        self.subject = subject
+        self.hw = subject.hw
+        self.axes = axes
+        self.blocks = blocks
+        self.window = bound_window(axes, blocks)
+        self.dtype = subject.buffer.dtype
+        self.element_bytes = size_bytes(self.dtype)
+        self.movers = movers(self.hw)
+
+    def plan(
+        self,
+        role: Role,
+        residences: tuple[Residence, ...],
+        inlet: External | None,
+        outlet: External | None,
+    ) -> OperandPlan:
+        subject = self.subject
+        return OperandPlan(
+            subject.name,
+            subject.buffer.name,
+            role,
+            self.dtype,
+            self.blocks,
+            self.axes,
+            residences,
+            inlet,
+            outlet,
+        )
+
+    def inward(
+        self, chain: tuple[Residence, ...]
+    ) -> Iterator[tuple[tuple[Residence, ...], External]]:
+        """Chains of residences from the unit back to the external memory."""
+        here = chain[-1]
+        for mover in self._movers_to(here.memory):
+            source = mover.instruction.operand(str(mover.source)).memory
+            if source == self.hw.external.name:
+                align = mover.instruction.operand(str(mover.source)).align_bytes
+                for external in self._externals(here, self.element_bytes, 1):
+                    if not _is_aligned(external, align):
+                        continue
+                    dims = self._dims(here, external)
+                    fill = find_transfer(mover, dims, self.element_bytes, self.element_bytes)
+                    if fill is not None:
+                        yield (*chain[:-1], replace(here, fill=fill)), external
+            elif all(source != residence.memory for residence in chain):
+                yield from self._through(chain, mover, source)
+
+    def _through(
+        self, chain: tuple[Residence, ...], mover: Mover, source: str
+    ) -> Iterator[tuple[tuple[Residence, ...], External]]:
+        here = chain[-1]
+        fill = find_transfer(mover, self._dims(here, None), self.element_bytes, self.element_bytes)
+        if fill is None:
+            return
+        rule = mover.instruction.operand(str(mover.source))
+        align = lcm(self.hw.memory(source).granule_bytes, rule.align_bytes)
+        outer = self._source_residence(fill, source, align)
+        yield from self.inward((*chain[:-1], replace(here, fill=fill), outer))
+
+    def _movers_to(self, memory: str) -> list[Mover]:
+        """Copies of this type into `memory` from memories that the external memory reaches."""
+        graph: networkx.DiGraph[str] = networkx.DiGraph()
+        graph.add_node(self.hw.external.name)
+        copies = [m for m in self.movers if m.role is InstructionRole.COPY and self._carries(m)]
+        for mover in copies:
+            graph.add_edge(
+                mover.instruction.operand(str(mover.source)).memory,
+                mover.instruction.operand(mover.target).memory,
+            )
+        reached = networkx.descendants(graph, self.hw.external.name) | {self.hw.external.name}
+        return [
+            mover
+            for mover in copies
+            if mover.instruction.operand(mover.target).memory == memory
+            and mover.instruction.operand(str(mover.source)).memory in reached
+        ]
+
+    def _carries(self, mover: Mover) -> bool:
+        return mover.instruction.semantics.buffer(mover.target).dtype == self.dtype
+
+    def outward(self, here: Residence) -> Iterator[tuple[Transfer, External]]:
+        """Ways from `here` straight to the external memory: a plain copy, else byte planes."""
+        for mover in self.movers:
+            if mover.role not in (InstructionRole.COPY, InstructionRole.NARROW):
+                continue
+            source = mover.instruction.operand(str(mover.source)).memory
+            target = mover.instruction.operand(mover.target).memory
+            if (source, target) != (here.memory, self.hw.external.name):
+                continue
+            yield from self._drains(here, mover)
+
+    def _drains(self, here: Residence, mover: Mover) -> Iterator[tuple[Transfer, External]]:
+        semantics = mover.instruction.semantics
+        if semantics.buffer(str(mover.source)).dtype != self.dtype:
+            return
+        narrow = size_bytes(semantics.buffer(mover.target).dtype)
+        planes = self.element_bytes // narrow
+        if planes > 1 and narrow != 1:
+            return
+        shift = self._shift(here) if planes > 1 else None
+        if planes > 1 and shift is None:
+            return
+        align = mover.instruction.operand(mover.target).align_bytes
+        for external in self._externals(here, narrow, planes):
+            if not _is_aligned(external, align):
+                continue
+            dims = tuple(
+                MoveDim(
+                    d.block,
+                    d.axis,
+                    d.extent,
+                    d.is_partial,
+                    d.source_stride_bytes or 0,
+                    d.target_stride_bytes,
+                )
+                for d in self._dims(here, external)
+            )
+            drain = find_transfer(mover, dims, narrow, self.element_bytes)
+            if drain is not None:
+                yield (with_planes(drain, planes, shift) if shift else drain), external
+
+    def _shift(self, here: Residence) -> Transfer | None:
+        """An instruction that shifts `here` right by a byte."""
+        for mover in self.movers:
+            at = mover.instruction.operand(mover.target).memory
+            if mover.role is InstructionRole.SHIFT and at == here.memory and self._carries(mover):
+                low, high = mover.instruction.immediates[0][1:]
+                found = find_transfer(mover, self._dims(here, None), self.element_bytes, 1)
+                if found is not None and low <= 8 <= high:
+                    return found
+        return None
+
+    def zero(self, here: Residence) -> Transfer | None:
+        """An instruction that clears a block of `here`."""
+        for mover in self.movers:
+            at = mover.instruction.operand(mover.target).memory
+            if mover.role is InstructionRole.ZERO and at == here.memory and self._carries(mover):
+                found = find_transfer(mover, self._dims(here, None), self.element_bytes, 1)
+                if found is not None:
+                    return found
+        return None
+
+    def _externals(self, here: Residence, element_bytes: int, planes: int) -> Iterator[External]:
+        subject = self.subject
+        order = sorted(range(len(self.blocks)), key=lambda i: here.block_strides_bytes[i])
+        geometry = Geometry(
+            subject.buffer,
+            subject.access,
+            subject.loops,
+            self.axes,
+            self.blocks,
+            element_bytes,
+            planes,
+            subject.rank,
+        )
+        yield from external_layouts(geometry, tuple(order))
+
+    def _dims(self, here: Residence, external: External | None) -> tuple[MoveDim, ...]:
+        """The dimensions of a block of `here`; source strides from `external`, or free."""
+        moved = {loop for axis in self.axes for loop in axis.loops}
+        dims = []
+        for number, block in enumerate(self.blocks):
+            if self.window and block.loop in self.window.loops:
+                continue
+            source = external.block_strides_bytes[number] if external else None
+            if block.loop not in moved:
+                source = 0
+            is_partial = self.subject.loop(block.loop).is_partial
+            stride = here.block_strides_bytes[number]
+            dims.append(MoveDim(number, None, block.extent, is_partial, stride, source))
+        if self.window:
+            number = self.axes.index(self.window)
+            source = external.axis_strides_bytes[number] if external else None
+            dims.append(MoveDim(None, self.window.name, 0, True, here.window_stride_bytes, source))
+        return tuple(dims)
+
+    def _source_residence(self, fill: Transfer, memory: str, align: int) -> Residence:
+        """The residence that `fill` reads, with the strides it chose."""
+        dims: tuple[CopyDim, ...] = (
+            *(d for _, group in fill.assigned for d in group),
+            *fill.walked,
+        )
+        strides = [0] * len(self.blocks)
+        span = self.element_bytes
+        window_stride = 0
+        for dim in dims:
+            if dim.block is not None:
+                strides[dim.block] = dim.source_stride_bytes
+                span = max(span, dim.source_stride_bytes * dim.extent)
+            else:
+                window_stride = -(-dim.source_stride_bytes // align) * align
+        if self.window:
+            span = window_stride
+        name = self.window.name if self.window else None
+        return Residence(memory, tuple(strides), -(-span // align) * align, name, window_stride)

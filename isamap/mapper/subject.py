@@ -1,0 +1,36 @@
+"""The operand under planning and what is known about it.
+
+In: a match, tiled loops, the machine. Out: frozen values. Not its job: planning.
+"""
+
+from dataclasses import dataclass
+
+from isamap.hwdesc import Hardware
+from isamap.ir import Access, Buffer
+
+from .covering import BlockDim, TileAxis, TiledLoop
+from .match import Match
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The operand to plan and everything around it."""
+
+    hw: Hardware
+    match: Match
+    loops: tuple[TiledLoop, ...]
+    name: str
+    access: Access
+    buffer: Buffer
+    rank: int  # dimensions that the kernel's array has
+    synthetic: tuple[tuple[str, str], ...]  # instruction loop -> its synthetic kernel loop
+
+    def loop(self, name: str) -> TiledLoop:
+        """The tiled loop called `name`."""
+        return next(loop for loop in self.loops if loop.name == name)
+
+
+def bound_window(axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]) -> TileAxis | None:
+    """The window axis that a block dimension is part of."""
+    bound = {block.loop for block in blocks}
+    return next((axis for axis in axes if axis.is_window and bound & set(axis.loops)), None)

@@ -1,0 +1,139 @@
+"""`isamap map` end to end, on small kernels.
+
+In: the command. Out: verdicts. Not its job: whether mapping and schedule are the best.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from isamap import verify
+from isamap.cli import main
+
+SMALL = ["--size", "m=40", "--size", "n=24", "--size", "k=36"]
+OTHER_KERNEL = """
+from isamap.lang import In, Out, grid, i8, i32, kernel
+
+@kernel
+def largest(m=8, n=8):
+    A, y = In(i8, m, n), Out(i32, m)
+    for i, j in grid(m, n):
+        y[i] = max(y[i], i32(A[i, j]))
+"""
+
+
+def run_map(*arguments: str) -> Result:
+    """`isamap map ...`."""
+    return CliRunner().invoke(main, ["map", *arguments])
+
+
+@pytest.mark.parametrize("machine", ["gemmini", "outer", "vecdot"])
+def test_answer_has_every_section_and_is_verified(machine: str) -> None:
+    done = run_map("gemm", "--hw", machine, *SMALL)
+    assert done.exit_code == 0, done.output
+    for title in (
+        "answer", "kernel", "mapping", "loops", "cycles", "busy", "traffic", "memory", "search",
+        "check",
+    ):  # fmt: skip
+        assert f"\n{title:<9}" in "\n" + done.output
+    assert "C[i, j] += i32(A[i, p]) * i32(B[p, j])" in done.output
+    assert "verified (quick): the same structure on" in done.output
+    assert "NumPy reference agrees" in done.output
+    assert not any(line.endswith(" ") for line in done.output.splitlines())
+
+
+def test_output_without_terminal_has_no_colours() -> None:
+    assert "\x1b" not in run_map("gemm", "--hw", "outer", *SMALL).output
+
+
+def test_full_check_runs_the_program_itself() -> None:
+    done = run_map("gemm", "--hw", "gemmini", *SMALL, "--verify", "full")
+    assert "verified (full): the program on i=40, j=24, p=36, bit-exact" in done.output
+
+
+def test_unchecked_answer_says_so() -> None:
+    done = run_map("gemm", "--hw", "gemmini", *SMALL, "--verify", "off")
+    assert "verified" not in done.output.replace("not verified", "")
+    assert "not verified: --verify off" in done.output
+
+
+def test_kernel_is_chosen_by_name_either_way() -> None:
+    one = run_map("gemm:gemm_tn", "--hw", "gemmini", *SMALL, "--verify", "off")
+    other = run_map("gemm", "--kernel", "gemm_tn", "--hw", "gemmini", *SMALL, "--verify", "off")
+    assert "A[p, i]" in one.output
+    assert one.output.splitlines()[0] == other.output.splitlines()[0]
+
+
+def test_json_holds_the_answer_and_how_to_make_it_again(tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    done = run_map("gemm", "--hw", "gemmini", *SMALL, "--seed", "3", "--json", str(path))
+    assert done.exit_code == 0
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert data["schema_version"] == 1
+    assert data["request"]["sizes"] == {"m": 40, "n": 24, "k": 36}
+    assert data["request"]["seed"] == 3
+    assert data["bound_cycles"] <= data["analytical_cycles"]
+    assert data["roofline"]["cycles"] <= data["emulated"]["cycles"]
+    assert data["verification"]["is_verified"] is True
+    assert list(tmp_path.iterdir()) == [path], "temporary files are gone"
+
+
+def test_json_to_standard_output_is_nothing_but_json() -> None:
+    done = run_map("gemm", "--hw", "gemmini", *SMALL, "--verify", "off", "--json", "-")
+    assert json.loads(done.stdout)["schema"] == "isamap-result"
+
+
+def test_same_question_same_answer() -> None:
+    answers = [
+        json.loads(run_map("gemm", "--hw", "gemmini", *SMALL, "--json", "-").stdout)
+        for _ in range(2)
+    ]
+    for answer in answers:
+        del answer["solver_seconds"]
+    assert answers[0] == answers[1]
+
+
+def test_written_program_is_emulated_in_the_same_time(tmp_path: Path) -> None:
+    program, answer = tmp_path / "program.json", tmp_path / "answer.json"
+    arguments = ["--verify", "off", "--program", str(program), "--json", str(answer)]
+    assert run_map("gemm", "--hw", "outer", *SMALL, *arguments).exit_code == 0
+    done = CliRunner().invoke(main, ["emulate", str(program), "--hw", "outer"])
+    cycles = json.loads(answer.read_text(encoding="utf-8"))["emulated"]["cycles"]
+    assert done.output.startswith(f"{cycles:,} cycles".replace(",", " "))
+
+
+def test_listing_prints_the_program() -> None:
+    done = run_map("gemm", "--hw", "outer", *SMALL, "--verify", "off", "--listing")
+    assert "program gemm on outer\n" in done.output
+
+
+def test_explain_names_the_instruction_and_both_sides() -> None:
+    done = run_map("gemm", "--hw", "gemmini", *SMALL, "--verify", "off", "--explain")
+    _, _, text = done.output.partition("why not other instructions")
+    assert "kernel: C[i, j] += i32(A[i, p]) * i32(B[p, j])" in text
+    assert "mvout_i8: D[r, c] = sat_i8(S[r, c])" in text
+
+
+def test_nothing_found_is_its_own_exit_code_and_explained(tmp_path: Path) -> None:
+    path = tmp_path / "other.py"
+    path.write_text(OTHER_KERNEL, encoding="utf-8")
+    done = run_map(str(path), "--hw", "outer", "--explain")
+    assert done.exit_code == 3
+    assert "why not other instructions" in done.output
+    assert "error: no instruction of outer computes" in done.output
+
+
+def test_wrong_program_is_shown_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = verify.Verification(
+        verify.Check.QUICK,
+        (("i", 4),),
+        mismatch=verify.Mismatch("C", (1, 2), "7", "8", "the kernel's meaning", 3, 16),
+        is_wrong=True,
+    )
+    monkeypatch.setattr("isamap.compile.verify_quick", lambda *_, **__: broken)
+    done = run_map("gemm", "--hw", "outer", *SMALL)
+    assert done.exit_code == 1
+    assert "WRONG on i=4: 3 of 16 elements of C differ" in done.output
+    assert "first: C[1, 2] is 7, the kernel's meaning says 8" in done.output

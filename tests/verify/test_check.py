@@ -1,0 +1,137 @@
+"""Checks accept right programs and catch wrong ones.
+
+In: scheduled kernels. Out: verdicts. Not its job: quality of schedules.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isamap
+from isamap.hwdesc import load_hardware
+from isamap.ir import load_kernel
+from isamap.program import Edge, For, Issue, Node, Program, When
+from isamap.resources import find_hardware, find_kernel
+from isamap.scheduler import find_schedule, lower
+from isamap.verify import (
+    Check,
+    Reference,
+    compare,
+    float_tolerance,
+    run_quick,
+    verify_full,
+    verify_quick,
+)
+
+SIZES = {"m": 40, "n": 40, "k": 40}  # square, so that a transposed program runs and is wrong
+FLOAT_GEMM = """
+from isamap.lang import In, InOut, f32, grid, kernel
+
+@kernel
+def gemm(m=20, n=24, k=50):
+    A, B, C = In(f32, m, k), In(f32, k, n), InOut(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += A[i, p] * B[p, j]
+
+def gemm_reference(A, B, C):
+    return {"C": C + A @ B}
+"""
+
+
+@pytest.mark.parametrize("check", [Check.QUICK, Check.FULL])
+@pytest.mark.parametrize("machine", ["gemmini", "outer", "vecdot"])
+def test_right_programs_are_verified(machine: str, check: Check) -> None:
+    found = isamap.map("gemm", machine, sizes={"m": 41, "n": 35, "k": 70}, verify=check)
+    assert found.verification.is_verified
+    assert found.verification.reference is Reference.AGREES
+    assert found.verification.tolerance == 0.0
+
+
+def test_floats_agree_within_a_derived_tolerance(tmp_path: Path) -> None:
+    path = tmp_path / "float_gemm.py"
+    path.write_text(FLOAT_GEMM, encoding="utf-8")
+    found = isamap.map(path, "outer", verify=Check.FULL, may_reassociate=True).verification
+    assert found.is_verified
+    assert 0.0 < found.tolerance < 0.05
+    assert found.reference is Reference.AGREES
+
+
+def test_program_of_another_kernel_is_wrong() -> None:
+    hw = load_hardware(find_hardware("gemmini"))
+    path, _ = find_kernel("gemm")
+    program = find_schedule(load_kernel(path, SIZES, "gemm"), hw).best.program
+    found = verify_full(program, load_kernel(path, SIZES, "gemm_tn"), hw)
+    assert found.is_wrong
+    assert not found.is_verified
+    assert found.mismatch is not None
+    assert found.mismatch.buffer == "C"
+    assert found.mismatch.got != found.mismatch.expected
+
+
+def without_drains(body: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The body less everything that happens at the last iteration of some loop."""
+    kept: list[Node] = []
+    for node in body:
+        if isinstance(node, Issue):
+            kept.append(node)
+        elif isinstance(node, For):
+            kept.append(replace(node, body=without_drains(node.body)))
+        elif all(edge is not Edge.LAST for _, edge in node.conditions):
+            kept.append(When(node.conditions, without_drains(node.body)))
+    return tuple(kept)
+
+
+def test_quick_check_catches_a_lowering_that_forgets_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hw = load_hardware(find_hardware("gemmini"))
+    path, _ = find_kernel("gemm")
+    best = find_schedule(load_kernel(path, {"m": 128, "n": 128, "k": 128}), hw).best
+    tiling = best.solution.tiling
+    assert tiling is not None
+    assert verify_quick(best.covering, tiling, hw).is_verified
+
+    def forgetful(*arguments: object) -> Program:
+        program = lower(*arguments)  # type: ignore[arg-type]
+        assert program is not None
+        return replace(program, body=without_drains(program.body))
+
+    monkeypatch.setattr(run_quick, "lower", forgetful)
+    found = verify_quick(best.covering, tiling, hw)
+    assert found.is_wrong
+    assert not found.is_verified
+
+
+def test_impossible_quick_check_is_not_called_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_quick, "MAX_COVERINGS", 0)
+    found = isamap.map("gemm", "gemmini", sizes=SIZES).verification
+    assert not found.is_verified
+    assert not found.is_wrong
+    assert found.failure == "quick check not possible: no cut-down sizes give the same covering"
+
+
+def test_first_difference_is_reported() -> None:
+    right = {"y": np.arange(12, dtype=np.int32).reshape(3, 4)}
+    wrong = {"y": right["y"].copy().reshape(3, 4, 1)}
+    assert compare(wrong, right, "oracle") is None
+    wrong["y"][1, 2, 0] = 99
+    wrong["y"][2, 0, 0] = 98
+    found = compare(wrong, right, "oracle")
+    assert found is not None
+    assert (found.index, found.got, found.expected) == ((1, 2), "99", "6")
+    assert (found.num_wrong, found.num_elements) == (2, 12)
+
+
+def test_nan_equals_nan_and_tolerance_is_a_limit() -> None:
+    right = {"y": np.array([1.0, np.nan], np.float32)}
+    assert compare({"y": np.array([1.0, np.nan], np.float32)}, right, "oracle") is None
+    assert compare({"y": np.array([1.25, np.nan], np.float32)}, right, "oracle", 0.25) is None
+    assert compare({"y": np.array([1.5, np.nan], np.float32)}, right, "oracle", 0.25) is not None
+    assert compare({"y": np.array([np.nan, 1.0], np.float32)}, right, "oracle", 0.25) is not None
+
+
+def test_integers_have_no_tolerance() -> None:
+    path, _ = find_kernel("gemm")
+    assert float_tolerance(load_kernel(path), {}) == 0.0
