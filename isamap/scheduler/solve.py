@@ -57,10 +57,7 @@ def solve(
     none.
     """
     begin = time.perf_counter()
-    greedy = schedule_greedily(covering, work, hw)
     built = TilingModel(covering, work, hw)
-    if greedy is not None:
-        built.hint(greedy)
     if cutoff_cycles is not None:
         built.model.add(built.cycles < cutoff_cycles * SCALE)
     solver = cp_model.CpSolver()
@@ -73,11 +70,14 @@ def solve(
         seconds = time.perf_counter() - begin
         return Solution(Status.INFEASIBLE, None, 0, cutoff_cycles, seconds)
     bound = -(-max(0, round(solver.best_objective_bound)) // SCALE)
-    candidates = [] if greedy is None else [greedy]
+    candidates = []
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         found = built.tiling(solver)
         leanest = _least_traffic(built, solver, time_limit_s / 4)
-        candidates = [t for t in (leanest, found) if is_legal(covering, t, hw)] + candidates
+        candidates = [t for t in (leanest, found) if is_legal(covering, t, hw)]
+    if status != cp_model.OPTIMAL or not candidates:
+        greedy = schedule_greedily(covering, work, hw)
+        candidates += [] if greedy is None else [greedy]
     seconds = time.perf_counter() - begin
     if not candidates:
         return Solution(Status.INFEASIBLE, None, 0, bound, seconds)
