@@ -6,6 +6,7 @@ tokens, addresses.
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 from isamap.hwdesc import ExtentKind, Instruction, RepeatRule
 from isamap.ir import Affine, accesses, size_bytes
@@ -33,18 +34,22 @@ class Call:
 
 
 def emit_walks(call: Call, walks: tuple[Walk, ...]) -> tuple[Node, ...]:
-    """The call under `walks` (outermost first): hardware loops take the innermost ones they can,
-    program loops the rest."""
+    """The call under `walks` (outermost first).
+
+    Hardware loops take as many of the innermost ones as they can, program loops the rest.
+    """
     kept = [walk for walk in walks if walk.span != Span(1)]
     repeats = call.instruction.repeats
-    taken = 0
-    while taken < len(kept) and taken < len(repeats):
-        if not _absorbs(call, repeats, kept[len(kept) - taken - 1 :]):
+    chosen: tuple[int, ...] = ()
+    for count in range(min(len(kept), len(repeats)), 0, -1):
+        inside = kept[len(kept) - count :]
+        fitting = (c for c in combinations(range(len(repeats)), count) if _fits(call, c, inside))
+        chosen = next(fitting, ())
+        if chosen:
             break
-        taken += 1
-    inside = kept[len(kept) - taken :]
+    outside, inside = kept[: len(kept) - len(chosen)], kept[len(kept) - len(chosen) :]
     operands = call.operands
-    for walk in kept[: len(kept) - taken]:
+    for walk in outside:
         operands = tuple(
             _advanced(operand, walk.name, step)
             for operand, step in zip(operands, walk.steps, strict=True)
@@ -53,36 +58,35 @@ def emit_walks(call: Call, walks: tuple[Walk, ...]) -> tuple[Node, ...]:
         call.instruction.name,
         operands,
         call.extents,
-        _repeats(call, repeats, inside),
+        _repeats(call, dict(zip(chosen, inside, strict=True))),
         call.immediates,
     )
-    for walk in reversed(kept[: len(kept) - taken]):
+    for walk in reversed(outside):
         node = For(walk.name, walk.span, (node,))
     return (node,)
 
 
-def _absorbs(call: Call, repeats: tuple[RepeatRule, ...], walks: list[Walk]) -> bool:
-    """May the innermost repeats run `walks`?"""
-    used = repeats[len(repeats) - len(walks) :]
-    for number, (rule, walk) in enumerate(zip(used, walks, strict=True)):
+def _fits(call: Call, chosen: tuple[int, ...], walks: list[Walk]) -> bool:
+    """May the chosen repeats run `walks`, the others running once?"""
+    for position, (number, walk) in enumerate(zip(chosen, walks, strict=True)):
+        rule = call.instruction.repeats[number]
         is_edge = any(walk.name in span.offset.names for _, span in call.extents)
         if walk.span.limit > rule.maximum or is_edge:
             return False
+        inner = walks[position + 1] if position + 1 < len(walks) else None
         for operand, (stride, step) in enumerate(zip(rule.strides, walk.steps, strict=True)):
-            if stride.is_dense:
-                inner = walks[number + 1] if number + 1 < len(walks) else None
-                if inner is not None and inner.span.total is not None:
-                    return False
-                gapless = (
-                    inner.steps[operand] * inner.span.limit
-                    if inner
-                    else block_span_bytes(call, operand)
-                )
-                if step != gapless:
-                    return False
-            elif not stride.allows(step):
+            if not stride.is_dense and not stride.allows(step):
+                return False
+            if stride.is_dense and step != _gapless(call, operand, inner):
                 return False
     return True
+
+
+def _gapless(call: Call, operand: int, inner: Walk | None) -> int | None:
+    """The step that leaves no gap after the next inner walk or the block; None if it varies."""
+    if inner is None:
+        return block_span_bytes(call, operand)
+    return None if inner.span.total is not None else inner.steps[operand] * inner.span.limit
 
 
 def block_span_bytes(call: Call, operand: int) -> int:
@@ -99,17 +103,17 @@ def block_span_bytes(call: Call, operand: int) -> int:
     return last + size_bytes(semantics.buffer(name).dtype)
 
 
-def _repeats(call: Call, rules: tuple[RepeatRule, ...], walks: list[Walk]) -> tuple[Repeat, ...]:
-    unused = len(rules) - len(walks)
+def _repeats(call: Call, walks: dict[int, Walk]) -> tuple[Repeat, ...]:
+    """One repeat per rule: the walk it was given, or a single round."""
     result: list[Repeat] = []
-    for number, rule in reversed(list(enumerate(rules))):
-        if number >= unused:
-            walk = walks[number - unused]
+    for number, rule in reversed(list(enumerate(call.instruction.repeats))):
+        walk = walks.get(number)
+        if walk is not None:
             result.insert(0, Repeat(rule.name, walk.span, walk.steps))
             continue
+        inner = result[0] if result else None
         steps = tuple(
-            _idle_step(call, rule, operand, result[0] if result else None)
-            for operand in range(len(call.operands))
+            _idle_step(call, rule, operand, inner) for operand in range(len(call.operands))
         )
         result.insert(0, Repeat(rule.name, Span(1), steps))
     return tuple(result)
