@@ -142,7 +142,8 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
     if replaced and stay.slots == 1 and not is_sliced(covering, tiling, stay, hw):
         moved = max(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
-        return waiting + moved + latency * fetches(covering, tiling, stay)
+        exposed = moved + latency * fetches(covering, tiling, stay)
+        return waiting + max(exposed, burst_cycles(covering, work, tiling, stay, flows))
     return waiting + burst_cycles(covering, work, tiling, stay, flows)
 
 
@@ -237,7 +238,7 @@ def burst_cycles(
         if f.unit == fill.unit and f != fill
     )
     moved = flow_passes(covering, tiling, fill) * fill.pass_cycles
-    return max(0.0, moved - (work.compute_cycles - others) / kept)
+    return max(0.0, moved - max(0.0, work.compute_cycles - others) / kept)
 
 
 def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:

@@ -10,9 +10,10 @@ from math import ceil
 
 from isamap.hwdesc import Direction, Hardware, Instruction, MemoryKind
 from isamap.ir import accesses, size_bytes
-from isamap.mapper import CopyDim, Covering, OperandPlan, Transfer, compute_cycles
+from isamap.mapper import CopyDim, Covering, OperandPlan, TileAxis, Transfer, compute_cycles
 
 Port = tuple[str, str]  # memory, port
+MAX_POSITIONS = 2**20  # of a window, counted one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +270,7 @@ def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str
         positions = 1
         for name in flow.windows:
             axis = plan.axis(name)
-            positions *= axis.extent({n: covering.loop(n).extent for n in axis.loops})
+            positions *= _touched_positions(covering, axis)
         units[flow.unit] = units.get(flow.unit, 0.0) + positions * flow.pass_cycles
         for port, cycles in flow.ports:
             ports[port] = ports.get(port, 0.0) + positions * cycles
@@ -277,3 +278,14 @@ def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str
     rows += [(cycles, " ".join(port)) for port, cycles in ports.items()]
     busiest, name = max(rows)
     return ceil(busiest), name
+
+
+def _touched_positions(covering: Covering, axis: TileAxis) -> int:
+    """A lower bound on the positions of a window that any tiling moves: those that are read."""
+    reached = {0}
+    for loop, span in zip(axis.loops, axis.spans, strict=True):
+        extent = covering.loop(loop).extent
+        if len(reached) * extent > MAX_POSITIONS:
+            return max(len(reached), extent)
+        reached = {place + span * step for place in reached for step in range(extent)}
+    return len(reached)

@@ -85,6 +85,8 @@ class Chains:
         self, chain: tuple[Residence, ...], mover: Mover, source: str
     ) -> Iterator[tuple[tuple[Residence, ...], External]]:
         here = chain[-1]
+        if any(axis.is_window for axis in self.axes):
+            return  # a window is walked in place, in one memory
         fill = find_transfer(mover, self._dims(here, None), self.element_bytes, self.element_bytes)
         if fill is None:
             return
@@ -228,4 +230,5 @@ class Chains:
         if self.window:
             span = window_stride
         name = self.window.name if self.window else None
-        return Residence(memory, tuple(strides), -(-span // align) * align, name, window_stride)
+        room = -(-span // align) * align
+        return Residence(memory, tuple(strides), room, align, name, window_stride)

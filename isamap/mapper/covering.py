@@ -136,13 +136,14 @@ class Residence:
 
     `window_stride_bytes`: per position of the window axis that a block dimension is part of
     (`window_axis`).
-    `block_bytes`: room of one block (of one window position, if any), rounded to the granule.
+    `block_bytes`: room of one block (of one window position, if any), rounded to `align_bytes`.
     `fill` brings blocks in from the next outer memory, `zero` clears them, `drain` takes them out.
     """
 
     memory: str
     block_strides_bytes: tuple[int, ...]
     block_bytes: int
+    align_bytes: int
     window_axis: str | None = None
     window_stride_bytes: int = 0
     fill: Transfer | None = None

@@ -71,6 +71,7 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
     region: list[TileAxis] = []
     has_window = False
     may_slide = True
+    num_bound = 0  # loops of windows that the instruction runs over: one can be walked in place
     for dim, index in enumerate(subject.access.indices):
         may_slide = may_slide and not seen & set(index.names)
         seen |= set(index.names)
@@ -80,7 +81,8 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
         has_window = True
         spans = tuple(coefficient for _, coefficient in index.terms)
         may_slide = may_slide and min(spans) > 0 and not fused & set(index.names)
-        may_slide = may_slide and len(bound & set(index.names)) <= 1
+        num_bound += len(bound & set(index.names))
+        may_slide = may_slide and num_bound <= 1
         region.append(TileAxis(f"window{dim}", index.names, spans))
     if has_window and may_slide:
         yield tuple(region)
@@ -161,6 +163,7 @@ def _first_residence(
         rule.memory,
         tuple(strides[b.loop] for b in blocks),
         -(-span // align) * align,
+        align,
         window.name if window else None,
         window_stride,
     )

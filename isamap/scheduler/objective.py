@@ -177,6 +177,8 @@ class Objective:
             others = prod(loop.units for n, loop in self.vars.loops.items() if n not in plan.loops)
             most = max(flow.pass_cycles, *(c for _, c in flow.ports), 1.0)
             total += ceil(most * windows * others)
+            total += self.work.calls * (flow.latency_cycles + ceil(flow.first_cycles))
+        total += self.work.calls * self.work.latency_cycles * (1 + len(self.work.flows))
         return min(4 * SCALE * total, 2**58)
 
 

@@ -39,23 +39,23 @@ def must_divide(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
     return False
 
 
-def level_options(plan: OperandPlan) -> tuple[tuple[int, ...], ...]:
-    """Possible levels of an operand's residences, from the unit outwards."""
+def level_options(plan: OperandPlan, hw: Hardware) -> tuple[tuple[int, ...], ...]:
+    """Possible levels of an operand's residences, from the unit outwards; none: not placeable.
+
+    Single blocks (level 0) are moved one by one, which tokens and sliding windows do not allow.
+    """
+    may_be_low = hw.synchronisation is not Synchronisation.TOKENS
+    may_be_low = may_be_low and not any(axis.is_window for axis in plan.axes)
     if len(plan.residences) == 1:
-        return ((1,), (0,)) if not any(axis.is_window for axis in plan.axes) else ((1,),)
+        return ((1,), (0,)) if may_be_low else ((1,),)
     if len(plan.residences) == 2:
-        return ((0, 1),)
+        return ((0, 1),) if may_be_low else ()
     return ()
 
 
 def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """All combinations of levels, one tuple of levels per operand, tiles before single blocks."""
-    per_operand = []
-    for plan in covering.operands:
-        levels = level_options(plan)
-        if hw.synchronisation is Synchronisation.TOKENS:
-            levels = tuple(choice for choice in levels if 0 not in choice)
-        per_operand.append(levels)
+    per_operand = [level_options(plan, hw) for plan in covering.operands]
     return tuple(sorted(product(*per_operand), key=lambda c: -sum(map(sum, c))))
 
 

@@ -76,8 +76,7 @@ def place(covering: Covering, tiling: Tiling, hw: Hardware) -> Places | None:
 
 
 def _align(covering: Covering, stay: Stay) -> int:
-    residence = operand_plan(covering, stay.operand).residences[stay.residence]
-    return residence.window_stride_bytes or residence.block_bytes
+    return operand_plan(covering, stay.operand).residences[stay.residence].align_bytes
 
 
 def _with_externals(covering: Covering, slots: tuple[Slot, ...]) -> Places:

@@ -16,7 +16,7 @@ from isamap.mapper import Covering
 
 from .greedy import schedule_greedily
 from .model import TilingModel
-from .options import is_legal
+from .options import is_legal, stay_choices
 from .stalls import SCALE
 
 
@@ -57,6 +57,8 @@ def solve(
     none.
     """
     begin = time.perf_counter()
+    if not stay_choices(covering, hw):
+        return Solution(Status.INFEASIBLE, None, 0, 0, 0.0)
     built = TilingModel(covering, work, hw)
     if cutoff_cycles is not None:
         built.model.add(built.cycles < cutoff_cycles * SCALE)
@@ -75,7 +77,8 @@ def solve(
         found = built.tiling(solver)
         leanest = _least_traffic(built, solver, time_limit_s / 4)
         candidates = [t for t in (leanest, found) if is_legal(covering, t, hw)]
-    if status != cp_model.OPTIMAL or not candidates:
+    is_optimal = status == cp_model.OPTIMAL and bool(candidates)
+    if not is_optimal:
         greedy = schedule_greedily(covering, work, hw)
         candidates += [] if greedy is None else [greedy]
     seconds = time.perf_counter() - begin
@@ -83,7 +86,6 @@ def solve(
         return Solution(Status.INFEASIBLE, None, 0, bound, seconds)
     best = min(candidates, key=lambda t: estimate(covering, work, t, hw).cycles)
     cycles = estimate(covering, work, best, hw).cycles
-    is_optimal = status == cp_model.OPTIMAL
     bound = max(bound, bound_cycles(covering, work, hw)[0])
     return Solution(
         Status.OPTIMAL if is_optimal else Status.FEASIBLE, best, cycles, min(bound, cycles), seconds

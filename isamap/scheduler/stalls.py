@@ -254,9 +254,10 @@ class Stalls:
         self.cp.model.add_multiplication_equality(hidden, [slack, kept])
         bursts = self.cp.model.new_bool_var(f"bursts_{label}")
         conditions = [bursts] if isinstance(stay.is_low, int) else [bursts, negated(stay.is_low)]
-        self.cp.model.add(hidden <= SCALE * self.work.compute_cycles - others).only_enforce_if(
-            conditions
-        )
+        compute = SCALE * self.work.compute_cycles
+        spare = self.cp.model.new_int_var(0, compute, f"spare_{label}")
+        self.cp.model.add_max_equality(spare, [0, compute - others])
+        self.cp.model.add(hidden <= spare).only_enforce_if(conditions)
         several = self.cp.any_of(
             [
                 self.cp.both(self.vars.many_tiles[n], negated(stay.refetch[n]), f"s_{label}_{n}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
 
-from isamap.costmodels import Stay, moves_blocks, needs_one_slot
+from isamap.costmodels import needs_one_slot
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, Residence
 
@@ -38,6 +38,7 @@ class StayVars:
     refetch_inner: dict[str, cp_model.IntVar] = field(default_factory=dict)
     factor: Number = 1
     volume: Number = 1  # blocks (or window positions) of a tile
+    room: Number = 1  # of all slots and kept tiles
 
     @property
     def label(self) -> str:
@@ -121,7 +122,7 @@ class Variables:
     def _add_stay(self, plan: OperandPlan, number: int) -> StayVars:
         residence = plan.residences[number]
         label = f"{plan.name}{number}"
-        levels = sorted({choice[number] for choice in self._levels(plan)})
+        levels = sorted({choice[number] for choice in level_options(plan, self.hw)})
         is_low: Number = int(levels == [0])
         if levels == [0, 1]:
             is_low = self.cp.model.new_bool_var(f"low_{label}")
@@ -142,12 +143,6 @@ class Variables:
             for literal in (*stay.refetch.values(), *stay.refetch_inner.values()):
                 self.cp.model.add(literal == 0)
         return stay
-
-    def _levels(self, plan: OperandPlan) -> tuple[tuple[int, ...], ...]:
-        from_options = level_options(plan)
-        if not moves_blocks(self.covering, Stay(plan.name, 0, 1, 1), self.hw):
-            from_options = tuple(choice for choice in from_options if 0 not in choice)
-        return from_options
 
     def _add_changes(self, stay: StayVars, name: str, label: str) -> None:
         """Does the tile loop `name` replace the stay's data? Does the unit loop?"""
@@ -208,11 +203,13 @@ class Variables:
         stay.factor = self.cp.product([stay.factor, factor], f"factor_{label}_{name}")
 
     def _add_volume(self, stay: StayVars, label: str) -> None:
-        """Blocks (window positions) of a tile."""
+        """Blocks (window positions) of a tile, and of everything that is kept side by side."""
         factors: list[Number] = []
+        roomy: list[Number] = []
         for axis in stay.plan.axes:
             if axis.is_window:
                 factors.append(self._window_extent(axis.loops, axis.spans, f"{label}_{axis.name}"))
+                roomy.append(factors[-1])
                 continue
             name = axis.loops[0]
             if name not in self.loops or stay.is_always_low:
@@ -221,7 +218,14 @@ class Variables:
             if not isinstance(stay.is_low, int):
                 size = self.cp.either(size, 1, stay.is_low, f"held_{label}_{name}")
             factors.append(size)
+            if name in stay.kept:
+                whole = self.loops[name].units
+                size = self.cp.either(size, whole, stay.kept[name], f"places_{label}_{name}")
+            roomy.append(size)
         stay.volume = self.cp.product(factors, f"volume_{label}")
+        if not isinstance(stay.is_double, int):
+            roomy.append(self.cp.either(1, 2, stay.is_double, f"slots_{label}"))
+        stay.room = self.cp.product(roomy, f"room_{label}")
 
     def _window_extent(self, loops: tuple[str, ...], spans: tuple[int, ...], label: str) -> Number:
         constant = 1
@@ -243,15 +247,8 @@ class Variables:
     def _add_capacity(self) -> None:
         used: dict[str, list[Linear]] = {}
         for stay in self.stays:
-            label = f"{stay.plan.name}{stay.number}"
             unit = stay.residence.window_stride_bytes or stay.residence.block_bytes
-            factors: list[Number] = [stay.volume]
-            for name, kept in stay.kept.items():
-                factors.append(self.cp.either(1, self.trips[name], kept, f"places_{label}_{name}"))
-            if not isinstance(stay.is_double, int):
-                factors.append(self.cp.either(1, 2, stay.is_double, f"slots_{label}"))
-            count = self.cp.product(factors, f"room_{label}")
-            used.setdefault(stay.residence.memory, []).append(unit * count)
+            used.setdefault(stay.residence.memory, []).append(unit * stay.room)
         for memory, sizes in used.items():
             self.cp.model.add(add_up(sizes) <= self.hw.memory(memory).size_bytes)
 

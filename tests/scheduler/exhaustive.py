@@ -1,0 +1,75 @@
+"""Two independent answers to hold the solver against: brute force, and the model with every decision fixed.
+
+In: a covering, its work, the machine. Out: the best tiling there is; what the model says about one given tiling.
+Not its job: which cases (`tilings`, `cases`).
+"""
+
+import time
+from dataclasses import dataclass
+
+from ortools.sat.python import cp_model
+from tilings import all_tilings
+
+from isamap.costmodels import Tiling, Work, estimate
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering
+from isamap.scheduler.model import TilingModel
+from isamap.scheduler.stalls import SCALE
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best of all legal tilings: `tiling` is None when nothing fits."""
+
+    tiling: Tiling | None
+    cycles: int
+    num_tilings: int
+
+
+def search_exhaustively(
+    covering: Covering, work: Work, hw: Hardware, *, time_limit_s: float
+) -> Best | None:
+    """Price every tiling of the solver's space with the closed form; None when the time is up."""
+    deadline = time.perf_counter() + time_limit_s
+    best, cycles, count = None, 0, 0
+    for tiling in all_tilings(covering, hw):
+        count += 1
+        found = estimate(covering, work, tiling, hw).cycles
+        if best is None or found < cycles:
+            best, cycles = tiling, found
+        if time.perf_counter() > deadline:
+            return None
+    return Best(best, cycles, count)
+
+
+def model_cycles(covering: Covering, work: Work, hw: Hardware, tiling: Tiling) -> float | None:
+    """The model's objective for exactly this tiling, or None when the model forbids it."""
+    built = TilingModel(covering, work, hw)
+    variables, model = built.vars, built.model
+    for name in variables.loops:
+        model.add(variables.tile[name] == tiling.tile(name))
+    orders = ((tiling.outer, variables.outside), (tiling.inner, variables.outside_inner))
+    for order, outside in orders:
+        active = [name for name in order if name in variables.loops]
+        for position, first in enumerate(active):
+            for second in active[position + 1 :]:
+                model.add_bool_and([outside[first, second]])
+    stays = {(stay.operand, stay.residence): stay for stay in tiling.stays}
+    for stay in variables.stays:
+        wanted = stays[stay.plan.name, stay.number]
+        decisions = ((stay.is_low, wanted.level == 0), (stay.is_double, wanted.slots == 2))
+        for variable, value in decisions:
+            if not isinstance(variable, int):
+                model.add(variable == int(value))
+            elif variable != int(value):
+                return None
+        for name, kept in stay.kept.items():
+            model.add(kept == int(name in wanted.kept))
+        if not set(wanted.kept) <= set(stay.kept):
+            return None
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = 20
+    status = solver.solve(model)
+    assert status in (cp_model.OPTIMAL, cp_model.INFEASIBLE), solver.status_name(status)
+    return solver.objective_value / SCALE if status == cp_model.OPTIMAL else None

@@ -1,0 +1,158 @@
+"""Tilings to test with: random ones, and all there are.
+
+In: a covering, the machine. Out: tilings of the space that the solver decides in. Not its job: their cost, lowering them.
+"""
+
+import random
+from dataclasses import replace
+from collections.abc import Iterator
+from itertools import chain, combinations, permutations, product
+
+from isamap.costmodels import Stay, Tiling, needs_one_slot
+from isamap.hwdesc import Hardware, MemoryKind, Synchronisation
+from isamap.mapper import Covering, OperandPlan, TiledLoop
+from isamap.scheduler.options import is_legal, must_divide, stay_choices, tile_options
+
+Levels = tuple[tuple[int, ...], ...]
+
+
+def active_loops(covering: Covering) -> tuple[str, ...]:
+    """Loops of more than one unit: all others have nothing to decide."""
+    return tuple(loop.name for loop in covering.loops if loop.units > 1)
+
+
+def slot_choices(plan: OperandPlan, hw: Hardware) -> tuple[int, ...]:
+    """Numbers of buffers that a stay of the operand may have."""
+    return (1,) if needs_one_slot(plan, hw) else (1, 2)
+
+
+def keepable_loops(
+    covering: Covering, plan: OperandPlan, hw: Hardware, level: int, tiles: dict[str, int]
+) -> tuple[str, ...]:
+    """Loops whose tiles a stay may hold side by side."""
+    is_token = hw.synchronisation is Synchronisation.TOKENS
+    if level == 0 or (is_token and plan.is_output):
+        return ()
+    windows = {name for axis in plan.axes if axis.is_window for name in axis.loops}
+    return tuple(
+        name
+        for name in plan.loops
+        if name not in windows and covering.loop(name).units > tiles[name]
+    )
+
+
+def all_tilings(covering: Covering, hw: Hardware) -> Iterator[Tiling]:
+    """Every legal tiling over the solver's tile sizes; orders that differ in idle loops only come once.
+
+    A stay with one slot is left out where the same tiling with two is legal: no estimate rises with slots.
+    """
+    names = tuple(loop.name for loop in covering.loops)
+    options = [[tile for tile, _ in tile_options(covering, loop, hw)] for loop in covering.loops]
+    for sizes in product(*options):
+        tiles = dict(zip(names, sizes, strict=True))
+        many_tiles = [n for n in names if covering.loop(n).units > tiles[n]]
+        many_units = [n for n in names if tiles[n] > 1]
+        for outer in _orders(names, many_tiles):
+            for inner in _orders(names, many_units):
+                for levels in stay_choices(covering, hw):
+                    yield from _all_stays(covering, hw, tiles, outer, inner, levels)
+
+
+def _orders(names: tuple[str, ...], moving: list[str]) -> Iterator[tuple[str, ...]]:
+    rest = tuple(name for name in names if name not in moving)
+    for order in permutations(moving):
+        yield (*order, *rest)
+
+
+def _all_stays(
+    covering: Covering,
+    hw: Hardware,
+    tiles: dict[str, int],
+    outer: tuple[str, ...],
+    inner: tuple[str, ...],
+    levels: Levels,
+) -> Iterator[Tiling]:
+    keys = [
+        (plan, number, level)
+        for plan, choice in zip(covering.operands, levels, strict=True)
+        for number, level in enumerate(choice)
+    ]
+    kept = [_subsets(keepable_loops(covering, p, hw, level, tiles)) for p, _, level in keys]
+    slots = [slot_choices(plan, hw)[::-1] for plan, _, _ in keys]
+    for kept_choice in product(*kept):
+        legal: list[tuple[int, ...]] = []
+        for slot_choice in product(*slots):
+            if any(all(a >= b for a, b in zip(more, slot_choice, strict=True)) for more in legal):
+                continue
+            stays = tuple(
+                Stay(plan.name, number, level, slot, held)
+                for (plan, number, level), slot, held in zip(
+                    keys, slot_choice, kept_choice, strict=True
+                )
+            )
+            tiling = Tiling(tuple(tiles.items()), outer, inner, stays)
+            if is_legal(covering, tiling, hw):
+                legal.append(slot_choice)
+                yield tiling
+
+
+def _subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return list(chain.from_iterable(combinations(names, n) for n in range(len(names) + 1)))
+
+
+def random_tiling(
+    covering: Covering, hw: Hardware, generator: random.Random, *, any_tile: bool
+) -> Tiling:
+    """A tiling of the space, not necessarily one that fits. `any_tile`: also sizes no solver would try."""
+    tiles = {loop.name: _random_tile(covering, loop, hw, generator, any_tile) for loop in covering.loops}
+    active = list(active_loops(covering))
+    rest = [loop.name for loop in covering.loops if loop.name not in active]
+    levels = generator.choice(stay_choices(covering, hw))
+    stays = []
+    for plan, choice in zip(covering.operands, levels, strict=True):
+        for number, level in enumerate(choice):
+            may_keep = keepable_loops(covering, plan, hw, level, tiles)
+            kept = tuple(name for name in may_keep if generator.random() < 0.3)
+            slots = generator.choice(slot_choices(plan, hw))
+            stays.append(Stay(plan.name, number, level, slots, kept))
+    orders = [(*generator.sample(active, len(active)), *rest) for _ in range(2)]
+    return Tiling(tuple(tiles.items()), orders[0], orders[1], tuple(stays))
+
+
+def _random_tile(
+    covering: Covering, loop: TiledLoop, hw: Hardware, generator: random.Random, any_tile: bool
+) -> int:
+    options = [tile for tile, _ in tile_options(covering, loop, hw)]
+    if any_tile and not must_divide(covering, loop, hw):
+        options = list(range(1, loop.units + 1))
+    return generator.choice(options)
+
+
+def random_legal_tiling(
+    covering: Covering, hw: Hardware, generator: random.Random, *, any_tile: bool, attempts: int = 60
+) -> Tiling | None:
+    """A random tiling that fits, or None after so many attempts."""
+    if not stay_choices(covering, hw):
+        return None
+    for _ in range(attempts):
+        tiling = random_tiling(covering, hw, generator, any_tile=any_tile)
+        if is_legal(covering, tiling, hw):
+            return tiling
+    return None
+
+
+def with_less_memory(hw: Hardware, covering: Covering, blocks: dict[str, int]) -> Hardware:
+    """The machine with managed memories of room for so many blocks of the covering's operands (sum of one each = 1)."""
+    sizes: dict[str, int] = {}
+    for plan in covering.operands:
+        for residence in plan.residences:
+            unit = residence.window_stride_bytes or residence.block_bytes
+            sizes[residence.memory] = sizes.get(residence.memory, 0) + unit
+    memories = tuple(
+        replace(memory, size_bytes=min(memory.size_bytes, sizes[memory.name] * blocks[memory.name]))
+        if memory.kind is MemoryKind.MANAGED and memory.name in sizes and memory.name in blocks
+        else memory
+        for memory in hw.memories
+    )
+    return replace(hw, memories=memories)
+
