@@ -1,7 +1,9 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
 from .analytical import (
+    OVERLAP_LOSS,
     Estimate,
+    block_wait,
     drain_latency_cycles,
     estimate,
     fill_units,
@@ -9,6 +11,7 @@ from .analytical import (
     moves_blocks,
     needs_one_slot,
     round_trip_cycles,
+    sweep_wait,
 )
 from .registry import COST_MODELS, Candidate, CostModel
 from .roofline import Roofline, roofline
@@ -28,6 +31,7 @@ from .work import Flow, Work, bound_cycles, count_work
 
 __all__ = [
     "COST_MODELS",
+    "OVERLAP_LOSS",
     "Candidate",
     "CostModel",
     "Estimate",
@@ -39,6 +43,7 @@ __all__ = [
     "Work",
     "axis_extent",
     "axis_strides",
+    "block_wait",
     "bound_cycles",
     "count_work",
     "drain_latency_cycles",
@@ -52,6 +57,7 @@ __all__ = [
     "roofline",
     "round_trip_cycles",
     "splits_along",
+    "sweep_wait",
     "tile_units",
     "trips",
 ]

@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.mapper import Covering, OperandPlan
+from isamap.mapper import Covering, OperandPlan, TiledLoop
 
 from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, splits_along, trips
 from .work import Flow, Port, Work
+
+OVERLAP_LOSS = (
+    512  # of the work that other units hide, one part in so many does delay the computation
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     stall += exchange_cycles(covering, work, tiling, hw)
     busiest = max(*units.values(), *ports.values(), units[work.compute_unit] + stall)
     busiest = max(busiest, ring_cycles(covering, work, tiling, hw))
+    hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
+    busiest += hidden / OVERLAP_LOSS
     startup = startup_cycles(covering, work, tiling, hw)
     finish = finish_cycles(covering, work, tiling, hw)
     return Estimate(
@@ -178,27 +184,42 @@ def drain_latency_cycles(plan: OperandPlan, drain: Flow) -> float:
 def block_stall_cycles(
     covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow]
 ) -> float:
-    """Waiting for single blocks: with s slots, s fetches take at least one latency and one use.
+    """Waiting for single blocks (see `block_wait`), summed over all fetches.
 
-    So a fetch of latency L behind uses of length U each makes the unit wait (L - (s - 1) * U) / s.
-
-    With one loop that reuses blocks, its shorter last tile is counted as such; with several, tiles
-    count as full.
+    With one loop that reuses blocks, its last tile is counted as it is, shorter and with a partial
+    last unit; with several, all tiles count as full.
     """
-    latency = sum(f.first_cycles + f.latency_cycles for f in flows)
-    hiding = (stay.slots - 1) * work.issue_cycles
     plan = operand_plan(covering, stay.operand)
     resting = [x for x in covering.loops if x.units > 1 and x.name not in plan.loops]
     kept = guards(covering, tiling, stay).inner
-    if len(resting) == 1 and resting[0].name in kept:
-        units, tile = resting[0].units, tiling.tile(resting[0].name)
-        count = -(-units // tile)
-        last = units - (count - 1) * tile
-        per_sweep = (count - 1) * max(0.0, latency - hiding * tile)
-        per_sweep += max(0.0, latency - hiding * last)
-        return work.calls / units * per_sweep / stay.slots
+    if len(resting) == 1:
+        name = resting[0].name
+        tile = tiling.tile(name) if name in kept else 1
+        return (
+            work.calls // resting[0].units * sweep_wait(work, flows, stay.slots, resting[0], tile)
+        )
     uses = prod(tiling.tile(n) for n in kept)
-    return work.calls * max(0.0, latency / uses - hiding) / stay.slots
+    return work.calls / uses * block_wait(flows, stay.slots, uses * work.issue_cycles)
+
+
+def block_wait(flows: list[Flow], slots: int, use_cycles: float) -> float:
+    """Waiting per fetch of a block that is then used for `use_cycles`.
+
+    With s slots, s fetches take at least one latency and one use; no fetch is faster than its unit.
+    """
+    latency = sum(f.first_cycles + f.latency_cycles for f in flows)
+    pace = max(f.first_cycles for f in flows) if slots > 1 else 0.0
+    return max(0.0, (latency - (slots - 1) * use_cycles) / slots, pace - use_cycles)
+
+
+def sweep_wait(work: Work, flows: list[Flow], slots: int, loop: TiledLoop, tile: int) -> float:
+    """Waiting during one sweep over `loop`, whose units reuse a block `tile` at a time."""
+    count = -(-loop.units // tile)
+    last = loop.units - (count - 1) * tile
+    full_use = tile * work.issue_cycles
+    last_use = (last - 1) * work.issue_cycles + dict(work.last_issues)[loop.name]
+    full_wait = block_wait(flows, slots, full_use) if count > 1 else 0.0
+    return (count - 1) * full_wait + block_wait(flows, slots, last_use)
 
 
 def ring_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:

@@ -10,7 +10,15 @@ from math import ceil
 
 from isamap.hwdesc import Direction, Hardware, Instruction, MemoryKind
 from isamap.ir import accesses, size_bytes
-from isamap.mapper import CopyDim, Covering, OperandPlan, TileAxis, Transfer, compute_cycles
+from isamap.mapper import (
+    CopyDim,
+    Covering,
+    OperandPlan,
+    TileAxis,
+    TiledLoop,
+    Transfer,
+    compute_cycles,
+)
 
 Port = tuple[str, str]  # memory, port
 MAX_POSITIONS = 2**20  # of a window, counted one by one
@@ -40,7 +48,10 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All flows of a covering and its compute."""
+    """All flows of a covering and its compute.
+
+    `last_issues`: per loop, the issue cycles of a call on its last (perhaps partial) unit.
+    """
 
     compute_unit: str
     compute_cycles: int
@@ -48,6 +59,7 @@ class Work:
     issue_cycles: int
     latency_cycles: int
     accumulate_cycles: int
+    last_issues: tuple[tuple[str, int], ...]
     flows: tuple[Flow, ...]
 
 
@@ -76,6 +88,9 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         instruction.issue_cycles.evaluate(values),
         latency,
         accumulate.evaluate(values) if accumulate else latency,
+        tuple(
+            (loop.name, _last_issue(covering, instruction, values, loop)) for loop in covering.loops
+        ),
         tuple(flows),
     )
 
@@ -88,6 +103,17 @@ def _full_call(covering: Covering, instruction: Instruction) -> dict[str, int]:
         for name in group or ((f"one_{loop}",) if f"one_{loop}" in names else ()):
             values[loop] *= covering.loop(name).block
     return values
+
+
+def _last_issue(
+    covering: Covering, instruction: Instruction, values: dict[str, int], loop: TiledLoop
+) -> int:
+    rest = loop.extent % loop.block
+    values = dict(values)
+    for name, group in covering.binding:
+        if loop.name in group[:1] and rest:
+            values[name] = values[name] // loop.block * rest
+    return instruction.issue_cycles.evaluate(values)
 
 
 def _flows(
@@ -134,15 +160,16 @@ def _flow(
     for times, values in classes:
         for rule in instruction.operands:
             is_read = rule.name != instruction.semantics.statements[0].target.buffer
-            moved = times * _operand_bytes(instruction, rule.name, values)
+            each = _operand_bytes(instruction, rule.name, values)
             memory = hw.memory(rule.memory)
             if memory.kind is MemoryKind.EXTERNAL:
-                external += moved
+                external += times * each
             for port in memory.ports:
                 wanted = Direction.READ if is_read else Direction.WRITE
                 if port.direction in (wanted, Direction.BOTH):
                     key = (memory.name, port.name)
-                    ports[key] = ports.get(key, 0.0) + moved / port.bytes_per_cycle
+                    cycles = times * ceil(each / port.bytes_per_cycle)
+                    ports[key] = ports.get(key, 0.0) + cycles
     windows = tuple(axis.name for axis in plan.axes if axis.is_window)
     latency = max(instruction.latency_cycles.evaluate(full) - issue.evaluate(full), 0)
     return Flow(

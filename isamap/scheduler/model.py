@@ -24,6 +24,7 @@ class TilingModel:
         objective = Objective(self.vars, work, hw)
         self.cycles = objective.cycles
         self.moved = objective.moved
+        self.doubles = [s.is_double for s in self.vars.stays]
 
     def tiling(self, solver: cp_model.CpSolver) -> Tiling:
         """The tiling of the solver's current solution."""

@@ -8,7 +8,15 @@ from math import ceil, prod
 
 from ortools.sat.python import cp_model
 
-from isamap.costmodels import Flow, Stay, Work, moves_blocks, needs_one_slot, operand_plan
+from isamap.costmodels import (
+    OVERLAP_LOSS,
+    Flow,
+    Stay,
+    Work,
+    moves_blocks,
+    needs_one_slot,
+    operand_plan,
+)
 from isamap.hwdesc import Hardware
 
 from .algebra import Linear, Number, add_up, high
@@ -28,8 +36,7 @@ class Objective:
         self.cycles = self._add_total()
 
     def _add_total(self) -> cp_model.IntVar:
-        """Minimise the busiest unit or port plus startup, finish and stalls, in `SCALE`ths of a
-        cycle."""
+        """Minimise the busiest unit or port plus startup, finish and what overlap loses."""
         units: dict[str, list[Linear]] = {}
         ports: dict[tuple[str, str], list[Linear]] = {}
         for number, flow in enumerate(self.work.flows):
@@ -47,14 +54,19 @@ class Objective:
         compute_load = add_up(units.pop(self.work.compute_unit, [])) + compute
         self.cp.model.add(busiest >= compute_load + add_up(waiting))
         counts = {unit.name: unit.count for unit in self.hw.units}
+        losses: list[Linear] = []
         for unit, loads in units.items():
             self.cp.model.add(counts[unit] * busiest >= add_up(loads))
+            loss = self.cp.model.new_int_var(0, horizon, f"loss_{unit}")
+            self.cp.model.add(OVERLAP_LOSS * counts[unit] * loss >= add_up(loads))
+            losses.append(loss)
         for loads in ports.values():
             self.cp.model.add(busiest >= add_up(loads))
         for stay in self.vars.stays:
             stalls.add_ring(stay, busiest)
         total = self.cp.model.new_int_var(0, 2 * horizon, "total")
-        self.cp.model.add(total == busiest + self._startup() + self._finish(horizon))
+        edges = self._startup() + self._finish(horizon)
+        self.cp.model.add(total == busiest + edges + add_up(losses))
         self.cp.model.minimize(total)
         return total
 

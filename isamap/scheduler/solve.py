@@ -14,6 +14,7 @@ from isamap.costmodels import Tiling, Work, bound_cycles, estimate
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
+from .algebra import add_up
 from .greedy import schedule_greedily
 from .model import TilingModel
 from .options import is_legal, stay_choices
@@ -99,7 +100,7 @@ def _least_traffic(built: TilingModel, first: cp_model.CpSolver, time_limit_s: f
     built.model.add(built.cycles <= round(first.objective_value))
     built.model.clear_hints()  # type: ignore[no-untyped-call]
     built.hint(best)
-    built.model.minimize(sum(built.moved.values()))
+    built.model.minimize(add_up(built.moved.values()) - add_up(built.doubles))
     solver = cp_model.CpSolver()
     solver.parameters.copy_from(first.parameters)
     solver.parameters.max_time_in_seconds = time_limit_s

@@ -17,6 +17,7 @@ from isamap.costmodels import (
     moves_blocks,
     needs_one_slot,
     round_trip_cycles,
+    sweep_wait,
 )
 from isamap.hwdesc import Hardware, Synchronisation
 
@@ -98,7 +99,31 @@ class Stalls:
             moved = self.moved[number] + SCALE * latency * fetches
             self.cp.model.add(stall >= moved).only_enforce_if(exposed)
         self._add_burst(stay, flows, stall, label)
+        self._add_turnaround(stay, flows, stall, replaced)
         return stall + waiting
+
+    def _add_turnaround(
+        self, stay: StayVars, flows: list[tuple[int, Flow]], stall: cp_model.IntVar, replaced: Bool
+    ) -> None:
+        """Waiting for a written tile's slot (see analytical.turnaround_cycles)."""
+        drain = next(((n, f) for n, f in flows if f.is_drain), None)
+        fill = next((f for _, f in flows if not f.is_drain), None)
+        if drain is None or fill is None or isinstance(stay.is_double, int):
+            return
+        queued = add_up(
+            self.moved[n]
+            for n, f in enumerate(self.work.flows)
+            if f.unit == fill.unit and not f.is_drain
+        )
+        latency = drain[1].latency_cycles + fill.latency_cycles + self.work.latency_cycles
+        fetches = self.vars.fetches(stay, f"turn_{stay.label}")
+        total = self.moved[drain[0]] + queued + SCALE * latency * fetches
+        conditions = [stay.is_double, replaced]
+        if not isinstance(stay.is_low, int):
+            conditions.append(negated(stay.is_low))
+        self.cp.model.add(2 * stall >= total - SCALE * self.work.compute_cycles).only_enforce_if(
+            conditions
+        )
 
     def _add_plane_stall(
         self, stay: StayVars, stall: cp_model.IntVar, mine: list[tuple[int, Flow]], label: str
@@ -136,33 +161,30 @@ class Stalls:
     ) -> None:
         """Waiting for single blocks (see analytical.block_stall_cycles)."""
         low = [] if isinstance(stay.is_low, int) else [stay.is_low]
-        latency = ceil(SCALE * sum(f.first_cycles + f.latency_cycles for f in flows))
         resting = [name for name in self.vars.loops if name not in stay.plan.loops]
         for slots, literal in self.vars.slot_literals(stay):
             conditions = [replaced, *low, *literal]
             if len(resting) == 1:
-                self._add_single_reuse(stay, stall, resting[0], (latency, slots), conditions)
+                self._add_single_reuse(stay, stall, resting[0], flows, slots, conditions)
             else:
-                self._add_product_reuse(stay, stall, resting, (latency, slots), conditions)
+                self._add_product_reuse(stay, stall, resting, flows, slots, conditions)
 
     def _add_single_reuse(
         self,
         stay: StayVars,
         stall: cp_model.IntVar,
         name: str,
-        times: tuple[int, int],
+        flows: list[Flow],
+        slots: int,
         conditions: list[Bool],
     ) -> None:
         """One reusing loop: waiting per sweep over it, from a table over its tiles."""
-        latency, slots = times
-        hiding = (slots - 1) * SCALE * self.work.issue_cycles
         loop = self.vars.loops[name]
-        rows = []
-        for tile, count in tile_options(self.vars.covering, loop, self.hw):
-            last = loop.units - (count - 1) * tile
-            waits = (count - 1) * max(0, latency - hiding * tile) + max(0, latency - hiding * last)
-            rows.append((tile, -(-waits // slots)))
-        label = f"sweep_{stay.plan.name}{stay.number}_{name}_{slots}"
+        rows = [
+            (tile, ceil(SCALE * sweep_wait(self.work, flows, slots, loop, tile)))
+            for tile, _ in tile_options(self.vars.covering, loop, self.hw)
+        ]
+        label = f"sweep_{stay.label}_{name}_{slots}"
         domain = cp_model.Domain.from_values([waits for _, waits in rows])
         sweep = self.cp.model.new_int_var_from_domain(domain, label)
         self.cp.model.add_allowed_assignments([self.vars.tile[name], sweep], rows)
@@ -171,7 +193,7 @@ class Stalls:
         kept = [] if again is None else [negated(again)]
         self.cp.model.add(stall >= sweeps * sweep).only_enforce_if([*conditions, *kept])
         if again is not None:
-            worst = self.work.calls * -(-max(0, latency - hiding) // slots)
+            worst = sweeps * ceil(SCALE * sweep_wait(self.work, flows, slots, loop, 1))
             self.cp.model.add(stall >= worst).only_enforce_if([*conditions, again])
 
     def _add_product_reuse(
@@ -179,13 +201,15 @@ class Stalls:
         stay: StayVars,
         stall: cp_model.IntVar,
         resting: list[str],
-        times: tuple[int, int],
+        flows: list[Flow],
+        slots: int,
         conditions: list[Bool],
     ) -> None:
-        """Several reusing loops: slots * stall * uses >= calls * (latency - hiding * uses)."""
-        latency, slots = times
-        hiding = (slots - 1) * SCALE * self.work.issue_cycles
-        label = f"uses_{stay.plan.name}{stay.number}_{slots}"
+        """Several reusing loops: stall * uses >= calls * wait, the wait falling with the uses."""
+        latency = ceil(SCALE * sum(f.first_cycles + f.latency_cycles for f in flows))
+        pace = ceil(SCALE * max(f.first_cycles for f in flows)) if slots > 1 else 0
+        issue = SCALE * self.work.issue_cycles
+        label = f"uses_{stay.label}_{slots}"
         factors: list[Number] = []
         for name in resting:
             again = stay.refetch_inner.get(name)
@@ -200,8 +224,10 @@ class Stalls:
             top = high(stall) * high(together)
             shared = self.cp.model.new_int_var(0, top, f"shared_{label}")
             self.cp.model.add_multiplication_equality(shared, [stall, together])
-        needed = calls * latency - calls * hiding * together
-        self.cp.model.add(slots * shared >= needed).only_enforce_if(conditions)
+        waiting = calls * latency - calls * (slots - 1) * issue * together
+        self.cp.model.add(slots * shared >= waiting).only_enforce_if(conditions)
+        pacing = calls * pace - calls * issue * together
+        self.cp.model.add(shared >= pacing).only_enforce_if(conditions)
 
     def add_ring(self, stay: StayVars, busiest: cp_model.IntVar) -> None:
         """Round trips of a tile's slots (see analytical.ring_cycles)."""
