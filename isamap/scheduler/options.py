@@ -77,7 +77,7 @@ def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
             return False
         if needs_one_slot(plan, hw) and stay.slots > 1:
             return False
-        if not keeps_inside(covering, tiling, stay):
+        if not keeps_inside(covering, tiling, stay) or not alternates(covering, tiling, stay):
             return False
     return place(covering, tiling, hw) is not None
 
@@ -89,6 +89,33 @@ def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
     active = [n for n in tiling.outer if n in moving and trips(covering, tiling, n) > 1]
     kept = [name in stay.kept for name in active]
     return kept == sorted(kept)
+
+
+def is_uneven(loop: TiledLoop, tile: int) -> bool:
+    """Has the last tile an odd number of units and the others an even one, or the reverse?"""
+    last = loop.units - (-(-loop.units // tile) - 1) * tile
+    return (tile - last) % 2 == 1
+
+
+def alternates(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
+    """Do two slots of single blocks take turns even in the last, shorter tiles?
+
+    The slot is a weighted sum of the unit loops that change blocks; where an inner one of them
+    makes an uneven last tile, neighbours would land in the same slot and wait for each other.
+    """
+    if stay.level == 1 or stay.slots == 1:
+        return True
+    moving = operand_plan(covering, stay.operand).loops
+    active = [name for name in tiling.inner if name in moving and tiling.tile(name) > 1]
+    return not any(
+        is_uneven(covering.loop(n), tiling.tile(n)) for n in _under_others(tiling, active)
+    )
+
+
+def _under_others(tiling: Tiling, active: list[str]) -> list[str]:
+    """Unit loops with an active one outside them, those of one unit per full tile included."""
+    first = tiling.inner.index(active[0]) if active else len(tiling.inner)
+    return [name for name in active if tiling.inner.index(name) > first]
 
 
 def stays_of(

@@ -100,7 +100,8 @@ def _least_traffic(built: TilingModel, first: cp_model.CpSolver, time_limit_s: f
     built.model.add(built.cycles <= round(first.objective_value))
     built.model.clear_hints()  # type: ignore[no-untyped-call]
     built.hint(best)
-    built.model.minimize(add_up(built.moved.values()) - add_up(built.doubles))
+    preferences = add_up(built.late_sums) - add_up(built.doubles)
+    built.model.minimize(add_up(built.moved.values()) + preferences)
     solver = cp_model.CpSolver()
     solver.parameters.copy_from(first.parameters)
     solver.parameters.max_time_in_seconds = time_limit_s

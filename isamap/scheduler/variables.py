@@ -17,7 +17,7 @@ from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, Residence
 
 from .algebra import Algebra, Bool, Linear, Number, add_up, negated
-from .options import level_options, must_stay_whole, tile_options
+from .options import is_uneven, level_options, must_stay_whole, tile_options
 
 
 @dataclass
@@ -68,6 +68,7 @@ class Variables:
         self.tile: dict[str, cp_model.IntVar] = {}
         self.trips: dict[str, cp_model.IntVar] = {}
         self.iterations: dict[str, cp_model.IntVar] = {}
+        self.uneven: dict[str, Bool] = {}  # is the last tile of other parity than the others?
         self.many_tiles: dict[str, Bool] = {}
         self.many_units: dict[str, Bool] = {}
         self.outside: dict[tuple[str, str], Bool] = {}
@@ -86,13 +87,13 @@ class Variables:
     def _add_loop(self, name: str) -> None:
         loop = self.loops[name]
         pairs = tile_options(self.covering, loop, self.hw)
-        rows = [(t, r, min(t * loop.block, loop.extent)) for t, r in pairs]
+        rows = [(t, r, min(t * loop.block, loop.extent), int(is_uneven(loop, t))) for t, r in pairs]
         columns = []
-        for label, values in zip("trn", zip(*rows, strict=True), strict=True):
+        for label, values in zip("trnu", zip(*rows, strict=True), strict=True):
             domain = cp_model.Domain.from_values(list(values))
             columns.append(self.cp.model.new_int_var_from_domain(domain, f"{label}_{name}"))
         self.cp.model.add_allowed_assignments(columns, rows)
-        self.tile[name], self.trips[name], self.iterations[name] = columns
+        self.tile[name], self.trips[name], self.iterations[name], self.uneven[name] = columns
         for store, column, label in (
             (self.many_tiles, columns[1], "tiles"),
             (self.many_units, columns[0], "units"),
@@ -134,6 +135,7 @@ class Variables:
         for name in moving:
             self._add_changes(stay, name, label)
         self._keep_inside(stay, moving)
+        self._alternate(stay, moving)
         changed_inside = self.cp.any_of(list(stay.changes_inner.values()), f"changed_{label}")
         for name in self.loops:
             if name not in moving:
@@ -166,6 +168,23 @@ class Variables:
             stay.changes_inner[name] = self.cp.both(
                 low, self.many_units[name], f"inner_{label}_{name}"
             )
+
+    def _alternate(self, stay: StayVars, moving: list[str]) -> None:
+        """Two slots of single blocks take turns (see options.alternates)."""
+        if stay.is_never_low or (isinstance(stay.is_double, int) and not stay.is_double):
+            return
+        chosen = [stay.is_low, stay.is_double]
+        excused = [negated(choice) for choice in chosen if not isinstance(choice, int)]
+        for name in moving:
+            for other in moving:
+                if other != name:
+                    self.cp.model.add_bool_or(
+                        *excused,
+                        negated(self.uneven[name]),
+                        negated(self.many_units[name]),
+                        negated(self.many_units[other]),
+                        self.outside_inner[name, other],
+                    )
 
     def _keep_inside(self, stay: StayVars, moving: list[str]) -> None:
         """Kept loops lie inside the loops that replace the data (elsewhere keeping gains
