@@ -150,7 +150,33 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
         exposed = moved + latency * fetches(covering, tiling, stay)
         return waiting + max(exposed, burst_cycles(covering, work, tiling, stay, flows))
-    return waiting + burst_cycles(covering, work, tiling, stay, flows)
+    burst = burst_cycles(covering, work, tiling, stay, flows)
+    return waiting + max(burst, turnaround_cycles(covering, work, tiling, stay, flows))
+
+
+def turnaround_cycles(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow]
+) -> float:
+    """Waiting for a written tile's slot: drained, refilled behind everything its fill unit has
+    queued.
+
+    With two slots this must fit into the computation of one tile.
+    """
+    drain = next((f for f in flows if f.is_drain), None)
+    fill = next((f for f in flows if not f.is_drain), None)
+    if drain is None or fill is None or stay.slots == 1:
+        return 0.0
+    if not is_replaced(covering, tiling, stay):
+        return 0.0
+    moved = flow_passes(covering, tiling, drain) * drain.pass_cycles
+    moved += sum(
+        flow_passes(covering, tiling, f) * f.pass_cycles
+        for f in work.flows
+        if f.unit == fill.unit and not f.is_drain
+    )
+    latency = drain.latency_cycles + fill.latency_cycles + work.latency_cycles
+    total = moved + latency * fetches(covering, tiling, stay)
+    return max(0.0, (total - work.compute_cycles) / 2)
 
 
 def plane_cycles(

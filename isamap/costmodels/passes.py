@@ -1,0 +1,85 @@
+"""How often a tiling moves what, and in what pieces.
+
+In: a covering, a tiling, a flow or stay. Out: counts and claims that every part of the closed form
+uses. Not its job: cycles.
+"""
+
+from math import prod
+
+from isamap.hwdesc import Hardware, Synchronisation
+from isamap.mapper import Covering, OperandPlan
+
+from .tiling import Stay, Tiling, guards, operand_plan, trips
+from .work import Flow, Work
+
+
+def stay_of(tiling: Tiling, flow: Flow) -> Stay:
+    """The stay that a flow fills or drains."""
+    return next(
+        s for s in tiling.stays if (s.operand, s.residence) == (flow.operand, flow.residence)
+    )
+
+
+def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
+    """How many full passes a flow makes (for windows: passes times positions, overlaps
+    included)."""
+    stay = stay_of(tiling, flow)
+    guard = guards(covering, tiling, stay)
+    passes = 1.0
+    for loop in guard.refetch_outer:
+        twice = loop in guard.refetch_inner
+        passes *= covering.loop(loop).units if twice else trips(covering, tiling, loop)
+    for loop in guard.refetch_inner:
+        if loop not in guard.refetch_outer:
+            passes *= tiling.tile(loop)
+    plan = operand_plan(covering, flow.operand)
+    for name in flow.windows:
+        axis = plan.axis(name)
+        counts = [trips(covering, tiling, loop) for loop in axis.loops]
+        total = prod(counts)
+        for number, (loop, span) in enumerate(zip(axis.loops, axis.spans, strict=True)):
+            others = prod(counts[:number] + counts[number + 1 :])
+            total += span * (covering.loop(loop).extent - counts[number]) * others
+        passes *= total
+    return passes
+
+
+def fetches(covering: Covering, tiling: Tiling, stay: Stay) -> int:
+    """How often the stay's tile is replaced."""
+    guard = guards(covering, tiling, stay)
+    return prod(trips(covering, tiling, n) for n in tiling.outer if n not in guard.outer)
+
+
+def is_replaced(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
+    """Does the stay ever hold different data?"""
+    guard = guards(covering, tiling, stay)
+    if guard.refetch_outer or guard.refetch_inner:
+        return True
+    moving = operand_plan(covering, stay.operand).loops
+    return any(
+        (trips(covering, tiling, n) > 1 and n not in stay.kept)
+        or (stay.level == 0 and tiling.tile(n) > 1)
+        for n in moving
+    )
+
+
+def moves_blocks(covering: Covering, stay: Stay, hw: Hardware) -> bool:
+    """Are blocks moved one by one inside the unit loops (else whole tiles before and after
+    them)?"""
+    plan = operand_plan(covering, stay.operand)
+    has_window = any(axis.is_window for axis in plan.axes)
+    is_interlocked = hw.synchronisation is Synchronisation.INTERLOCKED
+    return stay.level == 0 or (is_interlocked and not has_window)
+
+
+def needs_one_slot(plan: OperandPlan, hw: Hardware) -> bool:
+    """Byte planes on a machine with tokens: credits and plane hand-overs share one channel."""
+    drains = [r.drain for r in plan.residences if r.drain is not None]
+    is_token = hw.synchronisation is Synchronisation.TOKENS
+    return is_token and any(drain.planes > 1 for drain in drains)
+
+
+def fill_units(work: Work) -> tuple[str, ...]:
+    """Units other than the compute unit that fill stays."""
+    units = (f.unit for f in work.flows if not f.is_drain and f.unit != work.compute_unit)
+    return tuple(dict.fromkeys(units))
