@@ -1,18 +1,7 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
-from .analytical import (
-    OVERLAP_LOSS,
-    Estimate,
-    block_wait,
-    drain_latency_cycles,
-    estimate,
-    fill_units,
-    is_replaced,
-    moves_blocks,
-    needs_one_slot,
-    round_trip_cycles,
-    sweep_wait,
-)
+from .analytical import OVERLAP_LOSS, Estimate, estimate
+from .passes import fill_units, is_replaced, moves_blocks, needs_one_slot
 from .registry import COST_MODELS, Candidate, CostModel
 from .roofline import Roofline, roofline
 from .tiling import (
@@ -27,6 +16,7 @@ from .tiling import (
     tile_units,
     trips,
 )
+from .waiting import block_wait, drain_latency_cycles, round_trip_cycles, sweep_wait
 from .work import Flow, Work, bound_cycles, count_work
 
 __all__ = [

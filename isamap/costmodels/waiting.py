@@ -1,7 +1,7 @@
 """Cycles that the compute unit waits because something cannot be prefetched in time.
 
-In: a covering, its work, a tiling, the machine. Out: waiting per stay, per token exchange, per round
-trip of slots. Not its job: busy times, startup, finish (`analytical`).
+In: a covering, its work, a tiling, the machine. Out: waiting per stay, per token exchange, per
+round trip of slots. Not its job: busy times, startup, finish (`analytical`).
 """
 
 from math import prod

@@ -1,4 +1,4 @@
-"""Waiting that overlap cannot hide, as CP-SAT constraints (formulas: costmodels/analytical).
+"""Waiting that overlap cannot hide, as CP-SAT constraints (formulas: costmodels/waiting).
 
 In: the variables, the work, what every flow moves. Out: per stay a stall in `SCALE`ths of a cycle,
 the exchange of tokens, round trips of slots. Not its job: the busy times themselves.
@@ -47,7 +47,7 @@ class Stalls:
         self.horizon = horizon
 
     def exchange(self) -> Linear:
-        """Waiting for tokens (see analytical.exchange_cycles)."""
+        """Waiting for tokens (see waiting.exchange_cycles)."""
         if self.hw.synchronisation is not Synchronisation.TOKENS:
             return 0
         worst = self.cp.model.new_int_var(0, self.horizon, "exchange")
@@ -64,7 +64,7 @@ class Stalls:
         return worst
 
     def stall(self, stay: StayVars) -> Linear:
-        """Waiting for a stay that cannot be prefetched (see analytical.stall_cycles)."""
+        """Waiting for a stay that cannot be prefetched (see waiting.stall_cycles)."""
         mine = [
             (n, f)
             for n, f in enumerate(self.work.flows)
@@ -105,7 +105,7 @@ class Stalls:
     def _add_turnaround(
         self, stay: StayVars, flows: list[tuple[int, Flow]], stall: cp_model.IntVar, replaced: Bool
     ) -> None:
-        """Waiting for a written tile's slot (see analytical.turnaround_cycles)."""
+        """Waiting for a written tile's slot (see waiting.turnaround_cycles)."""
         drain = next(((n, f) for n, f in flows if f.is_drain), None)
         fill = next((f for _, f in flows if not f.is_drain), None)
         if drain is None or fill is None or isinstance(stay.is_double, int):
@@ -128,7 +128,7 @@ class Stalls:
     def _add_plane_stall(
         self, stay: StayVars, stall: cp_model.IntVar, mine: list[tuple[int, Flow]], label: str
     ) -> None:
-        """Waiting while byte planes drain (see analytical.plane_cycles)."""
+        """Waiting while byte planes drain (see waiting.plane_cycles)."""
         unit = self.work.compute_unit
         number, drain = next((n, f) for n, f in mine if f.is_drain and f.unit != unit)
         moved = self.moved[number]
@@ -159,7 +159,7 @@ class Stalls:
     def _add_block_stall(
         self, stay: StayVars, flows: list[Flow], stall: cp_model.IntVar, replaced: Bool, label: str
     ) -> None:
-        """Waiting for single blocks (see analytical.block_stall_cycles)."""
+        """Waiting for single blocks (see waiting.block_stall_cycles)."""
         low = [] if isinstance(stay.is_low, int) else [stay.is_low]
         resting = [name for name in self.vars.loops if name not in stay.plan.loops]
         for slots, literal in self.vars.slot_literals(stay):
@@ -230,7 +230,7 @@ class Stalls:
         self.cp.model.add(shared >= pacing).only_enforce_if(conditions)
 
     def add_ring(self, stay: StayVars, busiest: cp_model.IntVar) -> None:
-        """Round trips of a tile's slots (see analytical.ring_cycles)."""
+        """Round trips of a tile's slots (see waiting.ring_cycles)."""
         if self.vars.is_token or stay.is_always_low:
             return
         label = f"ring_{stay.plan.name}{stay.number}"
