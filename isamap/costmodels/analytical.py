@@ -21,9 +21,9 @@ from .tiling import Stay, Tiling, axis_extent, operand_plan
 from .waiting import exchange_cycles, ring_cycles, stall_cycles
 from .work import Flow, Port, Work
 
-OVERLAP_LOSS = (
-    512  # of the work that other units hide, one part in so many does delay the computation
-)
+# Of the work that other units hide, one part in so many does delay the computation: an estimate,
+# small enough to matter only between schedules that are otherwise equal.
+OVERLAP_LOSS = 512
 
 
 @dataclass(frozen=True, slots=True)
