@@ -1,6 +1,6 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
-from .analytical import OVERLAP_LOSS, Estimate, estimate
+from .analytical import OVERLAP_LOSS, Estimate, estimate, slowest_block_cycles
 from .passes import fill_units, is_replaced, moves_blocks, needs_one_slot
 from .registry import COST_MODELS, Candidate, CostModel
 from .roofline import Roofline, roofline
@@ -46,6 +46,7 @@ __all__ = [
     "operand_plan",
     "roofline",
     "round_trip_cycles",
+    "slowest_block_cycles",
     "splits_along",
     "sweep_wait",
     "tile_units",

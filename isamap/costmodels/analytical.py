@@ -17,13 +17,13 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .passes import flow_passes, moves_blocks, needs_one_slot, stay_of
-from .tiling import Stay, Tiling, axis_extent, operand_plan
+from .tiling import Stay, Tiling, axis_extent, operand_plan, tile_units
 from .waiting import exchange_cycles, ring_cycles, stall_cycles
 from .work import Flow, Port, Work
 
 # Of the work that other units hide, one part in so many does delay the computation: an estimate,
 # small enough to matter only between schedules that are otherwise equal.
-OVERLAP_LOSS = 512
+OVERLAP_LOSS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,39 @@ def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
     latency, the edge."""
     fills = [f for f in work.flows if not f.is_drain and f.unit != work.compute_unit]
     latency = max((flow.latency_cycles for flow in fills), default=0)
-    return latency + sum(
-        first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, work, tiling, f, hw)
-        for f in fills
+    late = sum(tiling.tile(name) for name in late_sums(covering, tiling))
+    return (
+        latency
+        + late * slowest_block_cycles(covering, work, hw)
+        + sum(
+            first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, work, tiling, f, hw)
+            for f in fills
+        )
     )
+
+
+def late_sums(covering: Covering, tiling: Tiling) -> tuple[str, ...]:
+    """Unit loops of sums inside other loops: the first round then fetches along the whole sum."""
+    late: list[str] = []
+    is_inside = False
+    for name in tiling.inner:
+        if tiling.tile(name) > 1:
+            is_sum = covering.loop(name).is_reduction
+            late += [name] if is_sum and is_inside else []
+            is_inside = is_inside or not is_sum
+    return tuple(late)
+
+
+def slowest_block_cycles(covering: Covering, work: Work, hw: Hardware) -> float:
+    """Longest fetch of a single input block into a tile, where blocks move one by one."""
+    fetched = [
+        flow.first_cycles
+        for flow in work.flows
+        if flow.residence == len(operand_plan(covering, flow.operand).residences) - 1
+        and not operand_plan(covering, flow.operand).is_output
+        and moves_blocks(covering, Stay(flow.operand, flow.residence, 1, 1), hw)
+    ]
+    return max(fetched, default=0.0)
 
 
 def finish_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
@@ -118,13 +147,19 @@ def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: 
     tile.
 
     A pass computes one call per block; moving a block takes longer than a call when it is positive.
+    Tiles kept side by side all drain during the last round of the loops that sum them up.
     """
     stay = stay_of(tiling, flow)
     plan = operand_plan(covering, flow.operand)
     if stay.level == 0 or not plan.is_output or not moves_blocks(covering, stay, hw):
         return 0.0
     blocks = prod(tiling.tile(loop) for loop in plan.loops)
-    return (blocks - 1) * max(0.0, flow.first_cycles - work.issue_cycles)
+    edge = (blocks - 1) * max(0.0, flow.first_cycles - work.issue_cycles)
+    if not flow.is_drain:
+        return edge
+    kept = prod(tile_units(covering, tiling, stay, loop) for loop in plan.loops)
+    sums = prod(tiling.tile(x.name) for x in covering.loops if x.name not in plan.loops)
+    return max(edge, kept * (flow.first_cycles - work.issue_cycles * sums))
 
 
 def first_fetch_cycles(covering: Covering, tiling: Tiling, flow: Flow, hw: Hardware) -> float:

@@ -25,20 +25,7 @@ class TilingModel:
         self.cycles = objective.cycles
         self.moved = objective.moved
         self.doubles = [s.is_double for s in self.vars.stays]
-        self.late_sums = self._late_sums()
-
-    def _late_sums(self) -> list[Bool]:
-        """Pairs of unit loops with a sum inside another loop: the first tile then waits longer."""
-        late = []
-        for (outer, inner), outside in self.vars.outside_inner.items():
-            loops = self.vars.loops
-            if loops[inner].is_reduction and not loops[outer].is_reduction:
-                label = f"late_{outer}_{inner}"
-                active = self.vars.cp.both(
-                    self.vars.many_units[outer], self.vars.many_units[inner], f"{label}_active"
-                )
-                late.append(self.vars.cp.both(active, outside, label))
-        return late
+        self.late_sums = objective.late_sums
 
     def tiling(self, solver: cp_model.CpSolver) -> Tiling:
         """The tiling of the solver's current solution."""

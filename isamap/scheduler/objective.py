@@ -16,10 +16,11 @@ from isamap.costmodels import (
     moves_blocks,
     needs_one_slot,
     operand_plan,
+    slowest_block_cycles,
 )
 from isamap.hwdesc import Hardware
 
-from .algebra import Linear, Number, add_up, high
+from .algebra import Bool, Linear, Number, add_up, high, negated
 from .stalls import SCALE, Stalls
 from .variables import StayVars, Variables
 
@@ -33,6 +34,7 @@ class Objective:
         self.work = work
         self.hw = hw
         self.moved: dict[int, Linear] = {}
+        self.late_sums = self._late_sums()
         self.cycles = self._add_total()
 
     def _add_total(self) -> cp_model.IntVar:
@@ -143,7 +145,29 @@ class Objective:
             if not flow.is_drain and flow.unit != self.work.compute_unit:
                 total += self._fetch(flow) + self._edge(flow)
                 latency = max(latency, flow.latency_cycles)
+        block = _scaled(slowest_block_cycles(self.vars.covering, self.work, self.hw))
+        for name, late in self.late_sums.items():
+            rounds = self.cp.either(0, self.vars.tile[name], late, f"late_rounds_{name}")
+            total += block * rounds
         return total + SCALE * latency
+
+    def _late_sums(self) -> dict[str, Bool]:
+        """Per sum: does its unit loop run inside another one (see analytical.late_sums)?"""
+        late = {}
+        for name, loop in self.vars.loops.items():
+            if loop.is_reduction:
+                outside = [
+                    self.cp.both(
+                        self.vars.many_units[other],
+                        self.vars.outside_inner[other, name],
+                        f"late_{name}_{other}",
+                    )
+                    for other, candidate in self.vars.loops.items()
+                    if not candidate.is_reduction
+                ]
+                inside = self.cp.any_of(outside, f"inside_{name}")
+                late[name] = self.cp.both(inside, self.vars.many_units[name], f"late_{name}")
+        return late
 
     def _finish(self, horizon: int) -> Linear:
         finish = self.cp.model.new_int_var(0, horizon, "finish")
@@ -151,7 +175,24 @@ class Objective:
             if flow.is_drain and not needs_one_slot(self._stay(flow).plan, self.hw):
                 last = self._fetch(flow) + SCALE * flow.latency_cycles + self._edge(flow)
                 self.cp.model.add(finish >= last)
+                self._add_kept_drain(flow, finish)
         return finish + SCALE * (self.work.latency_cycles - self.work.issue_cycles)
+
+    def _add_kept_drain(self, flow: Flow, finish: cp_model.IntVar) -> None:
+        """Tiles kept side by side all drain in the last round of sums (see
+        analytical.edge_cycles)."""
+        stay = self._stay(flow)
+        moves = moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw)
+        if stay.is_always_low or not moves or not stay.kept:
+            return
+        sums = [tile for name, tile in self.vars.tile.items() if name not in stay.plan.loops]
+        rounds = self.cp.product([stay.kept_volume, *sums], f"rounds_{stay.label}")
+        drained = _scaled(flow.first_cycles) * stay.kept_volume
+        drained -= SCALE * self.work.issue_cycles * rounds
+        edge = self._fetch(flow) + SCALE * flow.latency_cycles + drained
+        constraint = self.cp.model.add(finish >= edge)
+        if not isinstance(stay.is_low, int):
+            constraint.only_enforce_if(negated(stay.is_low))
 
     def _fetch(self, flow: Flow) -> Linear:
         stay = self._stay(flow)

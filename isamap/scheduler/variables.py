@@ -38,7 +38,8 @@ class StayVars:
     refetch_inner: dict[str, cp_model.IntVar] = field(default_factory=dict)
     factor: Number = 1
     volume: Number = 1  # blocks (or window positions) of a tile
-    room: Number = 1  # of all slots and kept tiles
+    kept_volume: Number = 1  # of the tiles kept side by side
+    room: Number = 1  # of all slots of them
 
     @property
     def label(self) -> str:
@@ -242,6 +243,7 @@ class Variables:
                 size = self.cp.either(size, whole, stay.kept[name], f"places_{label}_{name}")
             roomy.append(size)
         stay.volume = self.cp.product(factors, f"volume_{label}")
+        stay.kept_volume = self.cp.product(roomy, f"kept_volume_{label}")
         if not isinstance(stay.is_double, int):
             roomy.append(self.cp.either(1, 2, stay.is_double, f"slots_{label}"))
         stay.room = self.cp.product(roomy, f"room_{label}")
