@@ -12,6 +12,7 @@ from ortools.sat.python import cp_model
 Bool = cp_model.IntVar
 Number = cp_model.IntVar | int
 Linear = cp_model.LinearExpr | int
+LIMIT = 2**60  # variables beyond it are refused; no cycle count comes near
 
 
 class Algebra:
@@ -28,7 +29,8 @@ class Algebra:
             return constant
         result = variables[0]
         for number, factor in enumerate(variables[1:]):
-            least, most = low(result) * low(factor), high(result) * high(factor)
+            least = low(result) * low(factor)
+            most = min(high(result) * high(factor), LIMIT)
             product = self.model.new_int_var(least, most, f"{name}_{number}")
             self.model.add_multiplication_equality(product, [result, factor])
             result = product

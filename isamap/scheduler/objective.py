@@ -20,7 +20,7 @@ from isamap.costmodels import (
 )
 from isamap.hwdesc import Hardware
 
-from .algebra import Bool, Linear, Number, add_up, high, negated
+from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
 from .stalls import SCALE, Stalls
 from .variables import StayVars, Variables
 
@@ -232,7 +232,7 @@ class Objective:
             total += ceil(most * windows * others)
             total += self.work.calls * (flow.latency_cycles + ceil(flow.first_cycles))
         total += self.work.calls * self.work.latency_cycles * (1 + len(self.work.flows))
-        return min(4 * SCALE * total, 2**58)
+        return min(4 * SCALE * total, LIMIT // 4)
 
 
 def _scaled(cycles: float) -> int:

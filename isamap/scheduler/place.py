@@ -99,5 +99,12 @@ def _with_externals(covering: Covering, slots: tuple[Slot, ...]) -> Places:
     return Places(slots, tuple(inlets), tuple(outlets), tuple(inputs), tuple(outputs))
 
 
+def external_bytes(covering: Covering) -> int:
+    """Room that the buffers take in the external memory, inlets and outlets."""
+    places = _with_externals(covering, ())
+    ends = [p.address + p.layout.size_bytes for p in (*places.inputs, *places.outputs)]
+    return max(ends, default=0)
+
+
 def _after(address: int, size_bytes: int) -> int:
     return -(-(address + size_bytes) // EXTERNAL_ALIGN_BYTES) * EXTERNAL_ALIGN_BYTES

@@ -24,6 +24,7 @@ from isamap.mapper import Covering, Mismatch, coverings, layout_rank
 from isamap.program import Program
 
 from .lower import lower
+from .place import external_bytes
 from .solve import Solution, Status, solve
 
 NATURAL_TOLERANCE = (
@@ -106,7 +107,7 @@ def find_schedule(
     stream = coverings(kernel, hw, mismatches, may_reassociate=may_reassociate)
     search.run(stream)
     if not search.by_rank:
-        raise MappingError(_why_nothing(kernel, hw, mismatches, search.num_unfit))
+        raise MappingError(_why_nothing(kernel, hw, mismatches, search))
     best = search.chosen()
     fastest = search.fastest() if search.fastest() is not best else None
     bound = search.bound(best)
@@ -143,6 +144,7 @@ class _Search:
         ] = []  # (rank, bound) of what was not solved to the end
         self.alternatives: list[Alternative] = []
         self.num_unfit = 0
+        self.too_large_bytes = 0  # least room that buffers would need in the external memory
         self.is_complete = True
 
     def run(self, stream: Iterator[Covering]) -> None:
@@ -171,6 +173,10 @@ class _Search:
 
     def _consider(self, covering: Covering, work: Work) -> None:
         bound, _ = bound_cycles(covering, work, self.hw)
+        needed = external_bytes(covering)
+        if needed > self.hw.external.size_bytes:
+            self.too_large_bytes = min(needed, self.too_large_bytes or needed)
+            return
         rank = sum(layout_rank(plan) for plan in covering.operands)
         rivals = [s.estimate.cycles for r, s in self.by_rank.items() if r <= rank]
         cutoff = min(rivals, default=None)
@@ -216,17 +222,26 @@ class _Search:
         )
 
     def bound(self, schedule: Schedule) -> int:
-        """Least cycles that any covering at least as natural as the schedule's could still
-        reach."""
+        """Least cycles that a covering that would have been preferred could still reach.
+
+        That is any covering in packed mode, otherwise any that is at least as natural.
+        """
         rank = sum(layout_rank(plan) for plan in schedule.covering.operands)
-        return min([schedule.solution.cycles, *(b for r, b in self.open_bounds if r <= rank)])
+        rivals = [b for r, b in self.open_bounds if self.layouts == "packed" or r <= rank]
+        return min([schedule.solution.cycles, *rivals])
 
 
-def _why_nothing(kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], num_unfit: int) -> str:
+def _why_nothing(kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], search: _Search) -> str:
     statement = pretty_statement(kernel.statements[0])
-    if num_unfit:
+    if search.too_large_bytes:
+        name, size = hw.external.name, hw.external.size_bytes
         return (
-            f"{num_unfit} coverings of {kernel.name} do not fit the memories of {hw.name}:"
+            f"the buffers of {kernel.name} need {search.too_large_bytes / 2**20:.1f} MiB,"
+            f" {name!r} of {hw.name} has {size / 2**20:.1f} MiB"
+        )
+    if search.num_unfit:
+        return (
+            f"{search.num_unfit} coverings of {kernel.name} do not fit the memories of {hw.name}:"
             f"\n{statement}"
         )
     lines = [f"no instruction of {hw.name} computes\n{statement}"]

@@ -21,7 +21,7 @@ from isamap.costmodels import (
 )
 from isamap.hwdesc import Hardware, Synchronisation
 
-from .algebra import Bool, Linear, Number, add_up, high, negated
+from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
 from .options import tile_options
 from .variables import StayVars, Variables
 
@@ -221,7 +221,7 @@ class Stalls:
         calls = self.work.calls
         shared: Linear = stall * together if isinstance(together, int) else stall
         if not isinstance(together, int):
-            top = high(stall) * high(together)
+            top = min(high(stall) * high(together), LIMIT)
             shared = self.cp.model.new_int_var(0, top, f"shared_{label}")
             self.cp.model.add_multiplication_equality(shared, [stall, together])
         waiting = calls * latency - calls * (slots - 1) * issue * together
@@ -274,9 +274,8 @@ class Stalls:
         self.cp.model.add(moved == self.moved[number])
         slack = self.cp.model.new_int_var(-high(stall), high(stall), f"slack_{label}")
         self.cp.model.add(slack == moved - stall)
-        hidden = self.cp.model.new_int_var(
-            -high(stall) * high(kept), high(stall) * high(kept), f"hidden_{label}"
-        )
+        top = min(high(stall) * high(kept), LIMIT)
+        hidden = self.cp.model.new_int_var(-top, top, f"hidden_{label}")
         self.cp.model.add_multiplication_equality(hidden, [slack, kept])
         bursts = self.cp.model.new_bool_var(f"bursts_{label}")
         conditions = [bursts] if isinstance(stay.is_low, int) else [bursts, negated(stay.is_low)]
