@@ -18,7 +18,7 @@ from isamap.mapper import Covering
 
 from .passes import flow_passes, moves_blocks, needs_one_slot, stay_of
 from .tiling import Stay, Tiling, axis_extent, operand_plan, tile_units
-from .waiting import exchange_cycles, ring_cycles, stall_cycles
+from .waiting import exchange_cycles, ring_cycles, stall_cycles, starved_cycles
 from .work import Flow, Port, Work
 
 # Of the work that other units hide, one part in so many does delay the computation: an estimate,
@@ -57,6 +57,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     stall += exchange_cycles(covering, work, tiling, hw)
     busiest = max(*units.values(), *ports.values(), units[work.compute_unit] + stall)
     busiest = max(busiest, ring_cycles(covering, work, tiling, hw))
+    busiest = max(busiest, starved_cycles(covering, work, tiling, hw))
     hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
     busiest += hidden / OVERLAP_LOSS
     startup = startup_cycles(covering, work, tiling, hw)

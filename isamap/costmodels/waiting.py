@@ -99,6 +99,32 @@ def plane_cycles(
     return max(moved - shifted + once * count, (moved - shifted) / 2 + every * count)
 
 
+def starved_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
+    """Least cycles of a fill unit that idles while byte planes drain.
+
+    While the compute unit exchanges an output tile it frees no slot, and a unit that is the
+    bottleneck is not ahead: it fills one tile more, the rest of the exchange is lost to it.
+    """
+    longest = 0.0
+    for stay in tiling.stays:
+        if not needs_one_slot(operand_plan(covering, stay.operand), hw):
+            continue
+        rounds = prod(trips(covering, tiling, n) for n in guards(covering, tiling, stay).outer)
+        waiting = stall_cycles(covering, work, tiling, stay, hw) + sum(
+            flow_passes(covering, tiling, f) * f.pass_cycles
+            for f in work.flows
+            if f.unit == work.compute_unit and stay_of(tiling, f) == stay
+        )
+        for unit in fill_units(work):
+            moved = sum(
+                flow_passes(covering, tiling, f) * f.pass_cycles
+                for f in work.flows
+                if f.unit == unit
+            )
+            longest = max(longest, moved + waiting - moved / rounds)
+    return longest
+
+
 def drain_latency_cycles(plan: OperandPlan, drain: Flow) -> float:
     """Latency of a single plane's drain."""
     transfer = plan.residences[drain.residence].drain

@@ -52,6 +52,8 @@ class Objective:
         busiest = self.cp.model.new_int_var(0, horizon, "busiest")
         stalls = Stalls(self.vars, self.work, self.hw, self.moved, horizon)
         waiting = [stalls.stall(stay) for stay in self.vars.stays]
+        for stay, wait in zip(self.vars.stays, waiting, strict=True):
+            stalls.add_starving(stay, busiest, wait)
         waiting.append(stalls.exchange())
         compute_load = add_up(units.pop(self.work.compute_unit, [])) + compute
         self.cp.model.add(busiest >= compute_load + add_up(waiting))

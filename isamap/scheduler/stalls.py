@@ -145,6 +145,34 @@ class Stalls:
         self.cp.model.add(stall >= moved - shifted + once).only_enforce_if(halves)
         self.cp.model.add(2 * stall >= moved - shifted + 2 * every).only_enforce_if(halves)
 
+    def add_starving(self, stay: StayVars, busiest: cp_model.IntVar, waiting: Linear) -> None:
+        """A fill unit that idles while byte planes drain (see waiting.starved_cycles)."""
+        if not needs_one_slot(stay.plan, self.hw):
+            return
+        label = f"starved_{stay.label}"
+        factors: list[Number] = []
+        for name in self.vars.loops:
+            if name not in stay.plan.loops:
+                again = stay.refetch[name]
+                factors.append(self.cp.either(self.vars.trips[name], 1, again, f"{label}_{name}"))
+        rounds = self.cp.product(factors, label)
+        key = (stay.plan.name, stay.number)
+        own = add_up(
+            self.moved[n]
+            for n, f in enumerate(self.work.flows)
+            if f.unit == self.work.compute_unit and (f.operand, f.residence) == key
+        )
+        for unit in fill_units(self.work):
+            moved = add_up(self.moved[n] for n, f in enumerate(self.work.flows) if f.unit == unit)
+            idle = self.cp.model.new_int_var(-LIMIT, LIMIT, f"{label}_{unit}")
+            self.cp.model.add(idle == busiest - moved - waiting - own)
+            if isinstance(rounds, int):
+                self.cp.model.add(rounds * idle >= -moved)
+                continue
+            scaled = self.cp.model.new_int_var(-LIMIT, LIMIT, f"{label}_{unit}_rounds")
+            self.cp.model.add_multiplication_equality(scaled, [idle, rounds])
+            self.cp.model.add(scaled >= -moved)
+
     def _has_halves(self, name: str, label: str) -> Bool:
         """Are all tiles of the loop equal and of at least two units?"""
         loop = self.vars.loops[name]
