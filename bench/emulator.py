@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "emulator")]
 
 from hand_programs import gemm, machine  # noqa: E402
+
 from isamap.emulator import run, time_program  # noqa: E402
 from isamap.emulator.build import find_compiler  # noqa: E402
 

@@ -16,6 +16,7 @@ from hand_programs import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from isamap.emulator import run
 from isamap.emulator.build import find_compiler
 from isamap.errors import IsamapError, ProgramError

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hand_programs import gemm, issue_load, issue_mma, machine, straight
+
 from isamap.emulator import run, time_program
 from isamap.emulator.bind import bind
 from isamap.emulator.build import compile_c, run_executable

@@ -14,6 +14,7 @@ from hand_programs import (
     machine,
     straight,
 )
+
 from isamap.emulator import check_program, run, time_program
 from isamap.errors import ProgramError
 from isamap.ir import Affine

@@ -135,7 +135,7 @@ def test_box_equations_are_decided_exactly(
 
 def test_search_that_gives_up_says_maybe(monkeypatch: pytest.MonkeyPatch) -> None:
     equation = Affine.of([("x", 6), ("y", 10), ("z", 15)], -1)
-    bounds = {name: (-100, 100) for name in "xyz"}
+    bounds = dict.fromkeys("xyz", (-100, 100))
     monkeypatch.setattr(solve_box, "MAX_NODES", 1)
     assert solve_box.has_solution((equation.scaled(1),), bounds)
 

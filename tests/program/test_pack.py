@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from isamap.errors import ProgramError
 from isamap.program import Axis, Layout, natural_layout, pack, unpack
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+
 from isamap.errors import ProgramError
 from isamap.ir import Affine
 from isamap.program import (

@@ -14,7 +14,8 @@ from isamap.mapper import Covering, coverings
 ROOT = Path(__file__).resolve().parent.parent.parent
 MACHINES = ("gemmini", "vta", "vecdot", "outer")
 
-# file, kernel, sizes: odd, prime, smaller and larger than the instructions, sliding windows with and without steps
+# file, kernel, sizes: odd, prime, smaller and larger than the instructions, sliding windows with
+# and without steps
 KERNELS: tuple[tuple[str, str, tuple[tuple[str, int], ...]], ...] = (
     ("gemm", "gemm", (("m", 7), ("n", 5), ("k", 6))),
     ("gemm", "gemm", (("m", 19), ("n", 33), ("k", 21))),
@@ -28,9 +29,13 @@ KERNELS: tuple[tuple[str, str, tuple[tuple[str, int], ...]], ...] = (
     (
         "conv2d",
         "conv2d",
-        (("h", 5), ("w", 4), ("c", 3), ("k", 18), ("r", 3), ("s", 3), ("stride", 2)),
+        (("h", 5), ("w", 2), ("c", 3), ("k", 18), ("r", 2), ("s", 3), ("stride", 2)),
     ),
-    ("conv2d", "conv2d", (("n", 2), ("h", 4), ("w", 5), ("c", 5), ("k", 3), ("s", 2))),
+    (
+        "conv2d",
+        "conv2d",
+        (("n", 2), ("h", 2), ("w", 3), ("c", 3), ("k", 3), ("r", 1), ("s", 2), ("pad", 0)),
+    ),
 )
 
 

@@ -1,7 +1,7 @@
-"""Two independent answers to hold the solver against: brute force, and the model with every decision fixed.
+"""Two independent answers to hold the solver against: brute force, and the model at one point.
 
-In: a covering, its work, the machine. Out: the best tiling there is; what the model says about one given tiling.
-Not its job: which cases (`tilings`, `cases`).
+In: a covering, its work, the machine. Out: the best tiling there is; what the model says about one
+given tiling. Not its job: which cases (`tilings`, `cases`).
 """
 
 import time

@@ -1,16 +1,20 @@
-"""The CP-SAT model and the closed form price every tiling alike, and the solver finds the best one."""
+"""The CP-SAT model and the closed form price tilings alike, and the solver finds the best one.
+
+In: random small cases. Out: failures. Not its job: whether the closed form is accurate.
+"""
 
 import random
 
 import pytest
 from cases import MACHINES, first_coverings, machine
-from exhaustive import model_cycles, search_exhaustively
+from exhaustive import model_cycles
+from small import compare, small_case
 from tilings import random_legal_tiling, with_less_memory
 
-from isamap.costmodels import count_work, estimate
+from isamap.costmodels import Tiling, count_work, estimate
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
-from isamap.scheduler import Status, solve
+from isamap.scheduler import Status
 
 PRICED = (
     ("gemm", "gemm_nt", (("m", 37), ("n", 53), ("k", 41))),
@@ -22,24 +26,27 @@ PRICED = (
 )
 
 
-def random_case(hw_name: str, seed: int) -> tuple[Covering, Hardware, random.Random]:
-    """A covering on a machine that has all of its memory, or little."""
+Drawn = tuple[Covering, Hardware, Tiling]
+
+
+def random_case(hw_name: str, seed: int) -> Drawn:
+    """A legal tiling of a covering on a machine with all of its memory, or little."""
     generator = random.Random(f"{hw_name} {seed}")
-    covering = generator.choice(first_coverings(*generator.choice(PRICED), hw_name, 3))
-    hw = machine(hw_name)
-    if generator.random() < 0.6:
-        room = {memory.name: generator.choice((1, 2, 3, 4, 6, 12)) for memory in hw.memories}
-        hw = with_less_memory(hw, covering, room)
-    return covering, hw, generator
+    while True:
+        covering = generator.choice(first_coverings(*generator.choice(PRICED), hw_name, 3))
+        hw = machine(hw_name)
+        if generator.random() < 0.6:
+            room = {memory.name: generator.choice((1, 2, 3, 4, 6, 12)) for memory in hw.memories}
+            hw = with_less_memory(hw, covering, room)
+        tiling = random_legal_tiling(covering, hw, generator, any_tile=False, attempts=20)
+        if tiling is not None:
+            return covering, hw, tiling
 
 
 @pytest.mark.parametrize("hw_name", MACHINES)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(10))
 def test_the_model_prices_any_tiling_like_the_closed_form(hw_name: str, seed: int) -> None:
-    covering, hw, generator = random_case(hw_name, seed)
-    tiling = random_legal_tiling(covering, hw, generator, any_tile=False)
-    if tiling is None:
-        pytest.skip("no random tiling fits")
+    covering, hw, tiling = random_case(hw_name, seed)
     work = count_work(covering, hw)
     found = model_cycles(covering, work, hw, tiling)
     assert found is not None, f"the model forbids a legal tiling of {covering.binding}: {tiling}"
@@ -48,30 +55,26 @@ def test_the_model_prices_any_tiling_like_the_closed_form(hw_name: str, seed: in
     assert abs(found - expected) <= 1 + len(work.flows), f"{covering.binding}: {tiling}"
 
 
-SMALL = (
-    ("gemm", "gemm", (("m", 40), ("n", 20), ("k", 33))),
-    ("gemv", "gemv", (("m", 95), ("k", 66))),
-    ("batched_gemm", "batched_gemm", (("b", 2), ("m", 3), ("n", 16), ("k", 1))),
-    ("gemm", "gemm", (("m", 14), ("n", 11), ("k", 56))),
-    ("conv2d", "conv2d", (("h", 2), ("w", 1), ("c", 3), ("k", 33), ("r", 2), ("s", 1))),
+# seeds of `small_case` whose whole space takes less than half a second to search
+SEEDS = {
+    "gemmini": (4, 6, 7, 8, 16),
+    "vta": (4, 5, 15, 18, 19),
+    "vecdot": (2, 3, 11, 12, 13),
+    "outer": (0, 2, 6, 15, 23),
+}
+
+
+@pytest.mark.parametrize(
+    ("hw_name", "seed"), [(name, seed) for name, seeds in SEEDS.items() for seed in seeds]
 )
-
-
-@pytest.mark.parametrize("hw_name", MACHINES)
-@pytest.mark.parametrize("seed", range(6))
 def test_exhaustive_search_finds_nothing_better(hw_name: str, seed: int) -> None:
-    generator = random.Random(f"small {hw_name} {seed}")
-    covering = generator.choice(first_coverings(*generator.choice(SMALL), hw_name, 3))
-    room = {m.name: generator.choice((2, 3, 4, 6, 12)) for m in machine(hw_name).memories}
-    hw = with_less_memory(machine(hw_name), covering, room)
-    work = count_work(covering, hw)
-    best = search_exhaustively(covering, work, hw, time_limit_s=3)
+    case = small_case(hw_name, seed)
+    found = compare(case, search_limit_s=60, solve_limit_s=60)
+    assert found is not None
+    solution, best = found.solution, found.best_cycles
     if best is None:
-        pytest.skip("too many tilings")
-    solution = solve(covering, work, hw, time_limit_s=20)
-    if best.tiling is None:
         assert solution.tiling is None and solution.status is Status.INFEASIBLE
         return
     assert solution.status is Status.OPTIMAL
-    assert solution.cycles <= best.cycles, f"{covering.binding}: {best.tiling}"
-    assert solution.bound_cycles <= best.cycles
+    assert solution.cycles == best, f"{case.text}: {found.best_text}"
+    assert solution.bound_cycles <= best

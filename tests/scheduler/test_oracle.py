@@ -1,10 +1,12 @@
-"""NumPy = interpreter = emulator, for every kernel on every machine, small odd shapes."""
+"""NumPy = interpreter = emulator, for every kernel on every machine, small odd shapes.
 
-from collections.abc import Mapping
+In: `cases`. Out: failures. Not its job: random tilings (`test_random_tilings`).
+"""
 
 import numpy as np
 import pytest
 from cases import KERNELS, MACHINES, first_coverings, kernel, kernel_file, machine
+from execution import assert_correct
 
 from isamap.costmodels import (
     Tiling,
@@ -14,36 +16,15 @@ from isamap.costmodels import (
     estimate,
     roofline,
 )
-from isamap.emulator import Timing, run, time_program
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
-from isamap.ir import Kernel, interpret, load_reference, random_arrays
+from isamap.ir import interpret, load_reference, random_arrays
 from isamap.mapper import Covering, coverings
-from isamap.program import Program
-from isamap.scheduler import lower, solve
+from isamap.scheduler import solve
 from isamap.scheduler.greedy import schedule_greedily
 
 Sizes = tuple[tuple[str, int], ...]
 NUM_COVERINGS = 2
-
-
-def outputs(program: Program, hw: Hardware, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What the emulator computes from the kernel's arrays."""
-    shaped = {p.buffer: arrays[p.buffer].reshape(p.layout.shape) for p in program.inputs}
-    return dict(run(program, hw, shaped, compiled=False).outputs)
-
-
-def assert_correct(kernel: Kernel, covering: Covering, tiling: Tiling, hw: Hardware) -> Timing:
-    """The lowered tiling computes the kernel bit for bit, without a hazard."""
-    program = lower(covering, tiling, hw)
-    assert program is not None
-    timing = time_program(program, hw, compiled=False)
-    arrays = random_arrays(kernel, 1)
-    got = outputs(program, hw, arrays)
-    for name, expected in interpret(kernel, arrays).items():
-        found = got[name].reshape(expected.shape)
-        np.testing.assert_array_equal(found, expected, err_msg=f"{covering.binding}\n{tiling}")
-    return timing
 
 
 @pytest.mark.parametrize(("file", "name", "sizes"), KERNELS)

@@ -1,11 +1,12 @@
 """Tilings to test with: random ones, and all there are.
 
-In: a covering, the machine. Out: tilings of the space that the solver decides in. Not its job: their cost, lowering them.
+In: a covering, the machine. Out: tilings of the space that the solver decides in. Not its job:
+their cost, lowering them.
 """
 
 import random
-from dataclasses import replace
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, combinations, permutations, product
 
 from isamap.costmodels import Stay, Tiling, needs_one_slot
@@ -42,9 +43,10 @@ def keepable_loops(
 
 
 def all_tilings(covering: Covering, hw: Hardware) -> Iterator[Tiling]:
-    """Every legal tiling over the solver's tile sizes; orders that differ in idle loops only come once.
+    """Every legal tiling over the solver's tile sizes; orders that differ in idle loops come once.
 
-    A stay with one slot is left out where the same tiling with two is legal: no estimate rises with slots.
+    A stay with one slot is left out where the same tiling with two is legal: no estimate rises
+    with slots.
     """
     names = tuple(loop.name for loop in covering.loops)
     options = [[tile for tile, _ in tile_options(covering, loop, hw)] for loop in covering.loops]
@@ -103,8 +105,13 @@ def _subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
 def random_tiling(
     covering: Covering, hw: Hardware, generator: random.Random, *, any_tile: bool
 ) -> Tiling:
-    """A tiling of the space, not necessarily one that fits. `any_tile`: also sizes no solver would try."""
-    tiles = {loop.name: _random_tile(covering, loop, hw, generator, any_tile) for loop in covering.loops}
+    """A tiling of the space, not necessarily one that fits.
+
+    `any_tile`: also sizes no solver would try.
+    """
+    tiles = {
+        loop.name: _random_tile(covering, loop, hw, generator, any_tile) for loop in covering.loops
+    }
     active = list(active_loops(covering))
     rest = [loop.name for loop in covering.loops if loop.name not in active]
     levels = generator.choice(stay_choices(covering, hw))
@@ -129,7 +136,12 @@ def _random_tile(
 
 
 def random_legal_tiling(
-    covering: Covering, hw: Hardware, generator: random.Random, *, any_tile: bool, attempts: int = 60
+    covering: Covering,
+    hw: Hardware,
+    generator: random.Random,
+    *,
+    any_tile: bool,
+    attempts: int = 60,
 ) -> Tiling | None:
     """A random tiling that fits, or None after so many attempts."""
     if not stay_choices(covering, hw):
@@ -142,7 +154,10 @@ def random_legal_tiling(
 
 
 def with_less_memory(hw: Hardware, covering: Covering, blocks: dict[str, int]) -> Hardware:
-    """The machine with managed memories of room for so many blocks of the covering's operands (sum of one each = 1)."""
+    """The machine with managed memories of room for so many blocks.
+
+    One block of each of the covering's operands in a memory makes 1.
+    """
     sizes: dict[str, int] = {}
     for plan in covering.operands:
         for residence in plan.residences:
@@ -155,4 +170,3 @@ def with_less_memory(hw: Hardware, covering: Covering, blocks: dict[str, int]) -
         for memory in hw.memories
     )
     return replace(hw, memories=memories)
-
