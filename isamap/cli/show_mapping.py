@@ -17,8 +17,8 @@ def show_binding(covering: Covering) -> str:
 
 def _show_group(covering: Covering, loop: str, group: tuple[str, ...]) -> str:
     if not group:
-        synthetic = [tiled for tiled in covering.loops if tiled.name == f"one_{loop}"]
-        return f"nothing ({synthetic[0].extent} zero-filled)" if synthetic else "nothing (1)"
+        stand_in = [covering.loop(name) for name in covering.group(loop)]
+        return f"nothing ({stand_in[0].extent} zero-filled)" if stand_in else "nothing (1)"
     blocks = " x ".join(str(covering.loop(name).block) for name in group)
     padded = [covering.loop(name) for name in group if _padding(covering.loop(name))]
     note = "".join(f", {tiled.name} padded by {_padding(tiled)}" for tiled in padded)

@@ -6,7 +6,7 @@ how often a pass is repeated, what overlaps.
 """
 
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, prod
 
 from isamap.hwdesc import Direction, Hardware, Instruction, MemoryKind
 from isamap.ir import accesses, size_bytes
@@ -97,11 +97,8 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
 
 def _full_call(covering: Covering, instruction: Instruction) -> dict[str, int]:
     values = {repeat.name: 1 for repeat in instruction.repeats}
-    names = {loop.name for loop in covering.loops}
-    for loop, group in covering.binding:
-        values[loop] = 1
-        for name in group or ((f"one_{loop}",) if f"one_{loop}" in names else ()):
-            values[loop] *= covering.loop(name).block
+    for loop, _ in covering.binding:
+        values[loop] = prod(covering.loop(name).block for name in covering.group(loop))
     return values
 
 

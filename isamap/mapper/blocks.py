@@ -10,7 +10,7 @@ from itertools import combinations
 from isamap.hwdesc import ExtentKind, ExtentRule
 from isamap.ir import Access, Apply, Expr, Kernel, Literal, is_cast
 
-from .covering import TiledLoop
+from .covering import TiledLoop, synthetic_name
 from .match import Match
 
 
@@ -77,11 +77,6 @@ def _synthetic_loops(match: Match) -> tuple[TiledLoop, ...]:
             is_reduction = not _moves(statement.target, name)
             loops.append(TiledLoop(synthetic_name(name), 1, extent, extent, is_reduction))
     return tuple(loops)
-
-
-def synthetic_name(instruction_loop: str) -> str:
-    """Name of the loop that stands for an unbound instruction loop."""
-    return f"one_{instruction_loop}"
 
 
 def _may_pad(match: Match, name: str, kernel: Kernel, index: int) -> bool:

@@ -23,8 +23,8 @@ from isamap.ir import (
     pretty_statement,
 )
 
-from .blocks import synthetic_name, tile_loops
-from .covering import Covering, OperandPlan, TiledLoop
+from .blocks import tile_loops
+from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
 from .operand import plan_operand
 from .roles import InstructionRole, role_of

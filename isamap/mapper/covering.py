@@ -18,6 +18,11 @@ from isamap.ir import Kernel, Role
 from isamap.program import Layout
 
 
+def synthetic_name(instruction_loop: str) -> str:
+    """Name of the loop that stands for an instruction loop that runs over no kernel loop."""
+    return f"one_{instruction_loop}"
+
+
 @dataclass(frozen=True, slots=True)
 class TiledLoop:
     """A kernel loop cut into units of `block` iterations; the last unit is partial unless `block`
@@ -203,3 +208,10 @@ class Covering:
     def loop(self, name: str) -> TiledLoop:
         """The loop called `name`."""
         return next(loop for loop in self.loops if loop.name == name)
+
+    def group(self, instruction_loop: str) -> tuple[str, ...]:
+        """Loops that the instruction loop runs over, or the one that stands for none."""
+        bound = dict(self.binding)[instruction_loop]
+        stand_in = synthetic_name(instruction_loop)
+        names = {loop.name for loop in self.loops}
+        return bound or ((stand_in,) if stand_in in names else ())

@@ -87,9 +87,8 @@ class _Nest:
     def _compute(self, loops: tuple[str, ...]) -> Call:
         """The compute call; `loops` are the unit loops written as program loops around it."""
         instruction = self.frame.hw.instruction(self.frame.covering.instruction)
-        binding = dict(self.frame.covering.binding)
         extents = tuple(
-            (name, self._block_span(self._group(name, binding), True))
+            (name, self._block_span(self.frame.covering.group(name)))
             for name, _ in instruction.extents
         )
         operands = []
@@ -106,12 +105,7 @@ class _Nest:
             )
         return Call(instruction, extents, tuple(operands), self.frame.covering.immediates)
 
-    def _group(self, instruction_loop: str, binding: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-        synthetic = f"one_{instruction_loop}"
-        names = {loop.name for loop in self.frame.covering.loops}
-        return binding[instruction_loop] or ((synthetic,) if synthetic in names else ())
-
-    def _block_span(self, group: tuple[str, ...], inner: bool) -> Span:
+    def _block_span(self, group: tuple[str, ...]) -> Span:
         """Iterations of a block: the product over its loops, shorter at the outermost loop's last
         unit."""
         if not group:
@@ -122,7 +116,7 @@ class _Nest:
         head = self.frame.covering.loop(group[0])
         if not head.is_partial:
             return Span(head.block * inside)
-        offset = self.frame.unit_index(head.name, inner).scaled(head.block * inside)
+        offset = self.frame.unit_index(head.name, inner=True).scaled(head.block * inside)
         return Span(head.block * inside, head.extent * inside, offset)
 
     def _operand_strides(self, slot: Slot, instruction: Instruction) -> tuple[int, ...]:
