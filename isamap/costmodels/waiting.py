@@ -59,7 +59,8 @@ def turnaround_cycles(
     """Waiting for a written tile's slot: drained, refilled behind everything its fill unit has
     queued.
 
-    With two slots this must fit into the computation of one tile.
+    With two slots this must fit into the computation of one tile; draining and refilling run beside
+    each other, block by block.
     """
     drain = next((f for f in flows if f.is_drain), None)
     fill = next((f for f in flows if not f.is_drain), None)
@@ -67,14 +68,14 @@ def turnaround_cycles(
         return 0.0
     if not is_replaced(covering, tiling, stay):
         return 0.0
-    moved = flow_passes(covering, tiling, drain) * drain.pass_cycles
-    moved += sum(
+    drained = flow_passes(covering, tiling, drain) * drain.pass_cycles
+    queued = sum(
         flow_passes(covering, tiling, f) * f.pass_cycles
         for f in work.flows
         if f.unit == fill.unit and not f.is_drain
     )
     latency = drain.latency_cycles + fill.latency_cycles + work.latency_cycles
-    total = moved + latency * fetches(covering, tiling, stay)
+    total = max(drained, queued) + latency * fetches(covering, tiling, stay)
     return max(0.0, (total - work.compute_cycles) / 2)
 
 

@@ -8,7 +8,7 @@ how often a pass is repeated, what overlaps.
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
-from isamap.hwdesc import Direction, Hardware, Instruction, MemoryKind
+from isamap.hwdesc import Direction, ExtentRule, Hardware, Instruction, MemoryKind
 from isamap.ir import accesses, size_bytes
 from isamap.mapper import (
     CopyDim,
@@ -18,6 +18,7 @@ from isamap.mapper import (
     TiledLoop,
     Transfer,
     compute_cycles,
+    part_size,
 )
 
 Port = tuple[str, str]  # memory, port
@@ -228,8 +229,7 @@ def _call_classes(
     blocks = {block.loop for block in plan.blocks}
     assigned_blocks: set[str] = set()
     for loop, dims in transfer.assigned:
-        maximum = instruction.extent(loop).maximum
-        counts = _dim_classes(covering, plan, dims, maximum)
+        counts = _dim_classes(covering, plan, dims, instruction.extent(loop))
         assigned_blocks.update(plan.blocks[d.block].loop for d in dims if d.block is not None)
         classes = [
             (times * count, {**values, loop: extent})
@@ -251,12 +251,13 @@ def _call_classes(
 
 
 def _dim_classes(
-    covering: Covering, plan: OperandPlan, dims: tuple[CopyDim, ...], maximum: int
+    covering: Covering, plan: OperandPlan, dims: tuple[CopyDim, ...], rule: ExtentRule
 ) -> list[tuple[float, int]]:
     """(number of calls, extent) along one instruction loop, over all units of the loops bound to
     it."""
     if not dims:
         return [(1.0, 1)]
+    maximum = rule.maximum
     if dims[0].axis is not None:
         return [(1.0 / maximum, maximum)]
     moving = set(plan.loops)
@@ -274,7 +275,8 @@ def _dim_classes(
     if tiled.name not in moving:
         return _chunked(1, count, maximum)
     whole, rest = divmod(tiled.extent, tiled.block)
-    return _chunked(whole, tiled.block, maximum) + _chunked(1 if rest else 0, rest, maximum)
+    size = part_size(tiled.block, rule, tiled.is_partial)
+    return _chunked(whole, tiled.block, size) + _chunked(1 if rest else 0, rest, size)
 
 
 def _chunked(times: int, extent: int, maximum: int) -> list[tuple[float, int]]:

@@ -14,6 +14,7 @@ from .covering import (
 )
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
+from .transfer import part_size
 
 __all__ = [
     "BlockDim",
@@ -31,4 +32,5 @@ __all__ = [
     "coverings",
     "layout_rank",
     "match_statement",
+    "part_size",
 ]

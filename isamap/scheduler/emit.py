@@ -10,6 +10,7 @@ from itertools import combinations
 
 from isamap.hwdesc import ExtentKind, Instruction, RepeatRule
 from isamap.ir import Affine, accesses, size_bytes
+from isamap.mapper import part_size
 from isamap.program import Address, For, Issue, Node, Operand, Repeat, Span
 
 
@@ -137,17 +138,25 @@ def _advanced(operand: Operand, loop: str, step: int) -> Operand:
     return Operand(operand.name, operand.memory, address, operand.strides_bytes)
 
 
-def chunk(span: Span, instruction: Instruction, loop: str, name: str) -> tuple[Span, Span | None]:
-    """Cut a count into calls of at most the instruction's maximum: (extent of a call, number of
-    calls or None)."""
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A count cut into calls: extent of one call, how many (None: one), how far each moves on."""
+
+    extent: Span
+    calls: Span | None
+    size: int
+
+
+def cut(span: Span, instruction: Instruction, loop: str, name: str) -> Parts:
+    """Cut a count into calls that the instruction can take; `name` is the loop over the calls."""
     rule = instruction.extent(loop)
-    if span.limit <= rule.maximum:
-        return span, None
-    total = span.total if span.total is not None else span.limit
-    size = rule.maximum
+    size = part_size(span.limit, rule, span.total is not None)
+    if size == span.limit:
+        return Parts(span, None, size)
     if rule.kind is ExtentKind.EXACTLY:
-        return Span(size), Span(span.limit // size)
+        return Parts(Span(size), Span(span.limit // size), size)
+    assert span.unit == 1, "only counts of single iterations are cut"
+    total = span.total if span.total is not None else span.limit
     offset = span.offset + Affine.of([(name, size)])
     calls = Span(-(-span.limit // size), span.total, span.offset, size)
-    assert span.unit == 1, "only counts of single iterations are cut"
-    return Span(size, total, offset), calls
+    return Parts(Span(size, total, offset), calls, size)

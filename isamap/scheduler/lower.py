@@ -61,8 +61,9 @@ class _Nest:
         return (*self.tokens.prologue(), *body)
 
     def _unit_nest(self) -> tuple[Node, ...]:
-        fine = [slot for slot in self.frame.places.slots if self.frame.is_fine(slot)]
-        enters = [n for slot in reversed(fine) for n in self.transfers.enter(slot)]
+        by_residence = sorted(self.frame.places.slots, key=lambda s: s.stay.residence)
+        fine = [slot for slot in by_residence if self.frame.is_fine(slot)]
+        enters = [n for slot in fine[::-1] for n in self.transfers.enter(slot)]
         leaves = [n for slot in fine for n in self.transfers.leave(slot)]
         loops = [n for n in self.frame.tiling.inner if self.frame.tiling.tile(n) > 1]
         if fine:

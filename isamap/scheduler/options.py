@@ -39,13 +39,22 @@ def must_divide(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
     return False
 
 
-def level_options(plan: OperandPlan, hw: Hardware) -> tuple[tuple[int, ...], ...]:
+def level_options(
+    covering: Covering, plan: OperandPlan, hw: Hardware
+) -> tuple[tuple[int, ...], ...]:
     """Possible levels of an operand's residences, from the unit outwards; none: not placeable.
 
     Single blocks (level 0) are moved one by one, which tokens and sliding windows do not allow.
+    With tokens, an output must be filled by the unit that computes: no token orders another one's
+    fill after the drain of the same slot.
     """
-    may_be_low = hw.synchronisation is not Synchronisation.TOKENS
-    may_be_low = may_be_low and not any(axis.is_window for axis in plan.axes)
+    is_token = hw.synchronisation is Synchronisation.TOKENS
+    entry = plan.residences[0].fill or plan.residences[0].zero
+    if is_token and plan.is_output and entry is not None:
+        unit = hw.instruction(covering.instruction).unit
+        if hw.instruction(entry.instruction).unit != unit:
+            return ()
+    may_be_low = not is_token and not any(axis.is_window for axis in plan.axes)
     if len(plan.residences) == 1:
         return ((1,), (0,)) if may_be_low else ((1,),)
     if len(plan.residences) == 2:
@@ -55,7 +64,7 @@ def level_options(plan: OperandPlan, hw: Hardware) -> tuple[tuple[int, ...], ...
 
 def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """All combinations of levels, one tuple of levels per operand, tiles before single blocks."""
-    per_operand = [level_options(plan, hw) for plan in covering.operands]
+    per_operand = [level_options(covering, plan, hw) for plan in covering.operands]
     return tuple(sorted(product(*per_operand), key=lambda c: -sum(map(sum, c))))
 
 

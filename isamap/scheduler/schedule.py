@@ -24,6 +24,7 @@ from isamap.mapper import Covering, Mismatch, coverings, layout_rank
 from isamap.program import Program
 
 from .lower import lower
+from .options import stay_choices
 from .place import external_bytes
 from .solve import Solution, Status, solve
 
@@ -144,6 +145,7 @@ class _Search:
         ] = []  # (rank, bound) of what was not solved to the end
         self.alternatives: list[Alternative] = []
         self.num_unfit = 0
+        self.num_unordered = 0
         self.too_large_bytes = 0  # least room that buffers would need in the external memory
         self.is_complete = True
 
@@ -153,7 +155,8 @@ class _Search:
             work = count_work(covering, self.hw)
             if self._is_hopeless(work.compute_cycles):
                 return
-            if len(self.alternatives) >= MAX_COVERINGS or time.perf_counter() > self.deadline:
+            is_late = bool(self.by_rank) and time.perf_counter() > self.deadline  # never nothing
+            if len(self.alternatives) >= MAX_COVERINGS or is_late:
                 self.is_complete = False
                 self.open_bounds.append((0, work.compute_cycles))
                 return
@@ -176,6 +179,9 @@ class _Search:
         needed = external_bytes(covering)
         if needed > self.hw.external.size_bytes:
             self.too_large_bytes = min(needed, self.too_large_bytes or needed)
+            return
+        if not stay_choices(covering, self.hw):
+            self.num_unordered += 1
             return
         rank = sum(layout_rank(plan) for plan in covering.operands)
         rivals = [s.estimate.cycles for r, s in self.by_rank.items() if r <= rank]
@@ -238,6 +244,12 @@ def _why_nothing(kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], searc
         return (
             f"the buffers of {kernel.name} need {search.too_large_bytes / 2**20:.1f} MiB,"
             f" {name!r} of {hw.name} has {size / 2**20:.1f} MiB"
+        )
+    if search.num_unordered and not search.num_unfit:
+        return (
+            f"{search.num_unordered} coverings of {kernel.name} need copies on {hw.name} that"
+            " cannot be scheduled so far: more than two in a row, or, with tokens, two in a row or"
+            f" an output filled by another unit than the one that computes:\n{statement}"
         )
     if search.num_unfit:
         return (

@@ -117,13 +117,12 @@ class Stalls:
         )
         latency = drain[1].latency_cycles + fill.latency_cycles + self.work.latency_cycles
         fetches = self.vars.fetches(stay, f"turn_{stay.label}")
-        total = self.moved[drain[0]] + queued + SCALE * latency * fetches
+        waits = SCALE * (latency * fetches - self.work.compute_cycles)
         conditions = [stay.is_double, replaced]
         if not isinstance(stay.is_low, int):
             conditions.append(negated(stay.is_low))
-        self.cp.model.add(2 * stall >= total - SCALE * self.work.compute_cycles).only_enforce_if(
-            conditions
-        )
+        for moved in (self.moved[drain[0]], queued):
+            self.cp.model.add(2 * stall >= moved + waits).only_enforce_if(conditions)
 
     def _add_plane_stall(
         self, stay: StayVars, stall: cp_model.IntVar, mine: list[tuple[int, Flow]], label: str

@@ -12,7 +12,7 @@ from isamap.ir import Affine, accesses
 from isamap.mapper import CopyDim, External, TileAxis, Transfer
 from isamap.program import Address, Edge, Node, Operand, Span, When
 
-from .emit import Call, Walk, chunk, emit_walks
+from .emit import Call, Walk, cut, emit_walks
 from .frame import Frame, tile_name, unit_name
 from .place import Slot
 from .tokens import Tokens
@@ -168,19 +168,12 @@ class Transfers:
         chunks: list[tuple[str, Span, int, int]] = []
         for loop, dims in transfer.assigned:
             span = self._merged_span(slot, dims, fine)
-            piece, calls = chunk(span, instruction, loop, f"{loop}_part")
-            extents.append((loop, piece))
-            if calls is not None:
-                size = instruction.extent(loop).maximum
-                inner = dims[-1]
-                chunks.append(
-                    (
-                        f"{loop}_part",
-                        calls,
-                        size * inner.source_stride_bytes,
-                        size * inner.target_stride_bytes,
-                    )
-                )
+            parts = cut(span, instruction, loop, f"{loop}_part")
+            extents.append((loop, parts.extent))
+            if parts.calls is not None:
+                source_step = parts.size * dims[-1].source_stride_bytes
+                target_step = parts.size * dims[-1].target_stride_bytes
+                chunks.append((f"{loop}_part", parts.calls, source_step, target_step))
         operands, order = self._move_operands(instruction, transfer, source, target, slot)
         all_walks = tuple(
             Walk(name, span, tuple(out if is_target else into for is_target in order))

@@ -124,7 +124,7 @@ class Variables:
     def _add_stay(self, plan: OperandPlan, number: int) -> StayVars:
         residence = plan.residences[number]
         label = f"{plan.name}{number}"
-        levels = sorted({choice[number] for choice in level_options(plan, self.hw)})
+        levels = sorted({choice[number] for choice in level_options(self.covering, plan, self.hw)})
         is_low: Number = int(levels == [0])
         if levels == [0, 1]:
             is_low = self.cp.model.new_bool_var(f"low_{label}")

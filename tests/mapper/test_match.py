@@ -1,0 +1,199 @@
+"""Matches of one instruction on one statement: what matches, what does not, and all there are.
+
+In: small instructions and kernels. Out: failures. Not its job: copies, layouts, schedules.
+"""
+
+from dataclasses import replace
+from itertools import islice, pairwise
+from pathlib import Path
+
+import pytest
+
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware, Instruction, load_hardware
+from isamap.ir import Kernel, load_kernel
+from isamap.mapper import Match, compute_cycles, coverings, match_statement
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+HEAD = "from isamap.lang import *\n\n\n@kernel\n"
+GEMM = (
+    "def subject(m=5, n=6, k=7):\n"
+    "    A, B, C = In(i8, m, k), In(i8, k, n), InOut(i32, m, n)\n"
+    "    for i, j, p in grid(m, n, k):\n"
+    "        C[i, j] += i32(A[i, p]) * i32(B[p, j])\n"
+)
+
+
+def machine(name: str) -> Hardware:
+    """A machine of `hw_specs/`."""
+    return load_hardware(ROOT / "hw_specs" / f"{name}.yaml")
+
+
+def written(text: str, folder: Path) -> Kernel:
+    """A kernel from source text."""
+    file = folder / "subject.py"
+    file.write_text(HEAD + text)
+    return load_kernel(file, {}, "subject")
+
+
+def matches(kernel: Kernel, instruction: Instruction) -> tuple[Match, ...]:
+    """All matches on the only statement."""
+    return match_statement(kernel, 0, instruction)[0]
+
+
+def reason(kernel: Kernel, instruction: Instruction) -> str:
+    """Why there is no match."""
+    found, mismatch = match_statement(kernel, 0, instruction)
+    assert not found and mismatch is not None
+    assert mismatch.instruction == instruction.name
+    return mismatch.reason
+
+
+def buffers(match: Match) -> dict[str, str]:
+    """Buffer of each operand."""
+    return {name: access.buffer for name, access in match.operands}
+
+
+def test_operands_match_in_both_orders(tmp_path: Path) -> None:
+    """vta.gemm: C[r] += A[c] * W[r, c]; either factor may be the stationary one."""
+    found = matches(written(GEMM, tmp_path), machine("vta").instruction("gemm"))
+    full = {(m.binding, buffers(m)["A"]) for m in found if all(len(g) == 1 for _, g in m.binding)}
+    assert full == {
+        ((("r", ("j",)), ("c", ("p",))), "A"),  # A streams along i, B is stationary
+        ((("r", ("i",)), ("c", ("p",))), "B"),
+    }
+
+
+def test_several_kernel_loops_fuse_into_one_instruction_loop(tmp_path: Path) -> None:
+    text = (
+        "def subject(h=3, w=2, n=6, k=7):\n"
+        "    A, B, C = In(i8, h, w, k), In(i8, k, n), InOut(i32, h, w, n)\n"
+        "    for y, x, j, p in grid(h, w, n, k):\n"
+        "        C[y, x, j] += i32(A[y, x, p]) * i32(B[p, j])\n"
+    )
+    found = matches(written(text, tmp_path), machine("outer").instruction("smopa"))
+    groups = {dict(m.binding)["i"] for m in found if buffers(m)["A"] == "A"}
+    assert groups == {(), ("y",), ("x",), ("y", "x"), ("x", "y")}
+    inner = {len(dict(m.binding)["k"]) for m in found}
+    assert inner == {0, 1}, "no second reduction loop to fuse"
+
+
+def test_a_fused_group_fits_whole_but_for_its_outermost_loop(tmp_path: Path) -> None:
+    text = (
+        "def subject(h=20, w=9, k=7):\n"
+        "    A, B, C = In(i8, h, w, k), In(i8, k), InOut(i32, h, w)\n"
+        "    for y, x, p in grid(h, w, k):\n"
+        "        C[y, x] += i32(A[y, x, p]) * i32(B[p])\n"
+    )
+    found = matches(written(text, tmp_path), machine("outer").instruction("smopa"))
+    groups = {dict(m.binding)["i"] for m in found if buffers(m)["A"] == "A"}
+    assert groups == {(), ("y",), ("x",)}, "16 rows hold no second row of 9, nor of 20"
+
+
+def test_missing_loops_bind_to_nothing(tmp_path: Path) -> None:
+    """gemv on a gemm instruction: the loop of the missing dimension has extent 1."""
+    text = (
+        "def subject(m=5, k=7):\n"
+        "    A, x, y = In(i8, m, k), In(i8, k), InOut(i32, m)\n"
+        "    for i, p in grid(m, k):\n"
+        "        y[i] += i32(A[i, p]) * i32(x[p])\n"
+    )
+    found = matches(written(text, tmp_path), machine("outer").instruction("smopa"))
+    largest = {m.binding for m in found if sum(len(g) for _, g in m.binding) == 2}
+    assert largest == {
+        (("i", ("i",)), ("j", ()), ("k", ("p",))),
+        (("i", ()), ("j", ("i",)), ("k", ("p",))),
+    }
+
+
+def test_loops_that_an_operand_lacks_are_replicated(tmp_path: Path) -> None:
+    """Depthwise: the stationary matrix moves with a loop that the kernel's factor lacks."""
+    text = (
+        "def subject(n=5, c=7):\n"
+        "    A, B, C = In(i8, n, c), In(i8, c), InOut(i32, n)\n"
+        "    for i, p in grid(n, c):\n"
+        "        C[i] += i32(A[i, p]) * i32(B[p])\n"
+    )
+    found = matches(written(text, tmp_path), machine("vta").instruction("gemm"))
+    full = {(m.binding, buffers(m)["W"]) for m in found if all(g for _, g in m.binding)}
+    binding = (("r", ("i",)), ("c", ("p",)))
+    assert (binding, "A") in full
+    assert (binding, "B") not in full, "A moves with i, the instruction's A not with r"
+
+
+def test_padding_stays_in_the_access(tmp_path: Path) -> None:
+    text = (
+        "def subject(w=6, c=4, k=5):\n"
+        "    A, B, C = In(i8, w, c), In(i8, 3, c, k), InOut(i32, w, k)\n"
+        "    for x, o, v, i in grid(w, k, 3, c):\n"
+        "        C[x, o] += i32(A.at(x + v - 1, i, pad=0)) * i32(B[v, i, o])\n"
+    )
+    found = matches(written(text, tmp_path), machine("outer").instruction("smopa"))
+    pads = {dict(m.operands)[n].pad for m in found for n, b in buffers(m).items() if b == "A"}
+    assert pads == {0}
+
+
+def test_padding_with_another_value_is_named(tmp_path: Path) -> None:
+    text = (
+        "def subject(w=6, k=5):\n"
+        "    A, B, C = In(i8, w), In(i8, 3, k), InOut(i32, w, k)\n"
+        "    for x, o, v in grid(w, k, 3):\n"
+        "        C[x, o] += i32(A.at(x + v - 1, pad=1)) * i32(B[v, o])\n"
+    )
+    mismatches: list = []
+    assert not list(coverings(written(text, tmp_path), machine("outer"), mismatches))
+    reasons = {m.reason for m in mismatches if m.instruction == "smopa"}
+    assert any("reads outside give 1, only zero can be padded" in r for r in reasons)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("In(i8, m, k)", "In(u8, m, k)", "operand A is i8, A is u8"),
+        (
+            "C[i, j] += i32(A[i, p]) * i32(B[p, j])",
+            "C[i, j] = max(C[i, j], i32(A[i, p]) * i32(B[p, j]))",
+            "updates its target by '+=', the kernel by 'max='",
+        ),
+        (
+            "i32(A[i, p]) * i32(B[p, j])",
+            "i32(A[i, p]) + i32(B[p, j])",
+            "computes i32(A[i, k]) * i32(B[j, k]), the kernel i32(A[i, p]) + i32(B[p, j])",
+        ),
+        (
+            "i32(A[i, p]) * i32(B[p, j])",
+            "i32(A[i, p] * B[p, j])",
+            "computes i32(A[i, k]) * i32(B[j, k]), the kernel i32(A[i, p] * B[p, j])",
+        ),
+    ],
+)
+def test_mismatches_say_what_differs(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    assert old in GEMM
+    subject = written(GEMM.replace(old, new), tmp_path)
+    assert reason(subject, machine("outer").instruction("smopa")) == expected
+
+
+def test_instructions_of_several_statements_do_not_match_one(tmp_path: Path) -> None:
+    subject = written(GEMM, tmp_path)
+    smopa = machine("outer").instruction("smopa")
+    twice = replace(smopa.semantics, statements=smopa.semantics.statements * 2)
+    assert reason(subject, replace(smopa, semantics=twice)) == "computes 2 statements at once"
+
+
+@pytest.mark.parametrize("hw_name", ["gemmini", "vta", "vecdot", "outer"])
+def test_coverings_ascend_in_their_compute_bound(hw_name: str, tmp_path: Path) -> None:
+    hw, subject = machine(hw_name), written(GEMM, tmp_path)
+    found = list(islice(coverings(subject, hw, []), 40))
+    assert len(set(found)) == len(found) > 0
+    bounds = [compute_cycles(hw.instruction(c.instruction), c.binding, c.loops) for c in found]
+    assert all(a <= b for a, b in pairwise(bounds))
+
+
+def test_nothing_to_map_has_a_reason_for_every_instruction(tmp_path: Path) -> None:
+    text = GEMM.replace("InOut(i32", "InOut(f32").replace("In(i8", "In(f32").replace("i32(", "(")
+    hw, mismatches = machine("vta"), []
+    with pytest.raises(MappingError):
+        list(coverings(written(text, tmp_path), hw, []))
+    assert not list(coverings(written(text, tmp_path), hw, mismatches, may_reassociate=True))
+    computing = {"gemm", "alu_add", "alu_max", "alu_min", "alu_add_imm"}
+    assert computing <= {m.instruction for m in mismatches}

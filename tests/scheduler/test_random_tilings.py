@@ -1,0 +1,41 @@
+"""Any legal tiling, not only the solver's, lowers to a program that computes the kernel.
+
+In: random tilings of every kernel on every machine, with all or little of its memory. Out:
+failures. Not its job: what they cost.
+"""
+
+import random
+
+import pytest
+from cases import KERNELS, MACHINES, first_coverings, kernel, machine
+from execution import assert_correct
+from tilings import random_legal_tiling, with_less_memory
+
+NUM_COVERINGS = 3
+SUBJECTS = KERNELS[:-1]  # the coverings of the last take seconds to list
+
+
+@pytest.mark.parametrize("hw_name", MACHINES)
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject[1])
+def test_random_legal_tilings_compute_the_kernel(
+    hw_name: str, subject: tuple[str, str, tuple[tuple[str, int], ...]]
+) -> None:
+    check_random_tiling(hw_name, subject, seed=0)
+
+
+def check_random_tiling(
+    hw_name: str, subject: tuple[str, str, tuple[tuple[str, int], ...]], seed: int
+) -> None:
+    """Draw coverings and memories until a random tiling fits; it must compute the kernel."""
+    generator = random.Random(f"{hw_name} {subject} {seed}")
+    found = first_coverings(*subject, hw_name, NUM_COVERINGS)
+    while True:
+        covering = generator.choice(found)
+        hw = machine(hw_name)
+        if generator.random() < 0.7:
+            room = {memory.name: generator.choice((2, 3, 4, 6, 12)) for memory in hw.memories}
+            hw = with_less_memory(hw, covering, room)
+        tiling = random_legal_tiling(covering, hw, generator, any_tile=True, attempts=20)
+        if tiling is not None:
+            break
+    assert_correct(kernel(*subject), covering, tiling, hw)
