@@ -46,7 +46,8 @@ def level_options(
 
     Single blocks (level 0) are moved one by one, which tokens and sliding windows do not allow.
     With tokens, an output must be filled by the unit that computes: no token orders another one's
-    fill after the drain of the same slot.
+    fill after the drain of the same slot. A single block of an output would hold up everything that
+    its fill unit has queued until it is drained; a tile of one block takes no more room.
     """
     is_token = hw.synchronisation is Synchronisation.TOKENS
     entry = plan.residences[0].fill or plan.residences[0].zero
@@ -56,7 +57,7 @@ def level_options(
             return ()
     may_be_low = not is_token and not any(axis.is_window for axis in plan.axes)
     if len(plan.residences) == 1:
-        return ((1,), (0,)) if may_be_low else ((1,),)
+        return ((1,), (0,)) if may_be_low and not plan.is_output else ((1,),)
     if len(plan.residences) == 2:
         return ((0, 1),) if may_be_low else ()
     return ()

@@ -31,6 +31,7 @@ from .solve import Solution, Status, solve
 NATURAL_TOLERANCE = (
     1.25  # repacking a buffer is the user's time too: only worth it for a clear gain
 )
+RIVAL_SECONDS = 2.0  # to beat a schedule or to prove that it cannot; else its bound stays open
 MAX_COVERINGS = 400  # looked at per kernel; what is cut is said in the answer
 
 
@@ -193,7 +194,7 @@ class _Search:
             covering,
             work,
             self.hw,
-            time_limit_s=max(0.1, self.deadline - time.perf_counter()),
+            time_limit_s=self._time_left(cutoff is not None),
             workers=self.workers,
             seed=self.seed,
             cutoff_cycles=cutoff,
@@ -212,6 +213,11 @@ class _Search:
         known = self.by_rank.get(rank)
         if known is None or cost < known.cost_cycles:
             self.by_rank[rank] = Schedule(covering, work, solution, parts, program, cost)
+
+    def _time_left(self, has_rival: bool) -> float:
+        """Seconds for one covering: all that is left, but a rival of a schedule must be quick."""
+        left = max(0.1, self.deadline - time.perf_counter())
+        return min(left, RIVAL_SECONDS) if has_rival else left
 
     def fastest(self) -> Schedule:
         """The schedule with the fewest cycles, the more natural one of equals."""
