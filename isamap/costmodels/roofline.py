@@ -19,6 +19,9 @@ from isamap.mapper import coverings
 from .work import bound_cycles, count_work
 
 
+MAX_COVERINGS = 50  # bounded one by one; real machines need a handful
+
+
 @dataclass(frozen=True, slots=True)
 class Roofline:
     """The bound and its parts; `limit` names the part that sets it.
@@ -52,16 +55,19 @@ def roofline(kernel: Kernel, hw: Hardware, *, may_reassociate: bool = False) -> 
 def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tuple[int, str]:
     """Smallest bound of all coverings, and the unit or port that sets it.
 
-    The stream ascends in compute bounds, so it may stop at the first that is no smaller.
+    The stream ascends in compute bounds, so it may stop at the first that is no smaller; after
+    `MAX_COVERINGS` the next one's compute bound holds for it and all that follow.
     """
     best: tuple[int, str] | None = None
-    for covering in coverings(kernel, hw, [], may_reassociate=may_reassociate):
+    for number, covering in enumerate(coverings(kernel, hw, [], may_reassociate=may_reassociate)):
         work = count_work(covering, hw)
         if best is not None and work.compute_cycles >= best[0]:
             break
-        cycles, unit = bound_cycles(covering, work, hw)
-        if best is None or cycles < best[0]:
-            best = cycles, unit
+        if best is not None and number >= MAX_COVERINGS:
+            return work.compute_cycles, f"unit {work.compute_unit}"
+        found = bound_cycles(covering, work, hw)
+        if best is None or found[0] < best[0]:
+            best = found
     return best or (0, "")
 
 
