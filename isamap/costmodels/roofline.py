@@ -18,7 +18,6 @@ from isamap.mapper import coverings
 
 from .work import bound_cycles, count_work
 
-
 MAX_COVERINGS = 50  # bounded one by one; real machines need a handful
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from isamap.hwdesc import ExtentKind, ExtentRule
-from isamap.ir import Access, Apply, Expr, Kernel, Literal, is_cast
+from isamap.ir import Access, Apply, Expr, Kernel, Literal, Loop, Statement, is_cast
 
 from .covering import TiledLoop, synthetic_name
 from .match import Match
@@ -21,24 +21,28 @@ def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[Tiled
     kernel extent 1.
     """
     statement = kernel.statements[index]
-    bound = {name: (loop, group) for loop, group in match.binding for name in group}
-    may_pad = [n for n in bound if _may_pad(match, n, kernel, index)]
-    for count in range(len(may_pad) + 1):
-        for padded in combinations(may_pad, count):
-            loops = []
-            for loop in statement.loops:
-                is_reduction = not _moves(statement.target, loop.name)
-                block, extent = 1, loop.extent
-                if loop.name in bound:
-                    instruction_loop, group = bound[loop.name]
-                    rule = match.instruction.extent(instruction_loop)
-                    inner = _inner_extent(group, loop.name, statement.extent)
-                    block, extent = _cut(
-                        loop.extent, rule, inner, loop.name, group, loop.name in padded
-                    )
-                loops.append(TiledLoop(loop.name, loop.extent, extent, block, is_reduction))
-            if _is_allowed(match, loops, may_pad):
+    may_pad = [loop for _, group in match.binding for loop in group]
+    may_pad = [name for name in may_pad if _may_pad(match, name, kernel, index)]
+    plain = {loop.name: _cut_loop(statement, match, loop, False) for loop in statement.loops}
+    wide = {loop.name: _cut_loop(statement, match, loop, True) for loop in statement.loops}
+    choices = [name for name in may_pad if plain[name] != wide[name]]
+    for count in range(len(choices) + 1):
+        for padded in combinations(choices, count):
+            loops = [(wide if x.name in padded else plain)[x.name] for x in statement.loops]
+            if _is_allowed(loops, may_pad):
                 yield (*loops, *_synthetic_loops(match))
+
+
+def _cut_loop(statement: Statement, match: Match, loop: Loop, pad: bool) -> TiledLoop:
+    """The loop in units: of what the instruction takes if it is bound, else of one iteration."""
+    block, extent = 1, loop.extent
+    for instruction_loop, group in match.binding:
+        if loop.name in group:
+            rule = match.instruction.extent(instruction_loop)
+            inner = _inner_extent(group, loop.name, statement.extent)
+            block, extent = _cut(loop.extent, rule, inner, loop.name, group, pad)
+    is_reduction = not _moves(statement.target, loop.name)
+    return TiledLoop(loop.name, loop.extent, extent, block, is_reduction)
 
 
 def _inner_extent(group: tuple[str, ...], name: str, extent_of: Callable[[str], int]) -> int:
@@ -63,7 +67,7 @@ def _cut(
     return min(room, extent), extent
 
 
-def _is_allowed(match: Match, loops: list[TiledLoop], may_pad: list[str]) -> bool:
+def _is_allowed(loops: list[TiledLoop], may_pad: list[str]) -> bool:
     return all(loop.extent == loop.kernel_extent or loop.name in may_pad for loop in loops)
 
 
