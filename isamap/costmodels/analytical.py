@@ -23,7 +23,7 @@ from .work import Flow, Port, Work
 
 # Of the work that other units hide, one part in so many does delay the computation: an estimate,
 # small enough to matter only between schedules that are otherwise equal.
-OVERLAP_LOSS = 1024
+OVERLAP_LOSS = 4096
 
 
 @dataclass(frozen=True, slots=True)
