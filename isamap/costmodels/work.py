@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from isamap.hwdesc import Direction, ExtentRule, Hardware, Instruction, MemoryKind
-from isamap.ir import accesses, size_bytes
+from isamap.ir import size_bytes
 from isamap.mapper import (
     CopyDim,
     Covering,
@@ -185,8 +185,7 @@ def _flow(
 
 
 def _operand_bytes(instruction: Instruction, name: str, values: dict[str, int]) -> int:
-    statement = instruction.semantics.statements[0]
-    access = next(a for a in (statement.target, *accesses(statement.value)) if a.buffer == name)
+    access = instruction.access(name)
     count = size_bytes(instruction.semantics.buffer(name).dtype)
     for index in access.indices:
         for loop in index.names:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import gcd
 
 from isamap.hwdesc import Direction, ExtentKind, Hardware, Instruction
-from isamap.ir import Role, size_bytes
+from isamap.ir import Role
 from isamap.program import For, Issue, Node, Placement, Program, Span, When
 
 from .check import check_program
@@ -323,11 +323,3 @@ def touched_shape(call: Call, buffer: str, most: dict[str, int]) -> tuple[int, .
                 ends[dim.axis] += dim.step * (dim.count(most) - 1)
             reach = [max(pair) for pair in zip(reach, ends)]
     return tuple(min(size, last + 1) for size, last in zip(shape, reach))
-
-
-def array_bytes(dtype: str, shape: tuple[int, ...]) -> int:
-    """Bytes of a dense array."""
-    total = size_bytes(dtype)
-    for size in shape:
-        total *= size
-    return total

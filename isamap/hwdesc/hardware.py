@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from isamap.errors import Loc
-from isamap.ir import Kernel
+from isamap.ir import Access, Kernel, accesses
 
 from .expression import Expression
 
@@ -173,6 +173,12 @@ class Instruction:
     def operand(self, name: str) -> OperandRule:
         """The rule of the operand called `name`."""
         return {operand.name: operand for operand in self.operands}[name]
+
+    def access(self, operand: str) -> Access:
+        """How the first statement of the semantics touches the operand."""
+        statement = self.semantics.statements[0]
+        everything = (statement.target, *accesses(statement.value))
+        return next(access for access in everything if access.buffer == operand)
 
     def extent(self, loop: str) -> ExtentRule:
         """The rule of the loop called `loop`."""

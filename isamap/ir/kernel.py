@@ -52,6 +52,10 @@ class Access:
     indices: tuple[Affine, ...]
     pad: int | float | None = None
 
+    def moves_with(self, loop: str) -> bool:
+        """Does the element depend on `loop`?"""
+        return any(index.coefficient(loop) for index in self.indices)
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:

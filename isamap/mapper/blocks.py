@@ -41,7 +41,7 @@ def _cut_loop(statement: Statement, match: Match, loop: Loop, pad: bool) -> Tile
             rule = match.instruction.extent(instruction_loop)
             inner = _inner_extent(group, loop.name, statement.extent)
             block, extent = _cut(loop.extent, rule, inner, loop.name, group, pad)
-    is_reduction = not _moves(statement.target, loop.name)
+    is_reduction = not statement.target.moves_with(loop.name)
     return TiledLoop(loop.name, loop.extent, extent, block, is_reduction)
 
 
@@ -78,7 +78,7 @@ def _synthetic_loops(match: Match) -> tuple[TiledLoop, ...]:
         rule = match.instruction.extent(name)
         if not group and not rule.allows(1):
             extent = rule.multiple if rule.kind is ExtentKind.MULTIPLE_OF else rule.maximum
-            is_reduction = not _moves(statement.target, name)
+            is_reduction = not statement.target.moves_with(name)
             loops.append(TiledLoop(synthetic_name(name), 1, extent, extent, is_reduction))
     return tuple(loops)
 
@@ -87,7 +87,7 @@ def _may_pad(match: Match, name: str, kernel: Kernel, index: int) -> bool:
     """May `name` run past its extent on zeros? Output loops always; sums of products of zeros
     too."""
     statement = kernel.statements[index]
-    if _moves(statement.target, name):
+    if statement.target.moves_with(name):
         return True
     return statement.update == "+=" and _is_zero_with(statement.value, name)
 
@@ -96,7 +96,7 @@ def _is_zero_with(value: Expr, name: str) -> bool:
     """Is the value zero whenever all operands that move with the loop are zero?"""
     match value:
         case Access():
-            return _moves(value, name)
+            return value.moves_with(name)
         case Apply("*", args):
             return any(_is_zero_with(arg, name) for arg in args)
         case Apply(op, (arg,)) if is_cast(op):
@@ -105,7 +105,3 @@ def _is_zero_with(value: Expr, name: str) -> bool:
             return literal == 0
         case _:
             return False
-
-
-def _moves(access: Access, loop: str) -> bool:
-    return any(index.coefficient(loop) for index in access.indices)

@@ -208,7 +208,7 @@ def _moving_operands(match: Match, loop: str) -> set[str]:
     statement = from_rules.statements[0]
     moving = set()
     for access in (statement.target, *accesses(statement.value)):
-        if any(index.coefficient(loop) for index in access.indices):
+        if access.moves_with(loop):
             moving.add(access.buffer)
     return moving
 

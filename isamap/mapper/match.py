@@ -198,18 +198,14 @@ def _bind_loops(
 def _roles_agree(
     loop: str, kernel_loop: str, uses: dict[str, Access], operands: dict[str, Access], target: str
 ) -> bool:
-    moves = any(_moves(access, kernel_loop) for access in operands.values())
+    moves = any(access.moves_with(kernel_loop) for access in operands.values())
     for name, access in operands.items():
-        in_pattern, in_kernel = _moves(uses[name], loop), _moves(access, kernel_loop)
+        in_pattern, in_kernel = uses[name].moves_with(loop), access.moves_with(kernel_loop)
         if in_kernel and not in_pattern:
             return False
         if name == target and in_pattern != in_kernel:
             return False
     return moves
-
-
-def _moves(access: Access, loop: str) -> bool:
-    return any(index.coefficient(loop) for index in access.indices)
 
 
 def _groups(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import lcm
 
 from isamap.hwdesc import Hardware, StrideRule
-from isamap.ir import Access, Role, accesses, size_bytes
+from isamap.ir import Role, size_bytes
 
 from .chain import Chains
 from .covering import (
@@ -90,12 +90,6 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
     yield tuple(TileAxis(name, (name,)) for name in names)
 
 
-def _pattern_access(subject: Subject) -> Access:
-    statement = subject.match.instruction.semantics.statements[0]
-    everything = (statement.target, *accesses(statement.value))
-    return next(access for access in everything if access.buffer == subject.name)
-
-
 def _groups(subject: Subject) -> dict[str, tuple[str, ...]]:
     synthetic = dict(subject.synthetic)
     return {
@@ -108,7 +102,7 @@ def _block_dims(subject: Subject) -> tuple[BlockDim, ...]:
     """Block dimensions of more than one iteration, in the order of the operand's dimensions."""
     groups = _groups(subject)
     dims = []
-    for index in _pattern_access(subject).indices:
+    for index in subject.match.instruction.access(subject.name).indices:
         for instruction_loop in index.names:
             for name in groups[instruction_loop]:
                 block = subject.loop(name).block
@@ -122,7 +116,7 @@ def _first_residence(
 ) -> Residence | str:
     """How blocks lie in the memory that the instruction reads: its stride rules, as dense as they
     allow."""
-    pattern = _pattern_access(subject)
+    pattern = subject.match.instruction.access(subject.name)
     rule = subject.match.instruction.operand(subject.name)
     memory = subject.hw.memory(rule.memory)
     align = lcm(memory.granule_bytes, rule.align_bytes)
@@ -185,7 +179,10 @@ def _plans(
     subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...], first: Residence
 ) -> Iterator[OperandPlan | str]:
     role = subject.buffer.role
-    is_target = _pattern_access(subject) == subject.match.instruction.semantics.statements[0].target
+    is_target = (
+        subject.match.instruction.access(subject.name)
+        == subject.match.instruction.semantics.statements[0].target
+    )
     role = Role.IN if not is_target else role
     planner = Chains(subject, axes, blocks)
     if role is Role.IN:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from isamap.hwdesc import ExtentKind, Instruction, RepeatRule
-from isamap.ir import Affine, accesses, size_bytes
+from isamap.ir import Affine, size_bytes
 from isamap.mapper import part_size
 from isamap.program import Address, For, Issue, Node, Operand, Repeat, Span
 
@@ -95,8 +95,7 @@ def block_span_bytes(call: Call, operand: int) -> int:
     name = call.operands[operand].name
     semantics = call.instruction.semantics
     extents = {loop: span.limit for loop, span in call.extents}
-    statement = semantics.statements[0]
-    access = next(a for a in (statement.target, *accesses(statement.value)) if a.buffer == name)
+    access = call.instruction.access(name)
     last = sum(
         (extents[index.names[0]] - 1) * stride if index.names else 0
         for index, stride in zip(access.indices, call.operands[operand].strides_bytes, strict=True)

@@ -11,7 +11,6 @@ drained after them.
 
 from isamap.costmodels import Tiling
 from isamap.hwdesc import Hardware, Instruction
-from isamap.ir import accesses
 from isamap.mapper import Covering
 from isamap.program import For, Node, Operand, Program, Span
 
@@ -123,11 +122,8 @@ class _Nest:
     def _operand_strides(self, slot: Slot, instruction: Instruction) -> tuple[int, ...]:
         """Byte stride of every operand dimension: the innermost bound loop's, else the least legal
         one."""
-        semantics = instruction.semantics.statements[0]
         rule = instruction.operand(slot.plan.name)
-        access = next(
-            a for a in (semantics.target, *accesses(semantics.value)) if a.buffer == slot.plan.name
-        )
+        access = instruction.access(slot.plan.name)
         strides = []
         dense = slot.residence.block_bytes
         for index, stride_rule in zip(access.indices, rule.strides, strict=True):

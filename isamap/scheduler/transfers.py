@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from isamap.costmodels import Stay, axis_extent, splits_along
 from isamap.hwdesc import Instruction
-from isamap.ir import Affine, accesses
+from isamap.ir import Affine
 from isamap.mapper import CopyDim, External, TileAxis, Transfer
 from isamap.program import Address, Edge, Node, Operand, Span, When
 
@@ -198,9 +198,7 @@ class Transfers:
             is_target = rule.name == statement.target.buffer
             side = target if is_target else source
             assert side is not None
-            access = next(
-                a for a in (statement.target, *accesses(statement.value)) if a.buffer == rule.name
-            )
+            access = instruction.access(rule.name)
             strides = []
             for index, stride_rule in zip(access.indices, rule.strides, strict=True):
                 dim = inner.get(index.names[0])
