@@ -28,6 +28,12 @@ def without(common: list[Sizes], *names: str) -> list[Sizes]:
     return [{name: sizes[name] for name in sizes if name not in names} for sizes in common]
 
 
+ROWS: list[Sizes] = [{"m": 1, "n": 1}, {"m": 3, "n": 37}, {"m": 7, "n": 2}]
+POOL = [*CONV[:3], {"n": 1, "h": 3, "w": 2, "c": 5, "r": 2, "s": 2, "stride": 2, "pad": 3}]
+STEPS: list[Sizes] = [
+    {"steps": 1, "batch": 1, "inputs": 1, "hidden": 1},
+    {"steps": 3, "batch": 2, "inputs": 5, "hidden": 7},
+]
 TRANSPOSED = [*without(CONV[:2], "pad"), *each(without(CONV[2:3], "pad"), r=3, s=2)]
 
 ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
@@ -75,4 +81,47 @@ ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
     ("transposed_conv", "transposed_conv_padded"): each(TRANSPOSED[:2], k=3, pad=0)
     + each(TRANSPOSED[1:], k=3, pad=1),
     ("transposed_conv", "transposed_conv_gathered"): each(TRANSPOSED, k=3),
+    **{("prefix_sum", name): [{"n": 1}, {"n": 37}] for name in ("prefix_sum", "prefix_sum_direct")},
+    ("prefix_sum", "prefix_sum_rows"): ROWS,
+    **{("reductions", name): ROWS for name in ("row_sum", "row_max", "mean", "variance")},
+    ("attention", "softmax"): ROWS,
+    ("layer_norm", "layer_norm"): ROWS,
+    ("attention", "attention"): [
+        {"b": 1, "m": 1, "n": 1, "d": 1, "e": 1},
+        {"b": 2, "m": 3, "n": 7, "d": 5, "e": 3},
+    ],
+    **{("pooling", name): POOL for name in ("max_pool", "max_pool_onto", "average_pool")},
+    ("pooling", "global_average_pool"): [
+        {"n": 1, "h": 1, "w": 1, "c": 1},
+        {"n": 3, "h": 5, "w": 7, "c": 2},
+    ],
+    **{
+        ("gemm_epilogue", f"gemm_requantise{form}"): [
+            {"m": 1, "n": 1, "k": 1, "shift": 0},
+            {"m": 5, "n": 3, "k": 7, "shift": 7},
+        ]
+        for form in ("", "_bias_first", "_steps")
+    },
+    ("gemm_epilogue", "gemm_requantise_scaled"): MATRIX,
+    **{
+        ("conv2d_epilogue", f"conv2d_requantise{form}"): [
+            *each(CONV[:1], k=1, shift=0),
+            *each(CONV[1:3], k=5, shift=7),
+        ]
+        for form in ("", "_bias_first")
+    },
+    ("mlp", "mlp"): [
+        {"n": 1, "c": 1, "first": 1, "second": 1, "k": 1, "shift": 0},
+        {"n": 3, "c": 7, "first": 5, "second": 11, "k": 2, "shift": 6},
+    ],
+    **{
+        (file, f"{name}{form}"): STEPS
+        for file, name in (("rnn", "rnn"), ("gru", "gru"), ("lstm", "lstm"))
+        for form in ("", "_i8")
+    },
+    **{
+        (file, f"{name}{form}"): without(STEPS, "inputs")
+        for file, name in (("rnn", "rnn_relu_skip"), ("gru", "gru_skip"), ("lstm", "lstm_skip"))
+        for form in ("", "_i8")
+    },
 }
