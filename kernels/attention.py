@@ -1,29 +1,12 @@
-"""Softmax and scaled dot-product attention in f32.
+"""Scaled dot-product attention in f32.
 
-Shapes: x, y of `softmax` are [m, n]. Attention: Q is [b, m, d], K is [b, n, d], V is [b, n, e],
-y is [b, m, e]; b counts heads times samples, m queries, n keys.
+Shapes: Q is [b, m, d], K is [b, n, d], V is [b, n, e], y is [b, m, e]; b counts heads times
+samples, m queries, n keys. The largest score of a query is taken off before exp.
 """
 
 import numpy as np
 
 from isamap.lang import In, Out, Temp, exp, f32, grid, inf, kernel, sqrt
-
-
-@kernel
-def softmax(m=16, n=64):
-    """y = exp(x) / sum of exp(x) over each row; its largest element is taken off first."""
-    x, y = In(f32, m, n), Out(f32, m, n)
-    largest, power, total = Temp(f32, m), Temp(f32, m, n), Temp(f32, m)
-    for i in range(m):
-        largest[i] = -inf
-    for i, j in grid(m, n):
-        largest[i] = max(largest[i], x[i, j])
-    for i, j in grid(m, n):
-        power[i, j] = exp(x[i, j] - largest[i])
-    for i, j in grid(m, n):
-        total[i] += power[i, j]
-    for i, j in grid(m, n):
-        y[i, j] = power[i, j] / total[i]
 
 
 @kernel
@@ -55,11 +38,6 @@ def softmax_rows(x: np.ndarray) -> np.ndarray:
     """Softmax over the last axis."""
     power = np.exp(x - x.max(axis=-1, keepdims=True))
     return power / power.sum(axis=-1, keepdims=True)
-
-
-def softmax_reference(x: np.ndarray) -> dict[str, np.ndarray]:
-    """NumPy's word for `softmax`, in f64."""
-    return {"y": softmax_rows(x.astype(np.float64)).astype(np.float32)}
 
 
 def attention_reference(Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> dict[str, np.ndarray]:

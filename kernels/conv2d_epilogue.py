@@ -12,7 +12,7 @@ from isamap.lang import In, Out, Temp, grid, i8, i32, kernel, relu, rshift_round
 
 @kernel
 def conv2d_requantise(n=1, h=14, w=14, c=16, k=16, r=3, s=3, stride=1, pad=1, shift=10):
-    """y = requantised relu(convolution + bias), everything after the sums in one statement."""
+    """y = requantised relu(convolution + bias), in two statements."""
     ho = (h + 2 * pad - r) // stride + 1
     wo = (w + 2 * pad - s) // stride + 1
     x, weights, bias = In(i8, n, h, w, c), In(i8, r, s, c, k), In(i32, k)
@@ -26,7 +26,7 @@ def conv2d_requantise(n=1, h=14, w=14, c=16, k=16, r=3, s=3, stride=1, pad=1, sh
 
 @kernel
 def conv2d_requantise_bias_first(n=1, h=14, w=14, c=16, k=16, r=3, s=3, stride=1, pad=1, shift=10):
-    """The same, the sums starting at the bias."""
+    """y = requantised relu(convolution + bias), the sums starting at the bias."""
     ho = (h + 2 * pad - r) // stride + 1
     wo = (w + 2 * pad - s) // stride + 1
     x, weights, bias = In(i8, n, h, w, c), In(i8, r, s, c, k), In(i32, k)

@@ -24,7 +24,7 @@ from isamap.lang import (
 
 @kernel
 def gemm_requantise(m=64, n=64, k=64, shift=9):
-    """C = requantised relu(A B + bias), everything after the sums in one statement."""
+    """C = requantised relu(A B + bias), in two statements."""
     A, B, bias, C = In(i8, m, k), In(i8, k, n), In(i32, n), Out(i8, m, n)
     T = Temp(i32, m, n)
     for i, j, p in grid(m, n, k):
@@ -35,7 +35,7 @@ def gemm_requantise(m=64, n=64, k=64, shift=9):
 
 @kernel
 def gemm_requantise_bias_first(m=64, n=64, k=64, shift=9):
-    """The same, the sums starting at the bias."""
+    """C = requantised relu(A B + bias), the sums starting at the bias."""
     A, B, bias, C = In(i8, m, k), In(i8, k, n), In(i32, n), Out(i8, m, n)
     T = Temp(i32, m, n)
     for i, j in grid(m, n):
@@ -48,7 +48,7 @@ def gemm_requantise_bias_first(m=64, n=64, k=64, shift=9):
 
 @kernel
 def gemm_requantise_steps(m=64, n=64, k=64, shift=9):
-    """The same, one operation per statement."""
+    """C = requantised relu(A B + bias), one operation per statement."""
     A, B, bias, C = In(i8, m, k), In(i8, k, n), In(i32, n), Out(i8, m, n)
     T, biased, positive = Temp(i32, m, n), Temp(i32, m, n), Temp(i32, m, n)
     shifted = Temp(i32, m, n)

@@ -19,7 +19,7 @@ def mttkrp(i=16, j=16, m=16, n=16):
 
 @kernel
 def mttkrp_two_steps(i=16, j=16, m=16, n=16):
-    """The same, contracting over n first: a matrix product, then a product per column."""
+    """A[a, b] += the same sum in two steps: a matrix product, then a product per column."""
     X, B, C, A = In(i8, i, m, n), In(i8, m, j), In(i8, n, j), InOut(i32, i, j)
     T = Temp(i32, i, m, j)
     for a, c, b, d in grid(i, m, j, n):

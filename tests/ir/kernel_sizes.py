@@ -84,7 +84,7 @@ ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
     **{("prefix_sum", name): [{"n": 1}, {"n": 37}] for name in ("prefix_sum", "prefix_sum_direct")},
     ("prefix_sum", "prefix_sum_rows"): ROWS,
     **{("reductions", name): ROWS for name in ("row_sum", "row_max", "mean", "variance")},
-    ("attention", "softmax"): ROWS,
+    ("softmax", "softmax"): ROWS,
     ("layer_norm", "layer_norm"): ROWS,
     ("attention", "attention"): [
         {"b": 1, "m": 1, "n": 1, "d": 1, "e": 1},
