@@ -6,11 +6,11 @@ channels, memory extents and granules. Not its job: executing, timing, C text.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 
-from isamap.hwdesc import Direction, ExtentKind, Hardware, Instruction
+from isamap.hwdesc import Direction, ExtentKind, Hardware, Instruction, with_host_calls
 from isamap.ir import Role
 from isamap.program import For, Issue, Node, Placement, Program, Span, When
 
@@ -99,6 +99,7 @@ class Bound:
 
 def bind(program: Program, hardware: Hardware) -> Bound:
     """Check `program` against `hardware` and look everything up; raises ProgramError."""
+    hardware = with_host_calls(hardware, program.host_calls)
     check_program(program, hardware)
     ports = tuple(
         PortRate(memory.name, port.name, Fraction(port.bytes_per_cycle).limit_denominator(10**6))
@@ -112,7 +113,7 @@ def bind(program: Program, hardware: Hardware) -> Bound:
     allowed = tuple(
         (
             memory.name,
-            _merge_intervals(program.inputs + program.outputs)
+            _merge_intervals(program.inputs + program.outputs + program.scratch)
             if memory == hardware.external
             else ((0, memory.size_bytes),),
         )
@@ -253,6 +254,21 @@ def _extent(memory: str, allowed: Allowed, calls: tuple[Call, ...]) -> Extent:
             if first < high and low < last:
                 low, high = min(low, first), max(high, last)
     return Extent(memory, size, granule, (low // granule * granule, high))
+
+
+def by_repeat(bound: Bound) -> Bound:
+    """The same program with granules that also divide what one repeat of a call touches."""
+    extents = []
+    for extent in bound.extents:
+        granule = extent.granule_bytes
+        for call in bound.calls:
+            for region in call.regions:
+                if region.memory == extent.memory and region.repeats:
+                    once = replace(region, repeats=())
+                    strides = (dim.stride_bytes for dim in region.repeats)
+                    granule = gcd(granule, _region_divisor(call, once), *strides)
+        extents.append(replace(extent, granule_bytes=granule))
+    return replace(bound, extents=tuple(extents))
 
 
 def _region_divisor(call: Call, region: Region) -> int:

@@ -12,7 +12,7 @@ so what it reads is read before anything is written.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .bind import Bound, Call, allowed_intervals, touched_shape, widest_extents
+from .bind import Bound, Call, allowed_intervals, by_repeat, touched_shape, widest_extents
 from .c_semantics import HELPERS, emit_semantics, storage_type
 from .c_text import PRELUDE, Fault, Runs, c_count, emit_body, emit_prelude, fail, region_runs
 from .check import semantic_loops
@@ -39,7 +39,8 @@ static inline __attribute__((always_inline)) i64 all_set(const uint8_t *p, i64 n
 
 
 def emit_functional(bound: Bound) -> str:
-    """The whole C file."""
+    """The whole C file; it marks what is written repeat by repeat."""
+    bound = by_repeat(bound)
     names = _used_instructions(bound)
     lines = [PRELUDE, HELPERS, MAIN]
     for number in range(len(bound.extents)):

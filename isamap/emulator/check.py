@@ -18,7 +18,7 @@ def check_program(program: Program, hardware: Hardware) -> None:
     """Raise ProgramError at the first static rule that `program` breaks on `hardware`."""
     if program.hardware != hardware.name:
         raise ProgramError(f"program is for {program.hardware!r}, not for {hardware.name!r}")
-    for placement in program.inputs + program.outputs:
+    for placement in program.inputs + program.outputs + program.scratch:
         _check_placement(placement, hardware)
     _check_body(program.body, {}, hardware)
 

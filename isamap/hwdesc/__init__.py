@@ -15,6 +15,7 @@ from .hardware import (
     ExtentKind,
     ExtentRule,
     Hardware,
+    HostRule,
     Instruction,
     Memory,
     MemoryKind,
@@ -25,6 +26,7 @@ from .hardware import (
     Synchronisation,
     Unit,
 )
+from .host import count_operations, host_instruction, with_host_calls
 
 if TYPE_CHECKING:
     from .load import check_hardware, hardware_schema, load_hardware
@@ -36,6 +38,7 @@ __all__ = [
     "ExtentKind",
     "ExtentRule",
     "Hardware",
+    "HostRule",
     "Instruction",
     "Memory",
     "MemoryKind",
@@ -46,8 +49,11 @@ __all__ = [
     "Synchronisation",
     "Unit",
     "check_hardware",
+    "count_operations",
     "hardware_schema",
+    "host_instruction",
     "load_hardware",
+    "with_host_calls",
 ]
 LAZY = ("check_hardware", "hardware_schema", "load_hardware")
 

@@ -5,7 +5,7 @@ Not its job: instructions, rules between several parts (`check`).
 """
 
 from .document import Path
-from .hardware import Channel, Direction, Memory, MemoryKind, Port, Unit
+from .hardware import Channel, Direction, HostRule, Memory, MemoryKind, Port, Unit
 from .reader import Reader
 from .schema import ChannelModel, HardwareModel, MemoryModel, PortsModel
 from .units import Quantity
@@ -80,3 +80,18 @@ def _build_channel(
         reader.error(f"channel '{name}' begins and ends at '{channel.to}'", path, hint, True)
     depth = reader.integer(channel.depth, (*path, "depth"), 1)
     return Channel(name, channel.from_, channel.to, depth)
+
+
+def build_host(model: HardwareModel, reader: Reader) -> HostRule | None:
+    """The host processor, if the machine has one; times in cycles."""
+    host = model.host
+    if host is None:
+        return None
+    reader.known("unit", host.unit, model.units, ("host", "unit"))
+    return HostRule(
+        host.unit,
+        reader.amount(host.start, Quantity.TIME, ("host", "start")),
+        reader.amount(host.operation, Quantity.TIME, ("host", "operation")),
+        host.source,
+        reader.document.key_loc(("host",)),
+    )

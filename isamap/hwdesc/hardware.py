@@ -7,6 +7,7 @@ cycle.
 
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 
 from isamap.errors import Loc
 from isamap.ir import Access, Kernel, accesses
@@ -203,6 +204,21 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
+class HostRule:
+    """A processor that runs any statement on arrays in the external memory.
+
+    A call keeps `unit` busy for start_cycles + operation_cycles per scalar operation and per
+    element read or written (`host.count_operations`).
+    """
+
+    unit: str
+    start_cycles: Fraction
+    operation_cycles: Fraction
+    source: str = ""
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Hardware:
     """A whole machine. `parameters` are already substituted in everything else."""
 
@@ -214,6 +230,7 @@ class Hardware:
     synchronisation: Synchronisation
     channels: tuple[Channel, ...] = ()
     parameters: tuple[tuple[str, int], ...] = ()
+    host: HostRule | None = None
     file: str = field(default="", compare=False)
 
     def memory(self, name: str) -> Memory:

@@ -8,7 +8,7 @@ from pathlib import Path
 from isamap.errors import IsamapError, SpecErrors
 
 from .build_instruction import build_instruction
-from .build_parts import build_channels, build_memory, build_units
+from .build_parts import build_channels, build_host, build_memory, build_units
 from .check import check_instruction, check_memories, check_names, check_routes
 from .document import read_document
 from .hardware import Hardware, Instruction, Memory, Synchronisation
@@ -66,6 +66,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
     units = build_units(model, reader)
     channels = build_channels(model, reader)
     instructions = _build_instructions(model, memories, reader)
+    host = build_host(model, reader)
     clock_hz = float(reader.amount(model.clock, Quantity.CLOCK, ("clock",)))
     if not problems.count:  # a part with a mistake is missing here: routes over it would mislead
         check_routes(memories, instructions, reader)
@@ -80,6 +81,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
         synchronisation=Synchronisation(model.synchronisation),
         channels=channels,
         parameters=tuple(parameters.items()),
+        host=host,
         file=document.file,
     )
 

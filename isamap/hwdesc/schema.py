@@ -223,6 +223,17 @@ class InstructionModel(Model):
     source: Text = Field(description=SOURCE)
 
 
+class HostModel(Model):
+    """A processor that runs what no instruction computes, on arrays in the external memory."""
+
+    unit: Text = Field(description="The unit it is.")
+    start: Amount = Field(description="Cycles that each call costs beside its operations.")
+    operation: Amount = Field(
+        description="Cycles per scalar operation and per element read or written, '1 / 4 cycles'."
+    )
+    source: Text = Field(description=SOURCE)
+
+
 class HardwareModel(Model):
     """A machine, for isamap."""
 
@@ -243,4 +254,7 @@ class HardwareModel(Model):
     )
     instructions: dict[str, InstructionModel] = Field(
         min_length=1, description="Instructions by name."
+    )
+    host: HostModel | None = Field(
+        default=None, description="Runs the statements that no instruction computes."
     )

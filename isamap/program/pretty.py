@@ -5,7 +5,7 @@ In: a Program. Out: its listing. Not its job: assembly text or C of a machine (`
 
 from typing import assert_never
 
-from isamap.ir import Affine
+from isamap.ir import Affine, pretty
 
 from .layout import Layout
 from .program import Address, For, Issue, Node, Operand, Placement, Program, Span, When
@@ -15,8 +15,16 @@ def listing(program: Program) -> str:
     """The whole program as indented text: placements, loops, conditions, calls with addresses and
     tokens."""
     lines = [f"program {program.name} on {program.hardware}"]
-    for word, placements in (("input", program.inputs), ("output", program.outputs)):
+    groups = (
+        ("input", program.inputs),
+        ("output", program.outputs),
+        ("scratch", program.scratch),
+    )
+    for word, placements in groups:
         lines.extend(f"{word} {_show_placement(placement)}" for placement in placements)
+    for call in program.host_calls:
+        lines.append(f"host call {call.name}:")
+        lines.extend("  " + line for line in pretty(call).splitlines())
     lines.extend(_show_body(program.body, 0))
     return "\n".join(lines) + "\n"
 

@@ -12,7 +12,7 @@ run beside each other (see docs/timing.md). All addresses and strides are bytes.
 from dataclasses import dataclass
 from enum import Enum
 
-from isamap.ir import Affine
+from isamap.ir import Affine, Kernel
 
 from .layout import Layout
 
@@ -133,10 +133,16 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Everything an executor needs beside the hardware and the arrays."""
+    """Everything an executor needs beside the hardware and the arrays.
+
+    `scratch`: room in the external memory for what is neither input nor output. `host_calls`: what
+    the machine's host runs, each an instruction of that name (`hwdesc.with_host_calls`).
+    """
 
     name: str
     hardware: str
     inputs: tuple[Placement, ...]
     outputs: tuple[Placement, ...]
     body: tuple[Node, ...]
+    scratch: tuple[Placement, ...] = ()
+    host_calls: tuple[Kernel, ...] = ()

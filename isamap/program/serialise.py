@@ -8,8 +8,8 @@ A node is `{"for": loop, ...}`, `{"when": [...], ...}` or `{"issue": instruction
 from collections.abc import Callable
 from typing import TypeVar, assert_never
 
-from isamap.errors import ProgramError
-from isamap.ir import Affine
+from isamap.errors import IsamapError, ProgramError
+from isamap.ir import Affine, Kernel, parse_semantics, pretty
 
 from .layout import Axis, Layout
 from .program import (
@@ -27,7 +27,7 @@ from .program import (
     When,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Item = TypeVar("Item")
@@ -43,6 +43,8 @@ def to_json(program: Program) -> dict[str, Json]:
         "hardware": program.hardware,
         "inputs": [_write_placement(placement) for placement in program.inputs],
         "outputs": [_write_placement(placement) for placement in program.outputs],
+        "scratch": [_write_placement(placement) for placement in program.scratch],
+        "host_calls": [[call.name, pretty(call)] for call in program.host_calls],
         "body": [_write_node(node) for node in program.body],
     }
 
@@ -68,6 +70,8 @@ def from_json(data: Json) -> Program:
         record.items("inputs", _read_placement),
         record.items("outputs", _read_placement),
         record.items("body", _read_node),
+        record.items("scratch", _read_placement),
+        record.items("host_calls", _read_host_call),
     )
     record.finish()
     return program
@@ -132,6 +136,16 @@ def _read_pair(value: Json, where: str) -> tuple[str, int]:
     if not isinstance(value, list) or len(value) != 2:
         raise ProgramError(f"{where}: expected [name, number]")
     return _read_text(value[0], where), _read_integer(value[1], where)
+
+
+def _read_host_call(value: Json, where: str) -> Kernel:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ProgramError(f"{where}: expected [name, semantics]")
+    name, text = _read_text(value[0], where), _read_text(value[1], where)
+    try:
+        return parse_semantics(text, name)
+    except IsamapError as error:
+        raise ProgramError(f"{where}: {error.message}") from error
 
 
 def _write_affine(affine: Affine) -> Json:

@@ -85,7 +85,7 @@ def test_gemmini_is_a_family(tmp_path: Path) -> None:
 def test_vta_figures() -> None:
     hw = load_hardware(FOLDER / "vta.yaml")
     assert hw.synchronisation is Synchronisation.TOKENS
-    assert len(hw.channels) == 4
+    assert len(hw.channels) == 6  # two of them with the host
     counts = {m.name: m.size_bytes // m.granule_bytes for m in hw.memories if m.name != "dram"}
     assert counts == {"inp": 2048, "wgt": 1024, "acc": 2048}
     per_element = {

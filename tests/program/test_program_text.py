@@ -88,7 +88,7 @@ def broken(change: Callable[[dict], object]) -> str:
 
 
 def test_malformed_json_is_refused_with_its_place() -> None:
-    assert "version 99, expected 'isamap-program' version 1" in broken(
+    assert "version 99, expected 'isamap-program' version 2" in broken(
         lambda data: data.update(version=99)
     )
     assert broken(lambda data: data.pop("name")) == "program: missing key 'name'"

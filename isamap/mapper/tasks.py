@@ -1,0 +1,199 @@
+"""Cut a kernel of several statements into tasks: statements that are mapped one by one.
+
+In: a verified kernel. Out: a tree of tasks under the loops that they must share. Not its job:
+mapping a task, where its data stay.
+
+Loop distribution: neighbours that share loops are torn apart wherever `may_distribute` allows it.
+A shared loop that ties statements together (a time step) is *held*: it runs one iteration at a time
+around all of them. So is a loop that ties a statement to itself.
+Source: Kennedy and Allen, Optimizing Compilers for Modern Architectures, section 5.3; adapted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from isamap.ir import (
+    Access,
+    Kernel,
+    Loop,
+    LoopKind,
+    Role,
+    Statement,
+    accesses,
+    loop_kinds,
+    may_distribute,
+    may_permute,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One statement as a kernel of its own, its buffers with the roles they have at that point.
+
+    `held`: loops that run one iteration at a time, outermost; other tasks may run in between.
+    `volatile`: (buffer, held loop) pairs where other tasks under the loop write what this one
+    touches, or read what it writes, at the same place in every iteration: nothing of it may stay on
+    chip from one iteration to the next.
+    """
+
+    kernel: Kernel
+    number: int
+    held: tuple[str, ...] = ()
+    volatile: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def statement(self) -> Statement:
+        """The one statement."""
+        return self.kernel.statements[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLoop:
+    """A held loop around tasks."""
+
+    loop: Loop
+    body: tuple["TaskNode", ...]
+
+
+TaskNode = Task | TaskLoop
+
+
+def cut_tasks(kernel: Kernel) -> tuple[TaskNode, ...]:
+    """The tasks of a kernel in program order."""
+    return _Cutter(kernel).cut(tuple(range(len(kernel.statements))), 0, ())
+
+
+def flatten(nodes: tuple[TaskNode, ...]) -> Iterator[Task]:
+    """All tasks, in program order."""
+    for node in nodes:
+        if isinstance(node, Task):
+            yield node
+        else:
+            yield from flatten(node.body)
+
+
+class _Cutter:
+    """Cuts one kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.statements = kernel.statements
+
+    def cut(
+        self, numbers: tuple[int, ...], depth: int, held: tuple[str, ...]
+    ) -> tuple[TaskNode, ...]:
+        """Nodes of neighbours that share their first `depth` loops, all of them held."""
+        nodes: list[TaskNode] = []
+        for group in self._neighbours(numbers, depth):
+            for part in self._distribute(group, held):
+                if len(part) == 1:
+                    nodes.append(self._single(part[0], held))
+                    continue
+                loop = self.statements[part[0]].loops[depth]
+                nodes.append(TaskLoop(loop, self.cut(part, depth + 1, (*held, loop.name))))
+        return tuple(nodes)
+
+    def _neighbours(self, numbers: tuple[int, ...], depth: int) -> list[tuple[int, ...]]:
+        """Runs of statements with the same loop at `depth`."""
+        groups: list[list[int]] = []
+        previous: Loop | None = None
+        for number in numbers:
+            loops = self.statements[number].loops
+            loop = loops[depth] if len(loops) > depth else None
+            if groups and loop is not None and loop == previous:
+                groups[-1].append(number)
+            else:
+                groups.append([number])
+            previous = loop
+        return [tuple(group) for group in groups]
+
+    def _distribute(self, group: tuple[int, ...], held: tuple[str, ...]) -> list[tuple[int, ...]]:
+        """Cut a run wherever every statement before may run wholly before every one after."""
+        parts: list[list[int]] = [[group[0]]]
+        for position in range(1, len(group)):
+            before, after = group[:position], group[position:]
+            if all(self._may_part(a, b, held) for a in before for b in after):
+                parts.append([])
+            parts[-1].append(group[position])
+        return [tuple(part) for part in parts]
+
+    def _may_part(self, a: int, b: int, held: tuple[str, ...]) -> bool:
+        first, second = self.statements[a], self.statements[b]
+        names = [loop.name for loop in first.loops]
+        shared = tuple(x.name for x in second.loops if x.name in names and x.name not in held)
+        return may_distribute(first, second, shared, held)
+
+    def _single(self, number: int, held: tuple[str, ...]) -> TaskNode:
+        """The task of one statement, under the loops that its own dependences hold."""
+        statement = self.statements[number]
+        kinds = loop_kinds(statement, held)
+        tied = tuple(name for name, kind in kinds.items() if kind is LoopKind.SEQUENTIAL)
+        rest = tuple(name for name in kinds if name not in tied)
+        if not may_permute(statement, (*held, *tied, *rest), may_reassociate=True):
+            tied = tuple(loop.name for loop in statement.loops if loop.name not in held)
+        loops = {loop.name: loop for loop in statement.loops}
+        order = (*held, *tied, *(name for name in loops if name not in (*held, *tied)))
+        ordered = replace(statement, loops=tuple(loops[name] for name in order))
+        node: TaskNode = self._task(number, ordered, (*held, *tied))
+        for name in reversed(tied):
+            node = TaskLoop(loops[name], (node,))
+        return node
+
+    def _task(self, number: int, statement: Statement, held: tuple[str, ...]) -> Task:
+        volatile = self._volatile(number, held)
+        target = statement.target.buffer
+        used = {target, *(access.buffer for access in accesses(statement.value))}
+        role = self._target_role(number, held, volatile)
+        buffers = tuple(
+            replace(b, role=role if b.name == target else Role.IN)
+            for b in self.kernel.buffers
+            if b.name in used
+        )
+        kernel = Kernel(f"{self.kernel.name}_{number}", buffers, (statement,))
+        return Task(kernel, number, held, volatile)
+
+    def _target_role(
+        self, number: int, held: tuple[str, ...], volatile: tuple[tuple[str, str], ...]
+    ) -> Role:
+        """OUT where nothing that was there before matters, or where it is zero."""
+        statement = self.statements[number]
+        if statement.update == "=":
+            return Role.OUT
+        target = statement.target
+        is_fresh = self.kernel.buffer(target.buffer).role in (Role.OUT, Role.TEMP)
+        is_first = not any(s.target.buffer == target.buffer for s in self.statements[:number])
+        comes_back = any((target.buffer, loop) in volatile for loop in held)
+        is_zero = statement.update == "+=" and not overlaps(target)
+        return Role.OUT if is_fresh and is_first and is_zero and not comes_back else Role.INOUT
+
+    def _volatile(self, number: int, held: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        statement = self.statements[number]
+        pairs: dict[tuple[str, str], None] = {}
+        for loop in held:
+            others = [
+                other
+                for position, other in enumerate(self.statements)
+                if position != number and loop in [x.name for x in other.loops]
+            ]
+            for access in (statement.target, *accesses(statement.value)):
+                is_written = access == statement.target
+                if not access.moves_with(loop) and _meets(access, is_written, statement, others):
+                    pairs[access.buffer, loop] = None
+        return tuple(pairs)
+
+
+def overlaps(access: Access) -> bool:
+    """May different loops lead to the same element, so that it is visited in several tiles?"""
+    names = [name for index in access.indices for name in index.names]
+    return any(len(index.terms) > 1 for index in access.indices) or len(set(names)) < len(names)
+
+
+def _meets(access: Access, is_written: bool, own: Statement, others: list[Statement]) -> bool:
+    """Does another statement write what is accessed, or read what is written? Or this one itself
+    through another access?"""
+    for other in (*others, own):
+        writes = other.target.buffer == access.buffer and not (other is own and is_written)
+        reads = any(read.buffer == access.buffer for read in accesses(other.value))
+        if writes or (is_written and reads):
+            return True
+    return False

@@ -1,0 +1,149 @@
+"""Put the nests of a kernel's tasks and the host's calls together into one program.
+
+In: the tree of tasks, how each of them runs. Out: a Program. Not its job: deciding how a task runs.
+
+On machines with tokens everybody waits for a task to end before the next one begins; elsewhere the
+hardware lets neighbours overlap as far as their data allow.
+"""
+
+from collections.abc import Mapping
+
+import networkx as nx
+
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
+from isamap.ir import Kernel, Role
+from isamap.mapper import Task, TaskNode
+from isamap.program import For, Issue, Layout, Node, Program, Span
+
+from .frame import tile_name
+from .fuse_tokens import fuse_tokens
+from .host_calls import Home, HostCall, call_statement, is_simple
+from .lower import lower_nest
+from .memory_map import MemoryMap, Piece, same
+from .repack import repack
+from .tokens import signal
+
+
+def compose(
+    kernel: Kernel, nodes: tuple[TaskNode, ...], pieces: tuple[Piece, ...], hw: Hardware
+) -> Program:
+    """The program of a kernel's tasks.
+
+    Raises:
+        MappingError: a buffer passes between tasks that lay it out differently and nothing moves
+        it; units have no tokens to wait for each other.
+    """
+    composer = _Composer(kernel, pieces, hw)
+    body = composer.emit(nodes)
+    machine = with_host_calls(hw, [call.semantics for call in composer.calls])
+    if hw.synchronisation is Synchronisation.TOKENS:
+        body = fuse_tokens(body, machine)
+    places = composer.memory
+    return Program(
+        kernel.name,
+        hw.name,
+        places.inputs(),
+        places.outputs(),
+        body,
+        places.scratch(),
+        tuple(call.semantics for call in composer.calls),
+    )
+
+
+class _Composer:
+    """Emits tasks in program order and collects the host's calls."""
+
+    def __init__(self, kernel: Kernel, pieces: tuple[Piece, ...], hw: Hardware) -> None:
+        self.kernel = kernel
+        self.hw = hw
+        self.pieces: Mapping[int, Piece] = {piece.task.number: piece for piece in pieces}
+        self.memory = MemoryMap(kernel, pieces)
+        self.calls: list[HostCall] = []
+
+    def emit(self, nodes: tuple[TaskNode, ...]) -> tuple[Node, ...]:
+        """Program nodes of a sequence of tasks."""
+        body: list[Node] = []
+        for node in nodes:
+            if isinstance(node, Task):
+                body.extend(self._emit_piece(self.pieces[node.number]))
+            elif node.loop.extent == 1:
+                body.extend(self.emit(node.body))
+            else:
+                inner = self.emit(node.body)
+                body.append(For(tile_name(node.loop.name), Span(node.loop.extent), inner))
+        return tuple(body)
+
+    def _emit_piece(self, piece: Piece) -> tuple[Node, ...]:
+        if piece.schedule is None:
+            name = f"host_{piece.task.number}"
+            external = self.hw.external.name
+            call = call_statement(piece.task, name, external, self.memory.homes.__getitem__)
+            return self._run_on_host((call,))
+        before, after = self._repacks(piece)
+        schedule = piece.schedule
+        tiling = schedule.solution.tiling
+        assert tiling is not None, "a schedule has a tiling"
+        homes = {
+            (plan.buffer, external.layout): self.memory.address(plan.buffer, external.layout)
+            for plan in piece.plans
+            for external in (plan.inlet, plan.outlet)
+            if external is not None
+        }
+        nest = lower_nest(schedule.covering, tiling, self.hw, homes)
+        return (*before, *nest.body, *self._tell_all(nest.tokens.compute_unit), *after)
+
+    def _repacks(self, piece: Piece) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+        """Copies from home before the task, and back home after it."""
+        before: list[Node] = []
+        after: list[Node] = []
+        for plan in piece.plans:
+            name, home = plan.buffer, self.memory.homes[plan.buffer]
+            for external, nodes in ((plan.inlet, before), (plan.outlet, after)):
+                if external is None or self.memory.is_home(name, external.layout):
+                    continue
+                there = Home(self.memory.address(name, external.layout), external.layout)
+                ends = (home, there) if nodes is before else (there, home)
+                nodes.extend(self._move(name, *ends))
+        return tuple(before), tuple(after)
+
+    def _move(self, buffer: str, source: Home, target: Home) -> tuple[Node, ...]:
+        name = f"repack_{len(self.calls)}"
+        calls = repack(name, source, target, self.hw.external.name) if self.hw.host else None
+        if calls is None:
+            reason = "its layouts differ in a way that no copy mends" if self.hw.host else (
+                f"{self.hw.name} has no host to lay it out anew"
+            )
+            raise MappingError(
+                f"buffer {buffer!r} passes between statements that store and read it differently:"
+                f" {reason}",
+                hint="give the machine a 'host', or copies that keep arrays row-major",
+            )
+        return self._run_on_host(calls)
+
+    def _run_on_host(self, calls: tuple[HostCall, ...]) -> tuple[Node, ...]:
+        assert self.hw.host is not None, "tasks go to the host only where there is one"
+        self.calls.extend(calls)
+        return (*(call.issue for call in calls), *self._tell_all(self.hw.host.unit))
+
+    def _tell_all(self, unit: str) -> tuple[Node, ...]:
+        """Tokens from a unit that is done to every other unit, along the machine's channels."""
+        if self.hw.synchronisation is not Synchronisation.TOKENS:
+            return ()
+        graph = nx.DiGraph()
+        graph.add_nodes_from(u.name for u in self.hw.units)
+        graph.add_edges_from((c.source_unit, c.target_unit) for c in self.hw.channels)
+        told = nx.single_source_shortest_path(graph, unit)
+        nodes: list[Node] = []
+        known = {unit}
+        for other in (u.name for u in self.hw.units):
+            if other not in told:
+                raise MappingError(
+                    f"{self.hw.name} has no token channels from unit {unit} to unit {other}",
+                    hint="add them under 'channels'",
+                )
+            for source, target in zip(told[other], told[other][1:]):
+                if target not in known:
+                    nodes.extend(signal(self.hw, source, target))
+                    known.add(target)
+        return tuple(nodes)

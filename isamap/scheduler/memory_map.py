@@ -1,0 +1,187 @@
+"""Where every buffer of a program of several tasks lies in the external memory, and how.
+
+In: the whole kernel, its tasks with the layouts that they ask for. Out: addresses, placements, and
+the layout that each buffer has between tasks. Not its job: moving data from one layout to another.
+
+A buffer that only one task touches lies as that task wants it. Inputs lie in as many layouts as
+tasks ask for. Everything else has one home: the layout that all tasks agree on, else row-major.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from isamap.ir import Kernel, Role, Statement, accesses
+from isamap.mapper import OperandPlan, Task
+from isamap.program import Layout, Placement, natural_layout
+
+from .host_calls import Home, is_simple
+from .place import EXTERNAL_ALIGN_BYTES
+from .schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A task and how it runs: by a schedule, or (None) on the host."""
+
+    task: Task
+    schedule: Schedule | None
+
+    @property
+    def plans(self) -> tuple[OperandPlan, ...]:
+        """The operands of the instruction; none on the host."""
+        return self.schedule.covering.operands if self.schedule else ()
+
+
+class MemoryMap:
+    """Addresses of all buffers in all layouts, one after another."""
+
+    def __init__(self, kernel: Kernel, pieces: tuple[Piece, ...]) -> None:
+        self.kernel = kernel
+        self.pieces = pieces
+        self.end = 0
+        self.homes: dict[str, Home] = {}
+        self.extra: dict[tuple[str, Layout], int] = {}  # further layouts: inputs, copies
+        for buffer in kernel.buffers:
+            if any(buffer.name in _touched(piece.task.statement) for piece in pieces):
+                layout = self._home_layout(buffer.name)
+                self.homes[buffer.name] = Home(self._room(layout), layout)
+        for piece in pieces:
+            for plan in piece.plans:
+                for external in (plan.inlet, plan.outlet):
+                    if external is not None:
+                        self._find(plan.buffer, external.layout)
+
+    def address(self, buffer: str, layout: Layout) -> int:
+        """Where the buffer lies in that layout."""
+        home = self.homes[buffer]
+        return home.address if same(home.layout, layout) else self.extra[buffer, layout]
+
+    def is_home(self, buffer: str, layout: Layout) -> bool:
+        """Is that the layout in which tasks hand the buffer on?"""
+        is_input = self.kernel.buffer(buffer).role is Role.IN
+        return is_input or self._has_own_ends(buffer) or same(self.homes[buffer].layout, layout)
+
+    def inputs(self) -> tuple[Placement, ...]:
+        """What is filled before the run: inputs, and what must begin with zeros."""
+        found = []
+        for name, home in self.homes.items():
+            role = self.kernel.buffer(name).role
+            if role is Role.IN:
+                found += [Placement(name, home.address, home.layout)] if self._is_used(name) else []
+                found += [Placement(n, a, x) for (n, x), a in self.extra.items() if n == name]
+            elif self._has_own_ends(name):
+                inlet = self._own_inlet(name)
+                if inlet is not None and self._begins(name):
+                    found.append(Placement(name, self.address(name, inlet), inlet))
+            elif self._begins(name):
+                found.append(Placement(name, home.address, home.layout))
+        return tuple(found)
+
+    def outputs(self) -> tuple[Placement, ...]:
+        """What is read after the run."""
+        wanted = (Role.OUT, Role.INOUT)
+        return tuple(
+            Placement(name, home.address, home.layout)
+            for name, home in self.homes.items()
+            if self.kernel.buffer(name).role in wanted
+        )
+
+    def scratch(self) -> tuple[Placement, ...]:
+        """All other room."""
+        taken = {(p.buffer, p.address) for p in (*self.inputs(), *self.outputs())}
+        everything = [(name, home.address, home.layout) for name, home in self.homes.items()]
+        everything += [(name, address, layout) for (name, layout), address in self.extra.items()]
+        return tuple(Placement(*row) for row in everything if (row[0], row[1]) not in taken)
+
+    def _home_layout(self, name: str) -> Layout:
+        buffer = self.kernel.buffer(name)
+        natural = natural_layout(buffer.dtype, buffer.shape)
+        demands = list(self._demands(name))
+        if self._has_own_ends(name):
+            outlets = [layout for is_outlet, layout in demands if is_outlet]
+            return outlets[0] if outlets else demands[0][1]
+        agreed = [layout for _, layout in demands]
+        if buffer.role is Role.IN or not agreed:
+            return natural
+        is_common = all(same(layout, agreed[0]) for layout in agreed)
+        on_host = any(
+            piece.schedule is None and name in _touched(piece.task.statement)
+            for piece in self.pieces
+        )
+        return agreed[0] if is_common and (is_simple(agreed[0]) or not on_host) else natural
+
+    def _demands(self, name: str) -> Iterator[tuple[bool, Layout]]:
+        """(is it an outlet, layout) of every operand on the buffer."""
+        for piece in self.pieces:
+            for plan in piece.plans:
+                if plan.buffer == name:
+                    for is_outlet, external in ((False, plan.inlet), (True, plan.outlet)):
+                        if external is not None:
+                            yield is_outlet, external.layout
+
+    def _has_own_ends(self, name: str) -> bool:
+        """Does a single scheduled operand touch the buffer, so that inlet and outlet may differ?"""
+        touching = [p for p in self.pieces if name in _touched(p.task.statement)]
+        if len(touching) != 1 or touching[0].schedule is None:
+            return False
+        return sum(plan.buffer == name for plan in touching[0].plans) == 1
+
+    def _own_inlet(self, name: str) -> Layout | None:
+        return next((layout for is_outlet, layout in self._demands(name) if not is_outlet), None)
+
+    def _is_used(self, name: str) -> bool:
+        """Does anyone read an input in its home layout?"""
+        home = self.homes[name].layout
+        is_asked = any(same(layout, home) for _, layout in self._demands(name))
+        return is_asked or any(
+            piece.schedule is None and name in _touched(piece.task.statement)
+            for piece in self.pieces
+        )
+
+    def _begins(self, name: str) -> bool:
+        """Does the buffer hold something before the run: the caller's data, or zeros that are
+        read?"""
+        role = self.kernel.buffer(name).role
+        return role is Role.INOUT or not self._is_written_first(name)
+
+    def _is_written_first(self, name: str) -> bool:
+        """Does the first task on the buffer write all of it without reading it?"""
+        first = next(p for p in self.pieces if name in _touched(p.task.statement))
+        statement = first.task.statement
+        if statement.target.buffer != name or any(
+            access.buffer == name for access in accesses(statement.value)
+        ):
+            return False
+        on_chip = first.schedule is not None and first.task.kernel.buffer(name).role is Role.OUT
+        return (statement.update == "=" or on_chip) and self._covers(statement, name)
+
+    def _covers(self, statement: Statement, name: str) -> bool:
+        """Is every element written once?"""
+        indices = statement.target.indices
+        names = [index.names[0] for index in indices if len(index.terms) == 1]
+        shape = self.kernel.buffer(name).shape
+        return len(set(names)) == len(indices) == len(names) and all(
+            index.constant == 0
+            and index.coefficient(loop) == 1
+            and statement.extent(loop) == size
+            for index, loop, size in zip(indices, names, shape, strict=True)
+        )
+
+    def _find(self, name: str, layout: Layout) -> None:
+        if not same(self.homes[name].layout, layout) and (name, layout) not in self.extra:
+            self.extra[name, layout] = self._room(layout)
+
+    def _room(self, layout: Layout) -> int:
+        address = self.end
+        last = address + layout.size_bytes
+        self.end = -(-last // EXTERNAL_ALIGN_BYTES) * EXTERNAL_ALIGN_BYTES
+        return address
+
+
+def same(a: Layout, b: Layout) -> bool:
+    """Do the bytes lie alike? (Row-major layouts may differ in unit dimensions.)"""
+    return a == b or (a.is_natural and b.is_natural and a.size_bytes == b.size_bytes)
+
+
+def _touched(statement: Statement) -> set[str]:
+    return {statement.target.buffer, *(access.buffer for access in accesses(statement.value))}

@@ -1,0 +1,171 @@
+"""Schedule a kernel of several statements: task by task, each on the unit that does it best.
+
+In: a kernel, a machine, limits. Out: a plan: how every task runs, the program, a bound. Not its job:
+what a single covering's best tiling is (`find_schedule`), emitting nodes (`compose`).
+"""
+
+import time
+from dataclasses import dataclass
+from math import ceil, prod
+
+from isamap.costmodels import compulsory_bytes, port_cycles
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware, count_operations
+from isamap.ir import Kernel
+from isamap.mapper import Mismatch, Task, TaskNode, cut_tasks, flatten
+from isamap.program import Program
+
+from .compose import compose
+from .memory_map import Piece
+from .schedule import Answer, Schedule, find_schedule
+from .solve import Status
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """A task, how it runs, and what it costs.
+
+    `answer`: everything known about its schedules; None when no instruction computes it, and
+    `mismatches` say why. `cycles`: of all its iterations, alone, under the closed form; on the host
+    by its rule.
+    """
+
+    task: Task
+    answer: Answer | None
+    on_host: bool
+    cycles: int
+    mismatches: tuple[Mismatch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A kernel of several statements, scheduled.
+
+    `cycles`: sum over the tasks, which the closed form takes one after the other. `bound_cycles`: no
+    program of these coverings is faster: the busiest unit, or the external memory's ports.
+    """
+
+    kernel: Kernel
+    nodes: tuple[TaskNode, ...]
+    tasks: tuple[PlannedTask, ...]
+    program: Program
+    cycles: int
+    bound_cycles: int
+    status: Status
+    seconds: float
+
+
+def find_plan(
+    kernel: Kernel,
+    hw: Hardware,
+    *,
+    cost: str = "analytical",
+    layouts: str = "natural",
+    time_limit_s: float = 20.0,
+    workers: int = 1,
+    seed: int = 0,
+    may_reassociate: bool = False,
+) -> Plan:
+    """Cut the kernel into tasks, schedule each, and put them together.
+
+    A task goes to the host when no instruction computes it or the host is faster.
+
+    Args: as for `find_schedule`; the time limit is shared out evenly.
+
+    Raises:
+        MappingError: a statement that no instruction computes, on a machine without a host.
+    """
+    begin = time.perf_counter()
+    nodes = cut_tasks(kernel)
+    tasks = tuple(flatten(nodes))
+    shared = _shared_buffers(tasks)
+    planned = []
+    for task in tasks:
+        mismatches: list[Mismatch] = []
+        answer, error = None, None
+        try:
+            answer = find_schedule(
+                task.kernel,
+                hw,
+                cost=cost,
+                layouts=layouts,
+                time_limit_s=time_limit_s / len(tasks),
+                workers=workers,
+                seed=seed,
+                may_reassociate=may_reassociate,
+                held=task.held,
+                volatile=task.volatile,
+                handed_on=shared,
+            )
+            mismatches += answer.mismatches
+        except MappingError as problem:
+            error = problem
+        planned.append(_choose(task, answer, error, tuple(mismatches), hw))
+    pieces = tuple(Piece(p.task, None if p.on_host else _best(p)) for p in planned)
+    program = compose(kernel, nodes, pieces, hw)
+    proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in planned)
+    return Plan(
+        kernel,
+        nodes,
+        tuple(planned),
+        program,
+        sum(p.cycles for p in planned),
+        _bound(kernel, tuple(planned), hw),
+        Status.OPTIMAL if proven else Status.FEASIBLE,
+        time.perf_counter() - begin,
+    )
+
+
+def _choose(
+    task: Task,
+    answer: Answer | None,
+    error: MappingError | None,
+    mismatches: tuple[Mismatch, ...],
+    hw: Hardware,
+) -> PlannedTask:
+    """The schedule, or the host where that is faster or the only way."""
+    on_accelerator = None if answer is None else answer.best.estimate.cycles
+    if hw.host is None:
+        if error is not None:
+            raise error
+        assert answer is not None and on_accelerator is not None, "an answer or an error"
+        return PlannedTask(task, answer, False, on_accelerator, mismatches)
+    calls = prod(task.statement.extent(name) for name in task.held)
+    busy = hw.host.operation_cycles * count_operations(task.kernel)
+    on_host = ceil(calls * hw.host.start_cycles + busy)
+    if on_accelerator is None or on_host < on_accelerator:
+        return PlannedTask(task, answer, True, on_host, mismatches)
+    return PlannedTask(task, answer, False, on_accelerator, mismatches)
+
+
+def _best(planned: PlannedTask) -> Schedule:
+    assert planned.answer is not None, "a task off the host has a schedule"
+    return planned.answer.best
+
+
+def _shared_buffers(tasks: tuple[Task, ...]) -> frozenset[str]:
+    """Buffers that one task writes and another one touches: their layout must suit both."""
+    touched: dict[str, list[int]] = {}
+    written: set[str] = set()
+    for task in tasks:
+        for buffer in task.kernel.buffers:
+            touched.setdefault(buffer.name, []).append(task.number)
+        written.add(task.statement.target.buffer)
+    return frozenset(name for name in written if len(touched[name]) > 1)
+
+
+def _bound(kernel: Kernel, planned: tuple[PlannedTask, ...], hw: Hardware) -> int:
+    """The busiest unit with the least work of every task, or the compulsory traffic."""
+    busy: dict[str, int] = {}
+    for task in planned:
+        unit, cycles = "", task.cycles
+        if task.on_host:
+            assert hw.host is not None, "only a host runs such tasks"
+            unit = hw.host.unit
+        else:
+            work = _best(task).work
+            unit, cycles = work.compute_unit, work.compute_cycles
+        busy[unit] = busy.get(unit, 0) + cycles
+    counts = {unit.name: unit.count for unit in hw.units}
+    ports = port_cycles(hw, *compulsory_bytes(kernel))
+    return max([*(ceil(c / counts[u]) for u, c in busy.items()), *(c for _, c in ports)])
