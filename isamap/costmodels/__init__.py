@@ -3,7 +3,7 @@
 from .analytical import OVERLAP_LOSS, Estimate, estimate, slowest_block_cycles
 from .passes import fill_units, is_replaced, moves_blocks, needs_one_slot
 from .registry import COST_MODELS, Candidate, CostModel
-from .roofline import Roofline, roofline
+from .roofline import Roofline, compulsory_bytes, port_cycles, roofline
 from .tiling import (
     Guards,
     Stay,
@@ -35,6 +35,7 @@ __all__ = [
     "axis_strides",
     "block_wait",
     "bound_cycles",
+    "compulsory_bytes",
     "count_work",
     "drain_latency_cycles",
     "estimate",
@@ -44,6 +45,7 @@ __all__ = [
     "moves_blocks",
     "needs_one_slot",
     "operand_plan",
+    "port_cycles",
     "roofline",
     "round_trip_cycles",
     "slowest_block_cycles",

@@ -38,6 +38,15 @@ class Roofline:
 
 def roofline(kernel: Kernel, hw: Hardware, *, may_reassociate: bool = False) -> Roofline:
     """The largest of the least covering's bound and each external port's compulsory traffic."""
+    read, written = compulsory_bytes(kernel)
+    ports = port_cycles(hw, read, written)
+    least, unit = _least_covering(kernel, hw, may_reassociate)
+    limit, cycles = max(((unit, least), *ports), key=lambda pair: pair[1])
+    return Roofline(cycles, least, ports, read, written, limit)
+
+
+def compulsory_bytes(kernel: Kernel) -> tuple[int, int]:
+    """Bytes of the external memory that any program of the kernel reads at least, and writes."""
     read = written = 0
     for buffer in kernel.buffers:
         touched = _touched_elements(kernel, buffer.name) * size_bytes(buffer.dtype)
@@ -45,10 +54,7 @@ def roofline(kernel: Kernel, hw: Hardware, *, may_reassociate: bool = False) -> 
             read += touched
         if buffer.role in (Role.OUT, Role.INOUT):
             written += touched
-    ports = tuple(_port_cycles(hw, read, written))
-    least, unit = _least_covering(kernel, hw, may_reassociate)
-    limit, cycles = max(((unit, least), *ports), key=lambda pair: pair[1])
-    return Roofline(cycles, least, ports, read, written, limit)
+    return read, written
 
 
 def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tuple[int, str]:
@@ -70,7 +76,7 @@ def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tupl
     return best or (0, "")
 
 
-def _port_cycles(hw: Hardware, read: int, written: int) -> list[tuple[str, int]]:
+def port_cycles(hw: Hardware, read: int, written: int) -> tuple[tuple[str, int], ...]:
     """Least cycles per port of the external memory; several ports of one direction share the
     work."""
     rows = []
@@ -83,7 +89,7 @@ def _port_cycles(hw: Hardware, read: int, written: int) -> list[tuple[str, int]]
     if both and len(both) == len(ports):
         width = sum(port.bytes_per_cycle for port in both)
         rows.append((f"{hw.external.name} traffic", ceil((read + written) / width)))
-    return rows
+    return tuple(rows)
 
 
 def _touched_elements(kernel: Kernel, name: str) -> int:

@@ -14,6 +14,7 @@ from .covering import (
 )
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
+from .tasks import Task, TaskLoop, TaskNode, cut_tasks, flatten
 from .transfer import part_size
 
 __all__ = [
@@ -25,11 +26,16 @@ __all__ = [
     "Mismatch",
     "OperandPlan",
     "Residence",
+    "Task",
+    "TaskLoop",
+    "TaskNode",
     "TileAxis",
     "TiledLoop",
     "Transfer",
     "compute_cycles",
     "coverings",
+    "cut_tasks",
+    "flatten",
     "layout_rank",
     "match_statement",
     "part_size",

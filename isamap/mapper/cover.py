@@ -17,6 +17,7 @@ from isamap.ir import (
     Buffer,
     Kernel,
     LoopKind,
+    Role,
     accesses,
     is_float,
     loop_kinds,
@@ -29,6 +30,7 @@ from .match import Match, Mismatch, match_statement
 from .operand import plan_operand
 from .roles import InstructionRole, role_of
 from .subject import Subject
+from .tasks import overlaps
 
 NO_COPY = 100  # progress of a match whose operands no copy can bring or take
 
@@ -42,21 +44,31 @@ class Candidate:
 
 
 def coverings(
-    kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], *, may_reassociate: bool = False
+    kernel: Kernel,
+    hw: Hardware,
+    mismatches: list[Mismatch],
+    *,
+    may_reassociate: bool = False,
+    held: tuple[str, ...] = (),
+    volatile: tuple[tuple[str, str], ...] = (),
 ) -> Iterator[Covering]:
     """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others
     failed.
+
+    Args:
+        held, volatile: loops outside all others, and what may not stay on chip over them (`Task`).
 
     Raises:
         MappingError: the kernel has several statements, or a loop-carried dependence, or reorders
         float sums.
     """
     index = _only_statement(kernel)
-    _check_order(kernel, index, may_reassociate)
-    for candidate in candidates(kernel, index, hw, mismatches):
+    _check_order(kernel, index, may_reassociate, held)
+    for candidate in candidates(kernel, index, hw, mismatches, held):
         reason = ""
-        for loops in tile_loops(kernel, index, candidate.match):
-            found = _cover(kernel, index, hw, candidate.match, loops)
+        for cut in tile_loops(kernel, index, candidate.match):
+            loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
+            found = _cover(kernel, index, hw, candidate.match, loops, volatile)
             if not isinstance(found, str):
                 yield from found
                 break
@@ -67,14 +79,18 @@ def coverings(
 
 
 def candidates(
-    kernel: Kernel, index: int, hw: Hardware, mismatches: list[Mismatch]
+    kernel: Kernel,
+    index: int,
+    hw: Hardware,
+    mismatches: list[Mismatch],
+    held: tuple[str, ...] = (),
 ) -> tuple[Candidate, ...]:
     """All matches of all compute instructions, sorted by compute bound (stable)."""
     found = []
     for instruction in hw.instructions:
         if role_of(instruction) is not InstructionRole.COMPUTE:
             continue
-        matches, mismatch = match_statement(kernel, index, instruction)
+        matches, mismatch = match_statement(kernel, index, instruction, held)
         if mismatch is not None:
             mismatches.append(mismatch)
         for match in matches:
@@ -137,9 +153,9 @@ def _only_statement(kernel: Kernel) -> int:
     return 0
 
 
-def _check_order(kernel: Kernel, index: int, may_reassociate: bool) -> None:
+def _check_order(kernel: Kernel, index: int, may_reassociate: bool, held: tuple[str, ...]) -> None:
     statement = kernel.statements[index]
-    kinds = loop_kinds(statement)
+    kinds = loop_kinds(statement, held)
     sequential = [name for name, kind in kinds.items() if kind is LoopKind.SEQUENTIAL]
     if sequential:
         raise MappingError(
@@ -157,7 +173,12 @@ def _check_order(kernel: Kernel, index: int, may_reassociate: bool) -> None:
 
 
 def _cover(
-    kernel: Kernel, index: int, hw: Hardware, match: Match, loops: tuple[TiledLoop, ...]
+    kernel: Kernel,
+    index: int,
+    hw: Hardware,
+    match: Match,
+    loops: tuple[TiledLoop, ...],
+    volatile: tuple[tuple[str, str], ...],
 ) -> tuple[Covering, ...] | str:
     """Coverings of one match on one tiling, one per choice of layouts; or why there is none."""
     widened, bound = _with_synthetic_dims(kernel, match, loops)
@@ -165,14 +186,22 @@ def _cover(
     synthetic = tuple(
         (name, synthetic_name(name)) for name, _ in match.binding if synthetic_name(name) in names
     )
+    target = bound[match.instruction.semantics.statements[0].target.buffer]
+    role = kernel.buffer(target.buffer).role
     choices: list[tuple[OperandPlan, ...]] = []
     for rule in match.instruction.operands:
         access = bound[rule.name]
+        is_sum = kernel.statements[index].update != "="
+        if access == target and is_sum and role is Role.OUT and overlaps(access):
+            return f"operand {rule.name}: its elements are summed up in several tiles, from zeros"
         if access.pad:
             return f"operand {rule.name}: reads outside give {access.pad}, only zero can be padded"
         buffer = widened.buffer(access.buffer)
         rank = len(kernel.buffer(access.buffer).shape)
-        plans = plan_operand(Subject(hw, match, loops, rule.name, access, buffer, rank, synthetic))
+        fresh = tuple(loop for name, loop in volatile if name == access.buffer)
+        plans = plan_operand(
+            Subject(hw, match, loops, rule.name, access, buffer, rank, synthetic, fresh)
+        )
         if isinstance(plans, str):
             return plans
         choices.append(plans)

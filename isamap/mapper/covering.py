@@ -29,7 +29,8 @@ class TiledLoop:
     divides.
 
     `extent` is what is executed (padded up where the instruction demands it), `kernel_extent` what
-    the kernel says; they differ only by zero padding in the operands' layouts.
+    the kernel says; they differ only by zero padding in the operands' layouts. `is_held`: runs
+    outside all others, one iteration at a time.
     """
 
     name: str
@@ -37,6 +38,7 @@ class TiledLoop:
     extent: int
     block: int
     is_reduction: bool
+    is_held: bool = False
 
     @property
     def units(self) -> int:
@@ -208,6 +210,11 @@ class Covering:
     def loop(self, name: str) -> TiledLoop:
         """The loop called `name`."""
         return next(loop for loop in self.loops if loop.name == name)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Loops outside all others, outermost first."""
+        return tuple(loop.name for loop in self.loops if loop.is_held)
 
     def group(self, instruction_loop: str) -> tuple[str, ...]:
         """Loops that the instruction loop runs over, or the one that stands for none."""

@@ -111,7 +111,7 @@ def _packed(
             if name in dim_of or coefficient != 1 and not _in_window(geometry, name):
                 return None  # a diagonal or a strided gather: only a strided view can serve it
             dim_of[name] = dim
-    plain = [axis for axis in geometry.axes if not axis.is_window]
+    plain = [a for a in geometry.axes if not a.is_window and a.loops[0] in dim_of]
     if len({dim_of[axis.loops[0]] for axis in plain}) != len(plain):
         return None  # a gathered window: its blocks overlap
     axes: list[Axis] = []
@@ -128,6 +128,9 @@ def _packed(
     bound = {block.loop for block in geometry.blocks}
     order = sorted(geometry.axes, key=lambda a: a.is_window and bool(bound & set(a.loops)))
     for axis in reversed(order):
+        if not axis.is_window and axis.loops[0] not in dim_of:
+            axis_strides[axis.name] = 0  # a held loop that brings other data to the same place
+            continue
         axis_strides[axis.name] = running
         if axis.is_window:
             low, high = ranges[_window_dim(axis)]

@@ -64,10 +64,12 @@ class _Bindings:
 
 
 def match_statement(
-    kernel: Kernel, index: int, instruction: Instruction
+    kernel: Kernel, index: int, instruction: Instruction, held: tuple[str, ...] = ()
 ) -> tuple[tuple[Match, ...], Mismatch | None]:
-    """All matches of `instruction` on statement `index`, or the nearest reason why there is
-    none."""
+    """All matches of `instruction` on statement `index`, or the nearest reason why there is none.
+
+    Loops in `held` stay outside.
+    """
     statement = kernel.statements[index]
     if len(instruction.semantics.statements) != 1:
         reason = f"computes {len(instruction.semantics.statements)} statements at once"
@@ -82,7 +84,7 @@ def match_statement(
         return (), Mismatch(instruction.name, index, 2 + unifier.depth, unifier.reason)
     found: dict[Match, None] = {}
     for tree in trees:
-        for binding in _bind_loops(statement, instruction, dict(tree.operands)):
+        for binding in _bind_loops(statement, instruction, dict(tree.operands), held):
             found[Match(instruction, tree.operands, tree.immediates, binding)] = None
     return tuple(found), None
 
@@ -177,7 +179,10 @@ class _Unifier:
 
 
 def _bind_loops(
-    statement: Statement, instruction: Instruction, operands: dict[str, Access]
+    statement: Statement,
+    instruction: Instruction,
+    operands: dict[str, Access],
+    held: tuple[str, ...],
 ) -> Iterator[tuple[tuple[str, tuple[str, ...]], ...]]:
     """All assignments of kernel loops to instruction loops that respect the loops' roles."""
     pattern = instruction.semantics.statements[0]
@@ -187,7 +192,8 @@ def _bind_loops(
         candidates = [
             kernel_loop.name
             for kernel_loop in statement.loops
-            if _roles_agree(loop.name, kernel_loop.name, uses, operands, pattern.target.buffer)
+            if kernel_loop.name not in held
+            and _roles_agree(loop.name, kernel_loop.name, uses, operands, pattern.target.buffer)
         ]
         extents = {loop.name: loop.extent for loop in statement.loops}
         groups = _groups(candidates, extents, instruction.extent(loop.name))

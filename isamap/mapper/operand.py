@@ -65,6 +65,7 @@ def _plan_cycles(hw: Hardware, plan: OperandPlan) -> float:
 def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
     """Sliding windows as windows first; then every loop on its own (overlapping elements are copied
     twice)."""
+    fresh = tuple(TileAxis(name, (name,)) for name in subject.volatile)
     bound = {name for _, group in subject.match.binding for name in group}
     fused = {n for _, group in subject.match.binding if len(group) > 1 for n in group}
     seen: set[str] = set()
@@ -85,9 +86,9 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
         may_slide = may_slide and num_bound <= 1
         region.append(TileAxis(f"window{dim}", index.names, spans))
     if has_window and may_slide:
-        yield tuple(region)
+        yield (*fresh, *region)
     names = dict.fromkeys(n for index in subject.access.indices for n in index.names)
-    yield tuple(TileAxis(name, (name,)) for name in names)
+    yield (*fresh, *(TileAxis(name, (name,)) for name in names))
 
 
 def _groups(subject: Subject) -> dict[str, tuple[str, ...]]:

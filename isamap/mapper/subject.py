@@ -24,6 +24,7 @@ class Subject:
     buffer: Buffer
     rank: int  # dimensions that the kernel's array has
     synthetic: tuple[tuple[str, str], ...]  # instruction loop -> its synthetic kernel loop
+    volatile: tuple[str, ...] = ()  # held loops over which it may not stay on chip
 
     def loop(self, name: str) -> TiledLoop:
         """The tiled loop called `name`."""

@@ -3,15 +3,19 @@
 from .lower import lower
 from .options import is_legal
 from .place import place, used_bytes
+from .plan import Plan, PlannedTask, find_plan
 from .schedule import Alternative, Answer, Schedule, find_schedule
 from .solve import Solution, Status, solve
 
 __all__ = [
     "Alternative",
     "Answer",
+    "Plan",
+    "PlannedTask",
     "Schedule",
     "Solution",
     "Status",
+    "find_plan",
     "find_schedule",
     "is_legal",
     "lower",

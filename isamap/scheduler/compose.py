@@ -12,16 +12,16 @@ import networkx as nx
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
-from isamap.ir import Kernel, Role
+from isamap.ir import Affine, Kernel, accesses, index_range
 from isamap.mapper import Task, TaskNode
-from isamap.program import For, Issue, Layout, Node, Program, Span
+from isamap.program import For, Node, Program, Span
 
 from .frame import tile_name
 from .fuse_tokens import fuse_tokens
-from .host_calls import Home, HostCall, call_statement, is_simple
+from .host_calls import Home, HostCall, call_statement
 from .lower import lower_nest
-from .memory_map import MemoryMap, Piece, same
-from .repack import repack
+from .memory_map import MemoryMap, Piece
+from .repack import Slices, repack
 from .tokens import signal
 
 
@@ -104,15 +104,21 @@ class _Composer:
                     continue
                 there = Home(self.memory.address(name, external.layout), external.layout)
                 ends = (home, there) if nodes is before else (there, home)
-                nodes.extend(self._move(name, *ends))
+                nodes.extend(self._move(name, *ends, slices_of(piece, name)))
         return tuple(before), tuple(after)
 
-    def _move(self, buffer: str, source: Home, target: Home) -> tuple[Node, ...]:
+    def _move(
+        self, buffer: str, source: Home, target: Home, slices: Slices | None
+    ) -> tuple[Node, ...]:
         name = f"repack_{len(self.calls)}"
-        calls = repack(name, source, target, self.hw.external.name) if self.hw.host else None
+        calls = None
+        if self.hw.host and slices is not None:
+            calls = repack(name, source, target, slices, self.hw.external.name)
         if calls is None:
-            reason = "its layouts differ in a way that no copy mends" if self.hw.host else (
-                f"{self.hw.name} has no host to lay it out anew"
+            reason = (
+                "its layouts differ in a way that no copy mends"
+                if self.hw.host
+                else (f"{self.hw.name} has no host to lay it out anew")
             )
             raise MappingError(
                 f"buffer {buffer!r} passes between statements that store and read it differently:"
@@ -147,3 +153,33 @@ class _Composer:
                     nodes.extend(signal(self.hw, source, target))
                     known.add(target)
         return tuple(nodes)
+
+
+def slices_of(piece: Piece, buffer: str) -> Slices | None:
+    """What a task touches of a buffer in one iteration of its held loops: all, or one position.
+
+    None: part of a dimension in any other way.
+    """
+    statement = piece.task.statement
+    touching = {
+        access
+        for access in (statement.target, *accesses(statement.value))
+        if access.buffer == buffer
+    }
+    if len(touching) > 1:
+        return None
+    access = next(iter(touching))
+    extents = {loop.name: loop.extent for loop in statement.loops}
+    held = piece.task.held
+    slices: list[Affine | None] = []
+    for index, size in zip(access.indices, piece.task.kernel.buffer(buffer).shape, strict=True):
+        if access.pad is None and index.terms and all(name in held for name in index.names):
+            terms = [(tile_name(n), c) for n, c in index.terms if extents[n] > 1]
+            slices.append(Affine.of(terms, index.constant))
+        elif any(name in held for name in index.names):
+            return None
+        elif index_range(index, extents) == (0, size - 1) or access.pad is not None:
+            slices.append(None)
+        else:
+            return None
+    return tuple(slices)

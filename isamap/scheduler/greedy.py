@@ -32,15 +32,17 @@ def schedule_greedily(covering: Covering, work: Work, hw: Hardware) -> Tiling | 
 
 
 def _orders(covering: Covering) -> tuple[tuple[str, ...], ...]:
-    """Output loops outside in both directions, reductions inside; all orders when there are few
-    loops."""
-    names = tuple(loop.name for loop in covering.loops if loop.units > 1)
-    rest = tuple(loop.name for loop in covering.loops if loop.units == 1)
+    """Held loops, then output loops in both directions, reductions inside; all orders when there
+    are few loops."""
+    held = covering.held
+    loops = [loop for loop in covering.loops if not loop.is_held]
+    names = tuple(loop.name for loop in loops if loop.units > 1)
+    rest = tuple(loop.name for loop in loops if loop.units == 1)
     if len(names) <= 3:
-        return tuple((*order, *rest) for order in permutations(names))
+        return tuple((*held, *order, *rest) for order in permutations(names))
     free = tuple(n for n in names if not covering.loop(n).is_reduction)
     sums = tuple(n for n in names if covering.loop(n).is_reduction)
-    return ((*free, *sums, *rest), (*free[::-1], *sums, *rest))
+    return ((*held, *free, *sums, *rest), (*held, *free[::-1], *sums, *rest))
 
 
 def inner_order(covering: Covering) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """A statement run by the machine's host, as it stands.
 
-In: a task, where its arrays lie. Out: the semantics of the call, and the call. Not its job: deciding
-what the host runs, its cost (`hwdesc.host`), other layouts (`repack`).
+In: a task, where its arrays lie. Out: the semantics of the call, and the call. Not its job:
+deciding what the host runs, its cost (`hwdesc.host`), other layouts (`repack`).
 """
 
 from collections.abc import Callable
@@ -15,9 +15,12 @@ from isamap.ir import (
     Buffer,
     Expr,
     Kernel,
+    LoopKind,
     Role,
     Statement,
     accesses,
+    is_float,
+    loop_kinds,
     pretty_statement,
 )
 from isamap.mapper import Task
@@ -50,15 +53,13 @@ def is_simple(layout: Layout) -> bool:
     return in_order and not has_steps and layout.plane_bytes is None
 
 
-def call_statement(
-    task: Task, name: str, memory: str, home_of: Callable[[str], Home]
-) -> HostCall:
+def call_statement(task: Task, name: str, memory: str, home_of: Callable[[str], Home]) -> HostCall:
     """Run a task's statement, all but its held loops, on arrays in simple layouts in `memory`.
 
     Raises:
         MappingError: a padded access moves with a held loop, or an index falls with a loop.
     """
-    statement = task.statement
+    statement = _rising(task)
     loops = tuple(loop for loop in statement.loops if loop.name not in task.held)
     inner = {loop.name: loop.extent for loop in loops}
     trips = {loop.name: loop.extent for loop in statement.loops if loop.name in task.held}
@@ -81,9 +82,9 @@ def call_statement(
         loops,
         names[statement.target],
         statement.update,
-        _renamed(statement.value, names),
+        _mapped(statement.value, names.__getitem__),
     )
-    roles = {access: Role.IN for access in views}
+    roles = dict.fromkeys(views, Role.IN)
     is_read = statement.update != "=" or statement.target in accesses(statement.value)
     roles[statement.target] = Role.INOUT if is_read else Role.OUT
     buffers = tuple(
@@ -95,6 +96,34 @@ def call_statement(
     )
     extents = tuple((loop.name, Span(loop.extent)) for loop in loops)
     return HostCall(Kernel(name, buffers, (body,)), Issue(name, operands, extents))
+
+
+def _rising(task: Task) -> Statement:
+    """The statement with those loops run backwards that only ever make indices fall.
+
+    Not in float sums, whose order is their meaning.
+    """
+    statement = task.statement
+    kinds = loop_kinds(statement, task.held)
+    rounds = is_float(task.kernel.buffer(statement.target.buffer).dtype)
+    backwards: dict[str, Affine] = {}
+    for loop in statement.loops:
+        free = kinds.get(loop.name) is LoopKind.PARALLEL or (
+            kinds.get(loop.name) is LoopKind.REDUCTION and not rounds
+        )
+        every = (statement.target, *accesses(statement.value))
+        steps = [index.coefficient(loop.name) for access in every for index in access.indices]
+        if free and min(steps) < 0 and max(steps) <= 0:
+            backwards[loop.name] = Affine.of([(loop.name, -1)], loop.extent - 1)
+    return replace(
+        statement,
+        target=_substituted(statement.target, backwards),
+        value=_mapped(statement.value, lambda access: _substituted(access, backwards)),
+    )
+
+
+def _substituted(access: Access, values: dict[str, Affine]) -> Access:
+    return replace(access, indices=tuple(index.substitute(values) for index in access.indices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +148,7 @@ def _view(
         stride = home.layout.axes[dim].stride_bytes
         border = home.layout.border[dim]
         moving = Affine(tuple((n, c) for n, c in index.terms if n in inner))
-        held = Affine.of(
-            (tile_name(n), c) for n, c in index.terms if n in trips and trips[n] > 1
-        )
+        held = Affine.of((tile_name(n), c) for n, c in index.terms if n in trips and trips[n] > 1)
         if any(c < 0 for _, c in index.terms):
             return None
         if access.pad is not None:
@@ -147,11 +174,11 @@ def _fresh(name: str, taken: dict[str, int]) -> str:
     return name
 
 
-def _renamed(value: Expr, names: dict[Access, Access]) -> Expr:
+def _mapped(value: Expr, change: Callable[[Access], Access]) -> Expr:
     match value:
         case Access():
-            return names[value]
+            return change(value)
         case Apply(op, args):
-            return Apply(op, tuple(_renamed(arg, names) for arg in args))
+            return Apply(op, tuple(_mapped(arg, change) for arg in args))
         case _:
             return value

@@ -9,6 +9,8 @@ machines with tokens, and for sliding windows, whole tiles are fetched before th
 drained after them.
 """
 
+from dataclasses import dataclass
+
 from isamap.costmodels import Tiling
 from isamap.hwdesc import Hardware, Instruction
 from isamap.mapper import Covering
@@ -17,9 +19,29 @@ from isamap.program import For, Node, Operand, Program, Span
 from .emit import Call, Walk, emit_walks
 from .frame import Frame, tile_name, unit_name
 from .fuse_tokens import fuse_tokens
-from .place import Slot, place
+from .place import Homes, Slot, place
 from .tokens import Tokens, plan_tokens
 from .transfers import Transfers
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """One task's nodes under the loops that are held around it.
+
+    On machines with tokens all exchanges begin and end within `body`.
+    """
+
+    body: tuple[Node, ...]
+    tokens: Tokens
+
+
+def lower_nest(covering: Covering, tiling: Tiling, hw: Hardware, homes: Homes) -> Nest:
+    """The nest of a legal tiling as a part of a larger program."""
+    places = place(covering, tiling, hw, homes)
+    assert places is not None, "a legal tiling has a place"
+    tokens = plan_tokens(covering, tiling, hw)
+    nest = _Nest(Frame(covering, tiling, hw, places), tokens)
+    return Nest((*tokens.prologue(), *nest.loops(covering.held), *tokens.epilogue()), tokens)
 
 
 def lower(covering: Covering, tiling: Tiling, hw: Hardware) -> Program | None:
@@ -28,7 +50,8 @@ def lower(covering: Covering, tiling: Tiling, hw: Hardware) -> Program | None:
     if places is None:
         return None
     tokens = plan_tokens(covering, tiling, hw)
-    body = _Nest(Frame(covering, tiling, hw, places), tokens).program()
+    nest = _Nest(Frame(covering, tiling, hw, places), tokens)
+    body = (*tokens.prologue(), *nest.loops(()))
     body = fuse_tokens(body, hw) if tokens.exchanges else body
     return Program(covering.kernel.name, hw.name, places.inputs, places.outputs, body)
 
@@ -41,8 +64,8 @@ class _Nest:
         self.tokens = tokens
         self.transfers = Transfers(frame, tokens)
 
-    def program(self) -> tuple[Node, ...]:
-        """The whole nest."""
+    def loops(self, held: tuple[str, ...]) -> tuple[Node, ...]:
+        """The whole nest, but for the loops in `held`."""
         before = [n for slot in self._coarse() for n in self.transfers.enter(slot)]
         after = [n for slot in self._coarse() for n in self.transfers.leave(slot)]
         body = (
@@ -55,9 +78,9 @@ class _Nest:
             *self.tokens.after_drains(),
         )
         for loop in reversed(self.frame.tiling.outer):
-            if self.frame.trips[loop] > 1:
+            if self.frame.trips[loop] > 1 and loop not in held:
                 body = (For(tile_name(loop), Span(self.frame.trips[loop]), body),)
-        return (*self.tokens.prologue(), *body)
+        return body
 
     def _unit_nest(self) -> tuple[Node, ...]:
         by_residence = sorted(self.frame.places.slots, key=lambda s: s.stay.residence)

@@ -161,9 +161,7 @@ class MemoryMap:
         names = [index.names[0] for index in indices if len(index.terms) == 1]
         shape = self.kernel.buffer(name).shape
         return len(set(names)) == len(indices) == len(names) and all(
-            index.constant == 0
-            and index.coefficient(loop) == 1
-            and statement.extent(loop) == size
+            index.constant == 0 and index.coefficient(loop) == 1 and statement.extent(loop) == size
             for index, loop, size in zip(indices, names, shape, strict=True)
         )
 

@@ -39,9 +39,11 @@ class TilingModel:
             )
             for loop in self.covering.loops
         )
+        held = self.covering.held  # a loop of one iteration is held too, wherever it stands
+        outer = [n for n in (*self._order(solver, self.vars.outside), *resting) if n not in held]
         return Tiling(
             tiles,
-            (*self._order(solver, self.vars.outside), *resting),
+            (*held, *outer),
             (*self._order(solver, self.vars.outside_inner), *resting),
             tuple(self._read_stay(solver, stay) for stay in self.vars.stays),
         )

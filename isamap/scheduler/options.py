@@ -19,6 +19,8 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
     whose other loop may end in a partial tile, only tiles that divide are offered, so that the
     window's end stays affine.
     """
+    if loop.is_held:
+        return ((1, loop.units),)
     options = {}
     for tile in range(loop.units, 0, -1):
         options[-(-loop.units // tile)] = tile
@@ -79,7 +81,13 @@ def must_stay_whole(covering: Covering, plan: OperandPlan) -> bool:
 
 
 def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
-    """Does everything fit, and is every output written back only where it may be?"""
+    """Does everything fit, is every output written back only where it may be, are held loops
+    outermost?"""
+    held = covering.held
+    if tiling.outer[: len(held)] != held or any(tiling.tile(name) > 1 for name in held):
+        return False
+    if any(set(held) & set(stay.kept) for stay in tiling.stays):
+        return False
     for stay in tiling.stays:
         plan = operand_plan(covering, stay.operand)
         guard = guards(covering, tiling, stay)

@@ -4,12 +4,13 @@ In: a covering, its tiling, the machine. Out: base addresses and strides; `None`
 too small. Not its job: deciding sizes, emitting calls.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, Residence
-from isamap.program import Placement
+from isamap.program import Layout, Placement
 
 EXTERNAL_ALIGN_BYTES = 4096  # page: every machine's burst and element size divides it
 
@@ -58,8 +59,14 @@ def used_bytes(covering: Covering, tiling: Tiling) -> dict[str, int]:
     return total
 
 
-def place(covering: Covering, tiling: Tiling, hw: Hardware) -> Places | None:
-    """Stays one after another in each memory, external buffers one after another, aligned."""
+# where a buffer in a layout begins in the external memory
+Homes = Mapping[tuple[str, Layout], int]
+
+
+def place(
+    covering: Covering, tiling: Tiling, hw: Hardware, homes: Homes | None = None
+) -> Places | None:
+    """Stays one after another in each memory; external buffers too, unless `homes` says where."""
     used: dict[str, int] = {}
     slots = []
     for stay in sorted(tiling.stays, key=lambda s: -_align(covering, s)):  # wastes least room
@@ -72,7 +79,20 @@ def place(covering: Covering, tiling: Tiling, hw: Hardware) -> Places | None:
         used[residence.memory] = base + slot_bytes * stay.slots
     if any(size > hw.memory(name).size_bytes for name, size in used.items()):
         return None
-    return _with_externals(covering, tuple(slots))
+    if homes is None:
+        return _with_externals(covering, tuple(slots))
+    return _at_home(covering, tuple(slots), homes)
+
+
+def _at_home(covering: Covering, slots: tuple[Slot, ...], homes: Homes) -> Places:
+    """The places of an operand's buffers as they are known, in the layouts that it asks for."""
+    inlets, outlets = [], []
+    for plan in covering.operands:
+        if plan.inlet is not None:
+            inlets.append((plan.name, homes[plan.buffer, plan.inlet.layout]))
+        if plan.outlet is not None:
+            outlets.append((plan.name, homes[plan.buffer, plan.outlet.layout]))
+    return Places(slots, tuple(inlets), tuple(outlets), (), ())
 
 
 def _align(covering: Covering, stay: Stay) -> int:

@@ -1,7 +1,7 @@
 """Schedule a kernel of several statements: task by task, each on the unit that does it best.
 
-In: a kernel, a machine, limits. Out: a plan: how every task runs, the program, a bound. Not its job:
-what a single covering's best tiling is (`find_schedule`), emitting nodes (`compose`).
+In: a kernel, a machine, limits. Out: a plan: how every task runs, the program, a bound. Not its
+job: what a single covering's best tiling is (`find_schedule`), emitting nodes (`compose`).
 """
 
 import time
@@ -41,8 +41,8 @@ class PlannedTask:
 class Plan:
     """A kernel of several statements, scheduled.
 
-    `cycles`: sum over the tasks, which the closed form takes one after the other. `bound_cycles`: no
-    program of these coverings is faster: the busiest unit, or the external memory's ports.
+    `cycles`: sum over the tasks, which the closed form takes one after the other. `bound_cycles`:
+    no program of these coverings is faster: the busiest unit, or the external memory's ports.
     """
 
     kernel: Kernel

@@ -4,7 +4,7 @@ In: where an array lies and where it shall lie. Out: host calls. Not its job: de
 must move.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from isamap.ir import Access, Affine, Buffer, Kernel, Loop, Role, Statement, size_bytes
@@ -22,30 +22,68 @@ class _End:
     indices: tuple[Affine, ...]
     shape: tuple[int, ...]
     strides_bytes: tuple[int, ...]
-    address: int
+    address: Affine
     plane_bytes: int | None
 
 
-def repack(name: str, source: Home, target: Home, memory: str) -> tuple[HostCall, ...] | None:
-    """Move an array from a simple layout to any, or from any to a simple one.
+Slices = tuple[Affine | None, ...]  # per dimension the one position to move; None: all of them
 
-    None: neither is simple, or the other one cuts a dimension in a way that is not understood.
+
+def repack(
+    name: str, source: Home, target: Home, slices: Slices, memory: str
+) -> tuple[HostCall, ...] | None:
+    """Move an array, or a slice of it, from a simple layout to any, or from any to a simple one.
+
+    `slices`: positions are affine in the program's loops. None: neither layout is simple, or the
+    other one cuts a dimension in a way that is not understood.
     """
+    start, end = _sliced(source, slices), _sliced(target, slices)
+    if start is None or end is None:
+        return None
     if is_simple(source.layout):
-        return (_spread(name, source, target, memory),)
+        return (_spread(name, start, end, memory),)
     if is_simple(target.layout):
-        return _gather(name, source, target, memory)
+        return _gather(name, start, end, memory)
     return None
 
 
-def _spread(name: str, source: Home, target: Home, memory: str) -> HostCall:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A home, cut down to a slice: its dimensions of one position begin at the address."""
+
+    address: Affine
+    layout: Layout
+
+
+def _sliced(home: Home, slices: Slices) -> _Place | None:
+    """The slice as an array of its own; None where a sliced dimension is cut into blocks."""
+    address, layout = Affine((), home.address), home.layout
+    axes, shape, border = list(layout.axes), list(_shape(layout)), list(layout.border)
+    for dim, position in enumerate(slices):
+        if position is None:
+            continue
+        own = [axis for axis in axes if axis.dim == dim]
+        if len(own) != 1 or own[0].step != 1:
+            return None
+        address = address + (position + border[dim]).scaled(own[0].stride_bytes)
+        axes[axes.index(own[0])] = replace(own[0], size=1)
+        shape[dim], border[dim] = 1, 0
+    cut = replace(
+        layout,
+        shape=tuple(shape),
+        axes=tuple(axes),
+        border=tuple(border),
+        is_natural=False,
+    )
+    return _Place(address, cut)
+
+
+def _spread(name: str, source: _Place, target: _Place, memory: str) -> HostCall:
     """Every position of the target takes its element, or zero where it is padding."""
     axes = target.layout.axes
     loops = tuple(Loop(f"d{n}", axis.size) for n, axis in enumerate(axes))
     positions = tuple(
-        Affine.of(
-            ((f"d{n}", axis.step) for n, axis in enumerate(axes) if axis.dim == dim), -before
-        )
+        Affine.of(((f"d{n}", axis.step) for n, axis in enumerate(axes) if axis.dim == dim), -before)
         for dim, before in enumerate(target.layout.border)
     )
     written = _End(
@@ -58,7 +96,7 @@ def _spread(name: str, source: Home, target: Home, memory: str) -> HostCall:
     return _copy(name, loops, _simple_end(source, positions), written, source.layout, memory, 0)
 
 
-def _simple_end(home: Home, positions: tuple[Affine, ...]) -> _End:
+def _simple_end(home: _Place, positions: tuple[Affine, ...]) -> _End:
     """The array itself, without the border around it."""
     strides = tuple(axis.stride_bytes for axis in home.layout.axes)
     first = sum(b * stride for b, stride in zip(home.layout.border, strides, strict=True))
@@ -76,7 +114,7 @@ class _Piece:
     digits: tuple[tuple[Axis, int, int], ...]
 
 
-def _gather(name: str, source: Home, target: Home, memory: str) -> tuple[HostCall, ...] | None:
+def _gather(name: str, source: _Place, target: _Place, memory: str) -> tuple[HostCall, ...] | None:
     """Every element of the target is taken from one of its positions."""
     per_dim = [_pieces(source.layout, dim) for dim in range(len(source.layout.border))]
     calls = []
@@ -99,9 +137,7 @@ def _gather(name: str, source: Home, target: Home, memory: str) -> tuple[HostCal
             source.layout.plane_bytes,
         )
         end = _simple_end(target, positions)
-        calls.append(
-            _copy(f"{name}_{number}", loops, read, end, source.layout, memory, None)
-        )
+        calls.append(_copy(f"{name}_{number}", loops, read, end, source.layout, memory, None))
     return tuple(calls) if calls else None
 
 
@@ -147,14 +183,10 @@ def _copy(
             Buffer("x", dtype, reads.shape, Role.IN),
             Buffer("y", dtype, writes.shape, Role.OUT),
         ),
-        (
-            Statement(
-                loops, Access("y", writes.indices), "=", Access("x", reads.indices, pad)
-            ),
-        ),
+        (Statement(loops, Access("y", writes.indices), "=", Access("x", reads.indices, pad)),),
     )
     operands = tuple(
-        Operand(operand, memory, Address(Affine((), end.address)), end.strides_bytes)
+        Operand(operand, memory, Address(end.address), end.strides_bytes)
         for operand, end in (("x", reads), ("y", writes))
     )
     extents = tuple((loop.name, Span(loop.extent)) for loop in loops)

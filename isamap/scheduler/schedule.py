@@ -7,6 +7,7 @@ bound for all coverings. Not its job: emulation, printing.
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from isamap.costmodels import (
     COST_MODELS,
@@ -93,12 +94,17 @@ def find_schedule(
     workers: int = 1,
     seed: int = 0,
     may_reassociate: bool = False,
+    held: tuple[str, ...] = (),
+    volatile: tuple[tuple[str, str], ...] = (),
+    handed_on: frozenset[str] = frozenset(),
 ) -> Answer:
     """Solve coverings in the order of their bounds until no remaining bound beats the best
     schedule.
 
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes the fewest cycles whatever must be packed.
+    `held`, `volatile`: as in a `Task`. `handed_on`: buffers that other statements touch too; only
+    coverings that use them as they lie are looked at, if there are any.
 
     Raises:
         MappingError: nothing matches, no copy fits, or no single unit fits the memories.
@@ -106,7 +112,11 @@ def find_schedule(
     begin = time.perf_counter()
     mismatches: list[Mismatch] = []
     search = _Search(hw, cost, layouts, begin + time_limit_s, workers, seed)
-    stream = coverings(kernel, hw, mismatches, may_reassociate=may_reassociate)
+    stream = coverings(
+        kernel, hw, mismatches, may_reassociate=may_reassociate, held=held, volatile=volatile
+    )
+    if handed_on:
+        stream = _prefer_natural(stream, handed_on)
     search.run(stream)
     if not search.by_rank:
         raise MappingError(_why_nothing(kernel, hw, mismatches, search))
@@ -126,6 +136,20 @@ def find_schedule(
         search.is_complete,
         time.perf_counter() - begin,
     )
+
+
+def _prefer_natural(stream: Iterator[Covering], names: frozenset[str]) -> Iterator[Covering]:
+    """The coverings that use the named buffers as they lie, or all if there is none."""
+    others = []
+    found = False
+    for covering in islice(stream, MAX_COVERINGS):
+        if all(layout_rank(plan) == 0 for plan in covering.operands if plan.buffer in names):
+            found = True
+            yield covering
+        elif not found:
+            others.append(covering)
+    if not found:
+        yield from others
 
 
 class _Search:

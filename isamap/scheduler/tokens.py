@@ -50,6 +50,15 @@ class Tokens:
             for node in self._push(*self._credit_ends(e))
         )
 
+    def epilogue(self) -> tuple[Node, ...]:
+        """Takes all credits back: everyone is done, and no token is left over."""
+        return tuple(
+            node
+            for e in self.exchanges
+            for _ in range(e.credits)
+            for node in self._pop(*self._credit_ends(e))
+        )
+
     def before_fills(self) -> tuple[Node, ...]:
         """Everyone who is about to overwrite a slot takes a credit."""
         return self._at(Edge.FIRST, None, lambda e: self._pop(*self._credit_ends(e)))
@@ -124,29 +133,46 @@ class Tokens:
                 nodes.extend((When(conditions, made),) if conditions else made)
         return tuple(nodes)
 
-    def _channel(self, source: str, target: str) -> str:
-        for channel in self.hw.channels:
-            if (channel.source_unit, channel.target_unit) == (source, target):
-                return channel.name
-        raise MappingError(
-            f"{self.hw.name} has no token channel from unit {source} to unit {target}",
-            hint="add it under 'channels'",
-        )
-
-    def _carrier(self, unit: str) -> str:
-        for instruction in self.hw.instructions:
-            if instruction.is_sync and instruction.unit == unit:
-                return instruction.name
-        raise MappingError(
-            f"{self.hw.name} has no instruction on unit {unit} that only carries tokens",
-            hint="add one with 'is_sync: true'",
-        )
-
     def _push(self, source: str, target: str) -> tuple[Node, ...]:
-        return (Issue(self._carrier(source), (), (), pushes=(self._channel(source, target),)),)
+        return (push(self.hw, source, target),)
 
     def _pop(self, source: str, target: str) -> tuple[Node, ...]:
-        return (Issue(self._carrier(target), (), (), pops=(self._channel(source, target),)),)
+        return (pop(self.hw, source, target),)
+
+
+def push(hw: Hardware, source: str, target: str) -> Issue:
+    """A call on unit `source` that only pushes a token to `target`."""
+    return Issue(_carrier(hw, source), (), (), pushes=(_channel(hw, source, target),))
+
+
+def pop(hw: Hardware, source: str, target: str) -> Issue:
+    """A call on unit `target` that only waits for a token from `source`."""
+    return Issue(_carrier(hw, target), (), (), pops=(_channel(hw, source, target),))
+
+
+def signal(hw: Hardware, source: str, target: str) -> tuple[Node, ...]:
+    """`target` waits until `source` has done everything before."""
+    return push(hw, source, target), pop(hw, source, target)
+
+
+def _channel(hw: Hardware, source: str, target: str) -> str:
+    for channel in hw.channels:
+        if (channel.source_unit, channel.target_unit) == (source, target):
+            return channel.name
+    raise MappingError(
+        f"{hw.name} has no token channel from unit {source} to unit {target}",
+        hint="add it under 'channels'",
+    )
+
+
+def _carrier(hw: Hardware, unit: str) -> str:
+    for instruction in hw.instructions:
+        if instruction.is_sync and instruction.unit == unit:
+            return instruction.name
+    raise MappingError(
+        f"{hw.name} has no instruction on unit {unit} that only carries tokens",
+        hint="add one with 'is_sync: true'",
+    )
 
 
 def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
@@ -196,13 +222,13 @@ def _has_planes(covering: Covering, stay: Stay) -> bool:
 
 
 def _period(covering: Covering, tiling: Tiling, stays: list[Stay]) -> tuple[str, ...]:
-    """The innermost active tile loops over which every stay keeps its data."""
+    """The innermost active tile loops over which every stay keeps its data; held loops never."""
     common = set.intersection(*(set(guards(covering, tiling, stay).outer) for stay in stays))
     period: list[str] = []
     for loop in reversed(tiling.outer):
         if trips(covering, tiling, loop) == 1:
             continue
-        if loop not in common:
+        if loop not in common or loop in covering.held:
             break
         period.append(loop)
     return tuple(reversed(period))

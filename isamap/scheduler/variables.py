@@ -77,6 +77,7 @@ class Variables:
         for name in self.loops:
             self._add_loop(name)
         self.outside = self._add_order("outer")
+        self._hold()
         self.outside_inner = self._add_order("inner")
         self.stays = [
             self._add_stay(plan, number)
@@ -121,6 +122,14 @@ class Variables:
                 order[b, a] = negated(before)
         return order
 
+    def _hold(self) -> None:
+        """Held loops are outside all others, in their order."""
+        held = [name for name in self.covering.held if name in self.loops]
+        for position, name in enumerate(held):
+            for other in self.loops:
+                if other not in held[: position + 1]:
+                    self.cp.model.add_bool_or(self.outside[name, other])
+
     def _add_stay(self, plan: OperandPlan, number: int) -> StayVars:
         residence = plan.residences[number]
         label = f"{plan.name}{number}"
@@ -153,6 +162,7 @@ class Variables:
         stay.changes[name] = self.many_tiles[name]
         is_window = any(axis.is_window and name in axis.loops for axis in stay.plan.axes)
         may_keep = not is_window and not (self.is_token and stay.plan.is_output)
+        may_keep = may_keep and not self.loops[name].is_held
         if may_keep and not (isinstance(low, int) and low):
             kept = self.cp.model.new_bool_var(f"kept_{label}_{name}")
             if not isinstance(low, int):
