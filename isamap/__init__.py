@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .compile import Result, map
+    from .compile import PlanResult, Result, map
     from .errors import IsamapError
     from .hwdesc import Hardware, load_hardware
     from .ir import Kernel, load_kernel
@@ -20,6 +20,7 @@ LAZY = {
     "Hardware": ".hwdesc",
     "IsamapError": ".errors",
     "Kernel": ".ir",
+    "PlanResult": ".compile",
     "Program": ".program",
     "Result": ".compile",
     "load_hardware": ".hwdesc",
@@ -31,6 +32,7 @@ __all__ = [
     "Hardware",
     "IsamapError",
     "Kernel",
+    "PlanResult",
     "Program",
     "Result",
     "__version__",

@@ -4,21 +4,30 @@ In: a kernel and a machine (values, paths or bundled names), sizes, limits. Out:
 job: how any part works, printing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from isamap.costmodels import Roofline, roofline
 from isamap.emulator import Timing, time_program
-from isamap.errors import KernelError, ProgramError, closest
+from isamap.errors import KernelError, MappingError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernels
 from isamap.mapper import Mismatch, coverings
-from isamap.scheduler import Answer, Schedule, find_schedule
+from isamap.program import Program
+from isamap.scheduler import (
+    Answer,
+    Plan,
+    Schedule,
+    find_plan,
+    find_schedule,
+    host_cycles,
+    is_single,
+)
 
 from .resources import find_hardware, find_kernel
-from .verify import Check, KernelFile, Verification, verify_full, verify_quick
+from .verify import Check, KernelFile, Verification, verify_full, verify_plan, verify_quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,25 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanResult:
+    """The answer of `map` for a kernel that takes several tasks, or the host.
+
+    `timing` is None when the emulator rejects the program.
+    """
+
+    request: Request
+    hardware: Hardware
+    plan: Plan
+    timing: Timing | None
+    verification: Verification
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel at its sizes."""
+        return self.plan.kernel
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The conditions that failed, and the instructions that compute the kernel nevertheless."""
 
@@ -82,7 +110,7 @@ def map(
     workers: int = 1,
     seed: int = 0,
     may_reassociate: bool = False,
-) -> Result:
+) -> Result | PlanResult:
     """Map a kernel onto a machine: best covering, proven schedule, program, time, and a check.
 
     Args:
@@ -98,31 +126,68 @@ def map(
     """
     built, file = _build_kernel(kernel, sizes or {}, name)
     machine = _load_machine(hw)
-    check = Check(verify)
-    answer = find_schedule(
-        built,
-        machine,
-        cost=cost,
-        layouts=layouts,
-        time_limit_s=time_limit_s,
-        workers=workers,
-        seed=seed,
-        may_reassociate=may_reassociate,
-    )
     used = file.sizes if file else ()
     request = Request(
-        built.name, machine.name, used, cost, layouts, check, time_limit_s, workers, seed,
+        built.name, machine.name, used, cost, layouts, Check(verify), time_limit_s, workers, seed,
         may_reassociate,
     )  # fmt: skip
-    timing: Timing | None = None
-    try:
-        timing = time_program(answer.best.program, machine)
-        verification = _verify(answer, machine, request, file)
-    except ProgramError as error:
-        failure = f"the emulator rejects the program: {error}"
-        verification = Verification(check, failure=failure, is_wrong=True)
+    answer = None
+    if is_single(built):
+        try:
+            answer = find_schedule(
+                built,
+                machine,
+                cost=cost,
+                layouts=layouts,
+                time_limit_s=time_limit_s,
+                workers=workers,
+                seed=seed,
+                may_reassociate=may_reassociate,
+            )
+        except MappingError:
+            if machine.host is None:
+                raise
+    if answer is None or host_cycles(built, machine) < answer.best.estimate.cycles:
+        return _plan(request, built, machine, file)
+    timing, verification = _check(
+        request, answer.best.program, machine, lambda: _verify(answer, machine, request, file)
+    )
     bound = roofline(built, machine, may_reassociate=may_reassociate)
     return Result(request, machine, answer, bound, timing, verification)
+
+
+def _plan(request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | None) -> PlanResult:
+    plan = find_plan(
+        kernel,
+        hw,
+        cost=request.cost,
+        layouts=request.layouts,
+        time_limit_s=request.time_limit_s,
+        workers=request.workers,
+        seed=request.seed,
+        may_reassociate=request.may_reassociate,
+    )
+    timing, verification = _check(
+        request,
+        plan.program,
+        hw,
+        lambda: verify_plan(plan, kernel, hw, request.check, seed=request.seed, file=file),
+    )
+    return PlanResult(request, hw, plan, timing, verification)
+
+
+def _check(
+    request: Request, program: Program, hw: Hardware, verify: Callable[[], Verification]
+) -> tuple[Timing | None, Verification]:
+    """The program's time, and what executing it shows; a program that the emulator rejects is
+    wrong."""
+    timing: Timing | None = None
+    try:
+        timing = time_program(program, hw)
+        return timing, verify()
+    except ProgramError as error:
+        failure = f"the emulator rejects the program: {error}"
+        return timing, Verification(request.check, failure=failure, is_wrong=True)
 
 
 def explain(

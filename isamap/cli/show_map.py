@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from isamap.compile import Result, explain, map
+from isamap.compile import PlanResult, Result, explain, map
 from isamap.errors import MappingError
 from isamap.program import listing, to_json
 
 from .result_json import result_to_json
 from .show_alternatives import explanation_lines
+from .show_plan import print_plan
 from .show_result import print_result
 from .write import write_json
 
@@ -57,20 +58,24 @@ def show_map(question: Question, show: Show) -> bool:
         if show.explain:
             _explain(question, console)
         raise
+    program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
     if show.json_path != "-" and show.program_path != "-":
-        print_result(result, console, show.num_alternatives)
+        if isinstance(result, PlanResult):
+            print_plan(result, console)
+        else:
+            print_result(result, console, show.num_alternatives)
         if show.explain:
             _explain(question, console)
         if show.listing:
-            console.file.write("\n" + listing(result.schedule.program))
-    if show.json_path is not None:
+            console.file.write("\n" + listing(program))
+    if show.json_path is not None and isinstance(result, Result):
         write_json(show.json_path, result_to_json(result))
     if show.program_path is not None:
-        write_json(show.program_path, to_json(result.schedule.program))
+        write_json(show.program_path, to_json(program))
     return not result.verification.is_wrong
 
 
-def _ask(question: Question) -> Result:
+def _ask(question: Question) -> Result | PlanResult:
     return map(
         question.kernel,
         question.hardware,

@@ -3,7 +3,7 @@
 from .lower import lower
 from .options import is_legal
 from .place import place, used_bytes
-from .plan import Plan, PlannedTask, find_plan
+from .plan import Plan, PlannedTask, find_plan, host_cycles, is_single
 from .schedule import Alternative, Answer, Schedule, find_schedule
 from .solve import Solution, Status, solve
 
@@ -17,7 +17,9 @@ __all__ = [
     "Status",
     "find_plan",
     "find_schedule",
+    "host_cycles",
     "is_legal",
+    "is_single",
     "lower",
     "place",
     "solve",

@@ -55,6 +55,22 @@ class Plan:
     seconds: float
 
 
+def is_single(kernel: Kernel) -> bool:
+    """Can the kernel be scheduled as one statement whose loops are all free?"""
+    nodes = cut_tasks(kernel)
+    if len(nodes) != 1 or not isinstance(nodes[0], Task):
+        return False
+    return nodes[0].kernel.buffers == kernel.buffers
+
+
+def host_cycles(kernel: Kernel, hw: Hardware) -> float:
+    """Cycles of the kernel's statements on the host, one call each; infinite without a host."""
+    if hw.host is None:
+        return float("inf")
+    start = hw.host.start_cycles * len(kernel.statements)
+    return ceil(start + hw.host.operation_cycles * count_operations(kernel))
+
+
 def find_plan(
     kernel: Kernel,
     hw: Hardware,

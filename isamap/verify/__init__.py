@@ -2,6 +2,7 @@
 
 from .compare import Mismatch, compare, float_tolerance
 from .run_full import KernelFile, verify_full
+from .run_plan import verify_plan
 from .run_quick import verify_quick
 from .shrink import Limits, shrink, shrink_tiling
 from .verification import Check, Reference, Verification
@@ -18,5 +19,6 @@ __all__ = [
     "shrink",
     "shrink_tiling",
     "verify_full",
+    "verify_plan",
     "verify_quick",
 ]

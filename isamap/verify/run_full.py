@@ -13,8 +13,15 @@ import numpy as np
 from isamap.emulator import run
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware
-from isamap.ir import Kernel, interpret, load_kernels, load_reference, random_arrays
-from isamap.program import Program
+from isamap.ir import (
+    Kernel,
+    interpret,
+    load_kernels,
+    load_reference,
+    numpy_dtype,
+    random_arrays,
+)
+from isamap.program import Placement, Program
 
 from .compare import Mismatch, compare, float_tolerance
 from .verification import Check, Reference, Verification
@@ -55,7 +62,7 @@ def execute(
     sizes = loop_extents(kernel)
     arrays = random_arrays(kernel, seed)
     tolerance = float_tolerance(kernel, arrays)
-    shaped = {p.buffer: arrays[p.buffer].reshape(p.layout.shape) for p in program.inputs}
+    shaped = {p.buffer: _input(p, arrays) for p in program.inputs}
     try:
         outputs = run(program, hw, shaped).outputs
     except ProgramError as error:
@@ -64,6 +71,15 @@ def execute(
     expected = interpret(kernel, arrays)
     wrong = compare(outputs, expected, "the kernel's meaning", tolerance)
     return Verification(check, sizes, tolerance, wrong, is_wrong=wrong is not None)
+
+
+def _input(placement: Placement, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What a placement holds before the run: the kernel's input, or the zeros a buffer begins
+    with."""
+    layout = placement.layout
+    if placement.buffer in arrays:
+        return arrays[placement.buffer].reshape(layout.shape)
+    return np.zeros(layout.shape, numpy_dtype(layout.dtype))
 
 
 def with_reference(

@@ -105,4 +105,5 @@ def test_vta_figures() -> None:
         "nop_load",
         "nop_compute",
         "nop_store",
+        "nop_host",
     ]
