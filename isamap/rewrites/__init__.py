@@ -1,0 +1,10 @@
+"""Rewrites: kernels equal to a given one, with another shape. One law, one file.
+
+In: verified kernels. Out: the public names below; `REWRITES` is the table.
+"""
+
+from .split import split
+from .table import REWRITES
+from .variant import Rewrite, Step, Variant
+
+__all__ = ["REWRITES", "Rewrite", "Step", "Variant", "split"]
