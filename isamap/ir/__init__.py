@@ -14,6 +14,7 @@ from .deps import (
     kernel_loop_kinds,
     loop_kinds,
     may_distribute,
+    may_interchange,
     may_permute,
     may_swap,
 )
@@ -69,10 +70,10 @@ __all__ = [
     "ScalarType", "Statement", "Typing",
     "accesses", "argument_types", "carried_loops", "index_range", "integer_range", "interpret",
     "interpret_slow", "is_cast", "is_float", "is_integer", "kernel_loop_kinds", "load_kernel",
-    "load_kernels", "load_reference", "loop_kinds", "may_distribute", "may_permute", "may_swap",
-    "normalise_update", "numpy_dtype", "parse_semantics", "pretty", "pretty_expr", "pretty_loops",
-    "pretty_statement", "random_arrays", "scalar_type", "size_bytes", "type_of", "verify",
-    "wrap_integer",
+    "load_kernels", "load_reference", "loop_kinds", "may_distribute", "may_interchange",
+    "may_permute", "may_swap", "normalise_update", "numpy_dtype", "parse_semantics", "pretty",
+    "pretty_expr", "pretty_loops", "pretty_statement", "random_arrays", "scalar_type",
+    "size_bytes", "type_of", "verify", "wrap_integer",
 ]  # fmt: skip
 
 

@@ -93,6 +93,24 @@ def may_permute(statement: Statement, order: tuple[str, ...], *, may_reassociate
     return [name for name in order if name in tied] == tied
 
 
+def may_interchange(
+    statements: tuple[Statement, ...],
+    outer: str,
+    inner: str,
+    fixed: Collection[str] = (),
+    *,
+    may_reassociate: bool,
+) -> bool:
+    """May `outer` and `inner`, directly around all `statements`, change places?
+
+    Forbidden is a conflict that crosses: later in `outer`, earlier in `inner`, with the loops in
+    `fixed` (those around both) held. Exact up to `has_solution`, where `may_permute` is cautious.
+    """
+    order = {**dict.fromkeys(fixed, Order.EQUAL), outer: Order.LATER, inner: Order.EARLIER}
+    allowed = {LoopKind.PARALLEL} | ({LoopKind.REDUCTION} if may_reassociate else set())
+    return all(conflict(a, b, order) in allowed for a in statements for b in statements)
+
+
 def may_swap(first: Statement, second: Statement, *, may_reassociate: bool) -> bool:
     """May two statements, each with loops of its own, run in either order?"""
     names = {loop.name for loop in first.loops} & {loop.name for loop in second.loops}

@@ -3,8 +3,22 @@
 In: verified kernels. Out: the public names below; `REWRITES` is the table.
 """
 
+from .fission import fission
+from .fuse import fuse
+from .interchange import interchange
+from .join import join
 from .split import split
 from .table import REWRITES
 from .variant import Rewrite, Step, Variant
 
-__all__ = ["REWRITES", "Rewrite", "Step", "Variant", "split"]
+__all__ = [
+    "REWRITES",
+    "Rewrite",
+    "Step",
+    "Variant",
+    "fission",
+    "fuse",
+    "interchange",
+    "join",
+    "split",
+]

@@ -4,7 +4,11 @@ In: the rows of the other files. Out: `REWRITES`, those that change most first, 
 takes them in this order. Not its job: any rewrite.
 """
 
+from .fission import FISSION
+from .fuse import FUSE
+from .interchange import INTERCHANGE, REORDER
+from .join import JOIN
 from .split import SPLIT
 from .variant import Rewrite
 
-REWRITES: tuple[Rewrite, ...] = (SPLIT,)
+REWRITES: tuple[Rewrite, ...] = (FISSION, JOIN, FUSE, SPLIT, INTERCHANGE, REORDER)
