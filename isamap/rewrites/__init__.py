@@ -3,6 +3,7 @@
 In: verified kernels. Out: the public names below; `REWRITES` is the table.
 """
 
+from .factor import factor
 from .fission import fission
 from .fuse import fuse
 from .interchange import interchange
@@ -16,6 +17,7 @@ __all__ = [
     "Rewrite",
     "Step",
     "Variant",
+    "factor",
     "fission",
     "fuse",
     "interchange",

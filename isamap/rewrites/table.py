@@ -4,6 +4,7 @@ In: the rows of the other files. Out: `REWRITES`, those that change most first, 
 takes them in this order. Not its job: any rewrite.
 """
 
+from .factor import FACTOR
 from .fission import FISSION
 from .fuse import FUSE
 from .interchange import INTERCHANGE, REORDER
@@ -11,4 +12,4 @@ from .join import JOIN
 from .split import SPLIT
 from .variant import Rewrite
 
-REWRITES: tuple[Rewrite, ...] = (FISSION, JOIN, FUSE, SPLIT, INTERCHANGE, REORDER)
+REWRITES: tuple[Rewrite, ...] = (FACTOR, FISSION, JOIN, FUSE, SPLIT, INTERCHANGE, REORDER)
