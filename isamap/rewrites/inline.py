@@ -1,0 +1,187 @@
+"""Forward substitution: a temporary's value goes to where it is read, and the temporary goes.
+
+In: a verified kernel, a TEMP buffer. Out: an equal kernel, bit by bit. Not its job: temporaries
+that are summed into, or whose elements are found by a search.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from isamap.errors import KernelError
+from isamap.ir import (
+    Access,
+    Affine,
+    Apply,
+    Expr,
+    Kernel,
+    LoopKind,
+    Role,
+    Statement,
+    accesses,
+    index_range,
+    loop_kinds,
+    may_distribute,
+    normalise_update,
+)
+
+from .edit import map_accesses, rebuild, substitute_access
+from .variant import Rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """The one statement `T[..] = value` that writes a temporary, at `position`.
+
+    `solved`: per loop, the dimension that it alone moves, its sign there and the constant.
+    """
+
+    position: int
+    statement: Statement
+    solved: Mapping[str, tuple[int, int, int]]
+
+
+def inline(kernel: Kernel, temporary: str) -> Kernel:
+    """Replace every read of a temporary by the expression that was stored there.
+
+    `T[i] = x[i] + b[i]; D[j] = relu(T[j])` becomes `D[j] = relu(x[j] + b[j])`.
+
+    Args:
+        kernel: any verified kernel.
+        temporary: a TEMP buffer that one statement writes, by `=`, each of its loops moving one
+            dimension of its own by 1 or -1; reads come later and read only what was written.
+
+    Raises:
+        KernelError: the temporary is not of this kind, or what it was computed from may change
+            before it is read.
+
+    Source: forward substitution; derived here.
+    """
+    producer = find_producer(kernel, temporary)
+    statements: list[Statement] = []
+    for position, statement in enumerate(kernel.statements):
+        reads = [a for a in accesses(statement.value) if a.buffer == temporary]
+        if position == producer.position:
+            continue
+        if not reads:
+            statements.append(statement)
+            continue
+        if position < producer.position:
+            raise KernelError(f"{temporary!r} is read before it is written")
+        inlined = substitute(kernel, statement, producer)
+        check_order(kernel, producer, position, inlined)
+        statements.append(inlined)
+    if len(statements) == len(kernel.statements) - 1 and not any_reader(kernel, temporary):
+        raise KernelError(f"{temporary!r} is never read")
+    return rebuild(kernel, statements)
+
+
+def any_reader(kernel: Kernel, buffer: str) -> bool:
+    """Does some statement read the buffer?"""
+    return any(a.buffer == buffer for s in kernel.statements for a in accesses(s.value))
+
+
+def find_producer(kernel: Kernel, temporary: str) -> Producer:
+    """The statement that writes `temporary`; KernelError when its elements cannot be told."""
+    names = [buffer.name for buffer in kernel.buffers if buffer.role is Role.TEMP]
+    if temporary not in names:
+        raise KernelError(f"kernel {kernel.name!r} has no temporary {temporary!r}")
+    writers = [n for n, s in enumerate(kernel.statements) if s.target.buffer == temporary]
+    if len(writers) != 1:
+        raise KernelError(f"{temporary!r} is written by {len(writers)} statements, not by one")
+    statement = kernel.statements[writers[0]]
+    if statement.update != "=":
+        raise KernelError(f"{temporary!r} is updated by {statement.update!r}, not by '='")
+    if any(a.buffer == temporary for a in accesses(statement.value)):
+        raise KernelError(f"{temporary!r} is computed from itself")
+    return Producer(writers[0], statement, solve_loops(statement))
+
+
+def solve_loops(statement: Statement) -> dict[str, tuple[int, int, int]]:
+    """Dimension, sign and constant by loop; KernelError when an index does not give its loop."""
+    solved: dict[str, tuple[int, int, int]] = {}
+    for dim, index in enumerate(statement.target.indices):
+        if len(index.terms) > 1 or any(abs(c) != 1 or n in solved for n, c in index.terms):
+            raise KernelError(
+                f"index {index} of {statement.target.buffer!r} does not give each loop its element"
+            )
+        for name, sign in index.terms:
+            solved[name] = (dim, sign, index.constant)
+    for loop in statement.loops:
+        if loop.extent > 1 and loop.name not in solved:
+            raise KernelError(f"{statement.target.buffer!r} is written again along {loop.name!r}")
+    return solved
+
+
+def substitute(kernel: Kernel, statement: Statement, producer: Producer) -> Statement:
+    """The statement with the producer's value in the place of reads of its target."""
+    written, target = producer.statement, producer.statement.target
+    extents = {loop.name: loop.extent for loop in statement.loops}
+    bounds = {loop.name: loop.extent for loop in written.loops}
+
+    def change(access: Access) -> Expr:
+        if access.buffer != target.buffer:
+            return access
+        for index, own in zip(access.indices, target.indices, strict=True):
+            low, high = index_range(index, extents)
+            first, last = index_range(own, bounds)
+            if low < first or high > last:
+                raise KernelError(f"{target.buffer!r} is read where it was not written")
+        values = {
+            loop: (access.indices[dim] + -constant).scaled(sign)
+            for loop, (dim, sign, constant) in producer.solved.items()
+        }
+        unit = {loop.name: Affine() for loop in written.loops if loop.name not in values}
+        found = map_accesses(written.value, lambda a: substitute_access(a, {**unit, **values}))
+        # a value made of literals has a type of its own only under a cast
+        return found if accesses(found) else Apply(kernel.buffer(target.buffer).dtype, (found,))
+
+    update, value = normalise_update(
+        statement.target, statement.update, map_accesses(statement.value, change)
+    )
+    return replace(statement, update=update, value=value)
+
+
+def check_order(kernel: Kernel, producer: Producer, position: int, inlined: Statement) -> None:
+    """KernelError unless what the producer read is the same when the reader reads it."""
+    reader = kernel.statements[position]
+    if not runs_before(producer.statement, reader):
+        raise KernelError(f"{producer.statement.target.buffer!r} is read before it is written")
+    sources = {access.buffer for access in accesses(producer.statement.value)}
+    for other, statement in enumerate(kernel.statements):
+        if statement.target.buffer not in sources or other == producer.position:
+            continue
+        if other < producer.position:
+            is_safe = runs_before(statement, producer.statement)
+        elif other < position:
+            is_safe = False
+        elif other == position:
+            kinds = loop_kinds(inlined).values()
+            is_safe = all(kind is LoopKind.PARALLEL for kind in kinds)
+        else:
+            is_safe = runs_before(inlined, statement)
+        if not is_safe:
+            raise KernelError(
+                f"{statement.target.buffer!r} may change before "
+                f"{producer.statement.target.buffer!r}, computed from it, is read"
+            )
+
+
+def runs_before(first: Statement, second: Statement) -> bool:
+    """May all of `first` run before all of `second`? `first` comes first in the kernel."""
+    names = {loop.name for loop in second.loops}
+    shared = tuple(loop.name for loop in first.loops if loop.name in names)
+    return may_distribute(first, second, shared)
+
+
+def inline_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
+    """Every temporary that may be inlined."""
+    for buffer in kernel.buffers:
+        if buffer.role is Role.TEMP:
+            try:
+                inlined = inline(kernel, buffer.name)
+            except KernelError:
+                continue
+            yield buffer.name, inlined
+
+
+INLINE = Rewrite("inline", "T = e; s(T) = s(e)", False, inline_sites)
