@@ -49,7 +49,8 @@ def products(draw: st.DrawFn) -> Kernel:
         if middle == "sat_i8":
             value = f"{dtype}(sat_i8({value} * {dtype}({text})))"
         elif middle == dtype:
-            value = f"{draw(st.sampled_from(['', '-', '3 * ']))}{value} * {dtype}({text})"
+            value = draw(st.sampled_from(["{}", "neg({})", "3 * {}"])).format(value)
+            value = f"{value} * {dtype}({text})"
         else:
             value = f"{dtype}({middle}({value}) * {middle}({text}))"
     shape = ", ".join([dtype, *("3" for _ in target)])
