@@ -181,7 +181,7 @@ def verify_access(access: Access, statement: Statement, kernel: Kernel) -> None:
         check_constant(access.pad, buffer.dtype)
     extents = {loop.name: loop.extent for loop in statement.loops}
     for dim, (index, size) in enumerate(zip(access.indices, buffer.shape, strict=True)):
-        for name in index.names:
+        for name, _ in index.terms:
             if name not in extents:
                 raise KernelError(
                     f"index {index} of {buffer.name!r} uses {name!r}, which is no loop here"
@@ -197,6 +197,10 @@ def verify_access(access: Access, statement: Statement, kernel: Kernel) -> None:
 
 def index_range(index: Affine, extents: dict[str, int]) -> tuple[int, int]:
     """Smallest and largest value of an index over all iterations (exact: loops are a box)."""
-    ends = [(c * (extents[n] - 1)) for n, c in index.terms]
-    low, high = sum(min(0, end) for end in ends), sum(max(0, end) for end in ends)
-    return index.constant + low, index.constant + high
+    low = high = index.constant
+    for name, factor in index.terms:
+        if factor > 0:
+            high += factor * (extents[name] - 1)
+        else:
+            low += factor * (extents[name] - 1)
+    return low, high

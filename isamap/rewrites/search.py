@@ -139,7 +139,7 @@ def identify_expr(expr: Expr, loops: dict[str, int], names: dict[str, object]) -
     match expr:
         case Access(buffer, indices, pad):
             moved = tuple(
-                (frozenset((loops[n], c) for n, c in index.terms), index.constant)
+                (index.constant, *sorted([(loops[n], c) for n, c in index.terms]))
                 for index in indices
             )
             return (names[buffer], moved, pad)

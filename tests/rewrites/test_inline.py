@@ -95,6 +95,18 @@ def test_inline_gives_a_constant_the_type_it_had() -> None:
         ("  D[i] = T[i]\nfor i in range(5):\n  T[i] = A[i]", "read before it is written"),
         ("  T[i] = A[i]\n  D[i] = T[4 - i]", "read before it is written"),
         ("  T[i] = D[i]\nfor i in range(5):\n  D[i] = T[4 - i]", "'D' may change before 'T'"),
+        (
+            "  T[i] = D[i]\nfor i in range(5):\n  D[i] = A[i]\nfor i in range(5):\n  E[i] = T[i]",
+            "'D' may change before 'T'",
+        ),
+        (
+            "  D[i] = A[i]\n  T[i] = D[4 - i]\nfor i in range(5):\n  E[i] = T[i]",
+            "'D' may change before 'T'",
+        ),
+        (
+            "  T[i] = D[i]\nfor i in range(5):\n  E[i] = T[4 - i]\n  D[i] = A[i]",
+            "'D' may change before 'T'",
+        ),
         ("  T[i] = T[i]\nfor i in range(5):\n  D[i] = T[i]", "computed from itself"),
         ("  T[i] = A[i]\n  T[i] = A[i]\n", "written by 2 statements"),
         ("  T[i] = A[i]\n", "never read"),
@@ -102,18 +114,26 @@ def test_inline_gives_a_constant_the_type_it_had() -> None:
     ],
 )
 def test_inline_says_what_does_not_fit(body: str, message: str) -> None:
-    kernel = read(f"A, T, D = In(i8, 5), Temp(i8, 6), InOut(i8, 5)\nfor i in range(5):\n{body}")
+    head = "A, T, D, E = In(i8, 5), Temp(i8, 6), InOut(i8, 5), Out(i8, 5)"
+    kernel = read(f"{head}\nfor i in range(5):\n{body}")
     with pytest.raises(KernelError, match=message):
         inline(kernel, "T")
     with pytest.raises(KernelError, match="has no temporary 'D'"):
         inline(kernel, "D")
 
 
-def test_without_the_check_of_order_inline_is_found_wrong() -> None:
-    kernel = read(
-        "A, T, D = In(i8, 5), Temp(i8, 5), InOut(i8, 5)\nfor i in range(5):\n"
-        "  T[i] = D[i]\nfor i in range(5):\n  D[i] = T[4 - i] + A[i]"
-    )
+@pytest.mark.parametrize(
+    "body",
+    [
+        "  T[i] = D[i]\nfor i in range(5):\n  D[i] = T[4 - i] + A[i]",
+        "  T[i] = D[i]\nfor i in range(5):\n  D[i] = A[i]\nfor i in range(5):\n  E[i] = T[i]",
+        "  D[i] = A[i]\n  T[i] = D[4 - i]\nfor i in range(5):\n  E[i] = T[i]",
+        "  T[i] = D[i]\nfor i in range(5):\n  E[i] = T[4 - i]\n  D[i] = A[i]",
+    ],
+)
+def test_without_the_check_of_order_inline_is_found_wrong(body: str) -> None:
+    head = "A, T, D, E = In(i8, 5), Temp(i8, 5), InOut(i8, 5), Out(i8, 5)"
+    kernel = read(f"{head}\nfor i in range(5):\n{body}")
     with patch("isamap.rewrites.inline.check_order"):
         wrong = inline(kernel, "T")
     with pytest.raises(AssertionError, match="became"):
