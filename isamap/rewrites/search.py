@@ -27,25 +27,25 @@ from .variant import Rewrite, Step, Variant
 Key = tuple[object, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Search:
     """Variants of one kernel as an iterator; `cut` says, once it has ended, what was left out.
 
     `cut` is None when the variants are all that the rewrites reach.
     """
 
-    stream: Iterator[Variant] = field(init=False)
     kernel: Kernel
     rewrites: tuple[Rewrite, ...]
     max_steps: int
     max_variants: int
     cut: str | None = None
+    stream: Iterator[Variant] = field(init=False)
 
     def __post_init__(self) -> None:
         self.stream = self.explore()
 
-    def __iter__(self) -> Iterator[Variant]:
-        return self.stream
+    def __iter__(self) -> "Search":
+        return self
 
     def __next__(self) -> Variant:
         return next(self.stream)

@@ -16,6 +16,7 @@ from isamap.ir import (
     kernel_loop_kinds,
     loop_kinds,
     may_distribute,
+    may_interchange,
     may_permute,
     may_swap,
     parse_semantics,
@@ -95,6 +96,31 @@ def test_distribution_is_allowed_exactly_when_no_later_iteration_conflicts(kerne
         if [y[n] for n in shared] < [x[n] for n in shared]
     )
     assert may_distribute(first, second, shared) == (not is_broken)
+
+
+@QUICK
+@given(kernels(), st.booleans())
+def test_interchange_is_allowed_exactly_when_no_conflict_crosses(
+    kernel: Kernel, may_reassociate: bool
+) -> None:
+    for outer, inner in zip(kernel.statements[0].loops, kernel.statements[0].loops[1:]):
+        under = tuple(s for s in kernel.statements if {outer, inner} <= set(s.loops))
+        around = [loop.name for loop in under[0].loops[: under[0].loops.index(outer)]]
+        crossing = [
+            pair_kind(a, x, b, y)
+            for a in under
+            for b in under
+            for x in points(a)
+            for y in points(b)
+            if x[outer.name] < y[outer.name]
+            and x[inner.name] > y[inner.name]
+            and all(x[name] == y[name] for name in around)
+        ]
+        found = may_interchange(
+            under, outer.name, inner.name, around, may_reassociate=may_reassociate
+        )
+        limit = LoopKind.REDUCTION if may_reassociate else LoopKind.PARALLEL
+        assert found == (worst([limit, *crossing]) is limit)
 
 
 @QUICK

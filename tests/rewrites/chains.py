@@ -33,15 +33,17 @@ def chains(draw: st.DrawFn) -> Kernel:
     """Two to five statements, each under a loop of its own or its predecessor's."""
     statements: list[Statement] = []
     for number in range(draw(st.integers(2, 5))):
-        loop = Loop(f"n{number}", draw(st.sampled_from([SIZE, SIZE, SIZE, 4])))
+        loop = Loop(f"n{number}", draw(st.sampled_from([SIZE] * 5 + [4])))
         if statements and draw(st.booleans()):
             loop = statements[-1].loops[0]
-        target = draw_element(draw, ["T", "U", "X", "D"], loop)
+        # temporaries come first and are mostly written once, so that they may be inlined
+        names = [["T"], ["U", "U", "X", "D"]][number] if number < 2 else ["X", "D", "D", "D", "T"]
+        target = draw_element(draw, names, loop)
         value = Apply(
             draw(st.sampled_from(["+", "-", "max"])),
-            tuple(draw_element(draw, ["A", "T", "T", "U", "U", "X", "D"], loop) for _ in range(2)),
+            tuple(draw_element(draw, ["A", "A", "T", "T", "U", "X", "D"], loop) for _ in range(2)),
         )
-        update = draw(st.sampled_from(["=", "=", "=", "+="]))
+        update = draw(st.sampled_from(["="] * 5 + ["+="]))
         statements.append(Statement((loop,), target, *normalise_update(target, update, value)))
     kernel = Kernel("chain", BUFFERS, tuple(statements))
     verify(kernel)
@@ -53,5 +55,5 @@ def draw_element(draw: st.DrawFn, names: list[str], loop: Loop) -> Access:
     room = SIZE - loop.extent
     forward = Affine.of([(loop.name, 1)], draw(st.integers(0, room)))
     backward = Affine.of([(loop.name, -1)], SIZE - 1)
-    index = draw(st.sampled_from([forward, forward, forward, backward]))
+    index = draw(st.sampled_from([forward] * 5 + [backward]))
     return Access(draw(st.sampled_from(names)), (index,))
