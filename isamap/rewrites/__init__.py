@@ -14,6 +14,7 @@ from .outline import outline
 from .pad_loops import pad_loops
 from .search import Search, variants
 from .split import split
+from .swap import swap
 from .table import REWRITES
 from .transpose import transpose
 from .variant import Rewrite, Step, Variant
@@ -34,6 +35,7 @@ __all__ = [
     "outline",
     "pad_loops",
     "split",
+    "swap",
     "transpose",
     "variants",
 ]

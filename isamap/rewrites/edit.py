@@ -127,7 +127,7 @@ def shares_loops(kernel: Kernel, position: int) -> bool:
     loops = kernel.statements[position].loops
     if not loops:
         return False
-    neighbours = kernel.statements[max(position - 1, 0) : position + 2 : 1]
+    neighbours = kernel.statements[max(position - 1, 0) : position + 2]
     return sum(1 for s in neighbours if s.loops[:1] == loops[:1]) > 1
 
 

@@ -57,6 +57,8 @@ def inline(kernel: Kernel, temporary: str) -> Kernel:
     Source: forward substitution; derived here.
     """
     producer = find_producer(kernel, temporary)
+    if not any(a.buffer == temporary for s in kernel.statements for a in accesses(s.value)):
+        raise KernelError(f"{temporary!r} is never read")
     statements: list[Statement] = []
     for position, statement in enumerate(kernel.statements):
         reads = [a for a in accesses(statement.value) if a.buffer == temporary]
@@ -70,14 +72,7 @@ def inline(kernel: Kernel, temporary: str) -> Kernel:
         inlined = substitute(kernel, statement, producer)
         check_order(kernel, producer, position, inlined)
         statements.append(inlined)
-    if len(statements) == len(kernel.statements) - 1 and not any_reader(kernel, temporary):
-        raise KernelError(f"{temporary!r} is never read")
     return rebuild(kernel, statements)
-
-
-def any_reader(kernel: Kernel, buffer: str) -> bool:
-    """Does some statement read the buffer?"""
-    return any(a.buffer == buffer for s in kernel.statements for a in accesses(s.value))
 
 
 def find_producer(kernel: Kernel, temporary: str) -> Producer:
@@ -114,31 +109,32 @@ def solve_loops(statement: Statement) -> dict[str, tuple[int, int, int]]:
 
 def substitute(kernel: Kernel, statement: Statement, producer: Producer) -> Statement:
     """The statement with the producer's value in the place of reads of its target."""
-    written, target = producer.statement, producer.statement.target
-    extents = {loop.name: loop.extent for loop in statement.loops}
-    bounds = {loop.name: loop.extent for loop in written.loops}
-
-    def change(access: Access) -> Expr:
-        if access.buffer != target.buffer:
-            return access
-        for index, own in zip(access.indices, target.indices, strict=True):
-            low, high = index_range(index, extents)
-            first, last = index_range(own, bounds)
-            if low < first or high > last:
-                raise KernelError(f"{target.buffer!r} is read where it was not written")
-        values = {
-            loop: (access.indices[dim] + -constant).scaled(sign)
-            for loop, (dim, sign, constant) in producer.solved.items()
-        }
-        unit = {loop.name: Affine() for loop in written.loops if loop.name not in values}
-        found = map_accesses(written.value, lambda a: substitute_access(a, {**unit, **values}))
-        # a value made of literals has a type of its own only under a cast
-        return found if accesses(found) else Apply(kernel.buffer(target.buffer).dtype, (found,))
-
     update, value = normalise_update(
-        statement.target, statement.update, map_accesses(statement.value, change)
+        statement.target,
+        statement.update,
+        map_accesses(statement.value, lambda a: find_value(a, kernel, statement, producer)),
     )
     return replace(statement, update=update, value=value)
+
+
+def find_value(access: Access, kernel: Kernel, reader: Statement, producer: Producer) -> Expr:
+    """What the producer stored where `access` reads in `reader`; other buffers' elements stay."""
+    written, target = producer.statement, producer.statement.target
+    if access.buffer != target.buffer:
+        return access
+    extents = {loop.name: loop.extent for loop in reader.loops}
+    bounds = {loop.name: loop.extent for loop in written.loops}
+    for index, own in zip(access.indices, target.indices, strict=True):
+        low, high = index_range(index, extents)
+        first, last = index_range(own, bounds)
+        if low < first or high > last:
+            raise KernelError(f"{target.buffer!r} is read where it was not written")
+    values = {loop.name: Affine() for loop in written.loops}  # a loop in no index has extent 1
+    for loop, (dim, sign, constant) in producer.solved.items():
+        values[loop] = (access.indices[dim] + -constant).scaled(sign)
+    found = map_accesses(written.value, lambda a: substitute_access(a, values))
+    # a value made of literals has a type of its own only under a cast
+    return found if accesses(found) else Apply(kernel.buffer(target.buffer).dtype, (found,))
 
 
 def check_order(kernel: Kernel, producer: Producer, position: int, inlined: Statement) -> None:

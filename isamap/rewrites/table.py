@@ -14,6 +14,7 @@ from .join import JOIN
 from .outline import OUTLINE
 from .pad_loops import PAD_LOOPS
 from .split import SPLIT
+from .swap import SWAP
 from .transpose import TRANSPOSE
 from .variant import Rewrite
 
@@ -24,6 +25,7 @@ REWRITES: tuple[Rewrite, ...] = (
     OUTLINE,
     FISSION,
     JOIN,
+    SWAP,
     FUSE,
     TRANSPOSE,
     PAD_LOOPS,

@@ -12,6 +12,7 @@ from isamap.rewrites.fission import FISSION
 from isamap.rewrites.inline import INLINE
 from isamap.rewrites.join import JOIN
 from isamap.rewrites.outline import OUTLINE
+from isamap.rewrites.swap import SWAP
 from tests.rewrites.chains import chains
 from tests.rewrites.keeps_meaning import (
     QUICK,
@@ -37,7 +38,7 @@ for i, j in grid(4, 5):
 @QUICK
 @given(chains())
 def test_chains_keep_their_meaning(kernel: Kernel) -> None:
-    for rewrite in (INLINE, OUTLINE, FISSION, JOIN):
+    for rewrite in (INLINE, OUTLINE, FISSION, JOIN, SWAP):
         event(f"{rewrite.name}: {min(assert_all_sites_keep_meaning(rewrite, kernel), 2)} sites")
 
 

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from isamap.errors import KernelError
 from isamap.ir import Kernel, LoopKind, pretty
-from isamap.rewrites import fission, fuse, interchange, join, split
+from isamap.rewrites import fission, fuse, interchange, join, split, swap
 from isamap.rewrites.edit import all_loops, rename_loops
 from isamap.rewrites.fission import FISSION
 from isamap.rewrites.fuse import FUSE
 from isamap.rewrites.interchange import INTERCHANGE, REORDER
 from isamap.rewrites.join import JOIN
+from isamap.rewrites.swap import SWAP
 from tests.rewrites.keeps_meaning import (
     QUICK,
     assert_all_sites_keep_meaning,
@@ -50,7 +51,7 @@ for i, j, k in grid(3, 4, 5):
 @QUICK
 @given(kernels())
 def test_exact_loop_rewrites_keep_meaning(kernel: Kernel) -> None:
-    for rewrite in (FUSE, INTERCHANGE, FISSION, JOIN):
+    for rewrite in (FUSE, INTERCHANGE, FISSION, JOIN, SWAP):
         assert_all_sites_keep_meaning(rewrite, kernel)
 
 
@@ -135,6 +136,28 @@ def test_join_keeps_forward_dependences() -> None:
         join(read(text + "for j in range(4):\n  D[j] = T[j]\n"), "i", "j")
     with pytest.raises(KernelError, match="does not follow"):
         join(kernel, "i_2", "i")
+
+
+def test_swap_makes_neighbours_that_may_be_joined() -> None:
+    text = "A, C, D, E = In(i8, 5), Out(i8, 5), Out(i8, 5), Out(i8, 4)\n"
+    for target, size in (("C", 5), ("E", 4), ("D", 5)):
+        text += f"for i in range({size}):\n  {target}[i] = A[i]\n"
+    kernel = read(text)
+    assert site_texts(JOIN, kernel) == []
+    assert site_texts(SWAP, kernel) == ["C after E", "E after D"]
+    assert site_texts(JOIN, swap(kernel, 1)) == ["i and i_3"]
+    assert assert_all_sites_keep_meaning(SWAP, kernel) == 2
+    with pytest.raises(KernelError, match="statement 2 of 'small' has no successor"):
+        swap(kernel, 2)
+    with pytest.raises(KernelError, match="statements 0 and 1 depend on each other"):
+        swap(read(TWO), 0)
+
+
+def test_without_the_dependence_test_swap_is_found_wrong() -> None:
+    with patch("isamap.rewrites.swap.may_swap", return_value=True):
+        wrong = swap(read(TWO), 0)
+    with pytest.raises(AssertionError, match="became"):
+        assert_same_meaning(wrong, read(TWO))
 
 
 def test_without_the_dependence_test_fission_and_join_are_found_wrong() -> None:
