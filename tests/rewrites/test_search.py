@@ -1,11 +1,9 @@
 """Variants within a few steps."""
 
-from pathlib import Path
-
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
-from isamap.ir import Kernel, load_kernel, load_kernels, pretty
+from isamap.ir import Kernel, load_kernel, pretty
 from isamap.rewrites import REWRITES, variants
 from isamap.rewrites.fission import FISSION
 from isamap.rewrites.inline import INLINE
@@ -16,40 +14,31 @@ from isamap.rewrites.search import identify
 from tests.rewrites.chains import chains
 from tests.rewrites.keeps_meaning import (
     QUICK,
-    assert_all_sites_keep_meaning,
     assert_same_meaning,
     read,
 )
 from tests.rewrites.test_inline import EPILOGUE
 from tests.strategies import kernels
 
+FEW = settings(QUICK, max_examples=50)
 SIZES = {"h": 4, "w": 3, "c": 2, "k": 2, "r": 2, "s": 2}
-ODD = {"n": 3, "m": 5, "h": 5, "w": 3, "c": 3, "k": 2, "r": 3, "s": 2, "b": 2}
 
 
 def test_names_in_the_table_are_distinct() -> None:
     assert len({rewrite.name for rewrite in REWRITES}) == len(REWRITES)
 
 
-@pytest.mark.parametrize("path", sorted(Path("kernels").glob("*.py")), ids=lambda p: p.stem)
-def test_every_rewrite_keeps_the_bundled_kernels(path: Path) -> None:
-    for source in load_kernels(path).values():
-        kernel = source.build({name: ODD[name] for name, _ in source.sizes if name in ODD})
-        counts = {r.name: assert_all_sites_keep_meaning(r, kernel) for r in REWRITES}
-        assert counts["transpose"] and counts["pad_loops"] and counts["interchange"], counts
-
-
-@QUICK
+@FEW
 @given(kernels(dtypes=("i8", "i32")))
 def test_variants_keep_meaning_and_come_once(kernel: Kernel) -> None:
-    found = list(variants(kernel, max_variants=12))
+    found = list(variants(kernel, max_variants=8))
     assert found[0].kernel == kernel and found[0].steps == ()
     assert len({identify(variant.kernel) for variant in found}) == len(found)
     for variant in found:
         assert_same_meaning(variant.kernel, kernel)
 
 
-@QUICK
+@FEW
 @given(chains())
 def test_variants_of_chains_keep_meaning(kernel: Kernel) -> None:
     structural = (INLINE, OUTLINE, FISSION, JOIN)
