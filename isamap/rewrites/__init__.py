@@ -3,6 +3,7 @@
 In: verified kernels. Out: the public names below; `REWRITES` is the table.
 """
 
+from .block_diagonal import block_diagonal
 from .factor import factor
 from .fission import fission
 from .fuse import fuse
@@ -12,10 +13,15 @@ from .interchange import interchange
 from .join import join
 from .outline import outline
 from .pad_loops import pad_loops
+from .reduce_as_gemm import reduce_as_gemm
+from .scan_as_gemm import scan_as_gemm
 from .search import Search, variants
+from .space_to_depth import space_to_depth
 from .split import split
+from .split_precision import split_precision
 from .swap import swap
 from .table import REWRITES
+from .toeplitz import toeplitz
 from .transpose import transpose
 from .variant import Rewrite, Step, Variant
 
@@ -25,6 +31,7 @@ __all__ = [
     "Search",
     "Step",
     "Variant",
+    "block_diagonal",
     "factor",
     "fission",
     "fuse",
@@ -34,8 +41,13 @@ __all__ = [
     "join",
     "outline",
     "pad_loops",
+    "reduce_as_gemm",
+    "scan_as_gemm",
+    "space_to_depth",
     "split",
     "swap",
+    "split_precision",
+    "toeplitz",
     "transpose",
     "variants",
 ]

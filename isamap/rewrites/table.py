@@ -4,6 +4,7 @@ In: the rows of the other files. Out: `REWRITES`, those that change most first, 
 takes them in this order. Not its job: any rewrite.
 """
 
+from .block_diagonal import BLOCK_DIAGONAL
 from .factor import FACTOR
 from .fission import FISSION
 from .fuse import FUSE
@@ -13,14 +14,25 @@ from .interchange import INTERCHANGE, REORDER
 from .join import JOIN
 from .outline import OUTLINE
 from .pad_loops import PAD_LOOPS
+from .reduce_as_gemm import REDUCE_AS_GEMM
+from .scan_as_gemm import SCAN_AS_GEMM
+from .space_to_depth import SPACE_TO_DEPTH
 from .split import SPLIT
+from .split_precision import SPLIT_PRECISION
 from .swap import SWAP
+from .toeplitz import TOEPLITZ
 from .transpose import TRANSPOSE
 from .variant import Rewrite
 
 REWRITES: tuple[Rewrite, ...] = (
     FACTOR,
     IM2COL,
+    BLOCK_DIAGONAL,
+    TOEPLITZ,
+    SPACE_TO_DEPTH,
+    REDUCE_AS_GEMM,
+    SCAN_AS_GEMM,
+    SPLIT_PRECISION,
     INLINE,
     OUTLINE,
     FISSION,

@@ -1,0 +1,117 @@
+"""A sum becomes a product with ones.
+
+In: a verified kernel and a statement. Out: an equal kernel. Not its job: which instruction then
+takes the product.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from isamap.errors import KernelError
+from isamap.ir import (
+    Access,
+    Affine,
+    Apply,
+    Buffer,
+    Expr,
+    Kernel,
+    Literal,
+    Role,
+    Statement,
+    accesses,
+    is_cast,
+)
+
+from .attempt import attempt
+from .edit import fresh_names, replace_statement
+from .fresh_loops import fresh_loops
+from .variant import Rewrite
+from .window import find_sum
+
+
+def reduce_as_gemm(kernel: Kernel, statement: int) -> Kernel:
+    """Write `y[i] += x[i, k]` as `y[i] += x[i, k] * ones[k]`.
+
+    `ones` is a new TEMP over all summed loops. Where the value is an access in casts, `ones` has
+    the type of what is read and the same casts: `i32(x[i, k]) * i32(ones[k])`; otherwise it has
+    the target's type. Every cast of the type table keeps 1.
+
+    Returns:
+        A kernel equal on all inputs, floats to the bit: x * 1 is x, and the order stays.
+
+    Raises:
+        KernelError: the statement is not alone under its loops, or is no sum, or reads its
+            target; no loop is summed; the value is a product already, or reads nothing.
+
+    Source: reductions on matrix units by products with ones (Dakkak et al., Accelerating
+    Reduction and Scan Using Tensor Core Units, ICS 2019, section 4).
+    """
+    found = find_sum(kernel, statement)
+    summed = tuple(loop for loop in found.loops if not found.target.moves_with(loop.name))
+    if not summed:
+        raise KernelError(f"statement {statement} sums over no loop", loc=found.loc)
+    if is_product(found.value) or not accesses(found.value):
+        raise KernelError(
+            f"statement {statement} sums a product or a constant, not an operand", loc=found.loc
+        )
+    (name,) = fresh_names(kernel, ("ones",))
+    ones = Access(name, tuple(Affine.var(loop.name) for loop in summed))
+    dtype, factor = wrap_like(found.value, ones, kernel, found)
+    buffer = Buffer(name, dtype, tuple(loop.extent for loop in summed), Role.TEMP)
+    value = Apply("*", (found.value, factor))
+    fill = Statement(summed, ones, "=", Literal(1), found.loc)
+    fills = fresh_loops(kernel, (fill,), (name,))
+    return replace_statement(kernel, statement, (*fills, replace(found, value=value)), (buffer,))
+
+
+def wrap_like(value: Expr, one: Access, kernel: Kernel, statement: Statement) -> tuple[str, Expr]:
+    """The type for the buffer of `one`, and `one` in the casts that `value` has around its access.
+
+    Where `value` is more than an access in casts: the type of the statement's target, no casts.
+    """
+    match value:
+        case Access(buffer):
+            return kernel.buffer(buffer).dtype, one
+        case Apply(op, (arg,)) if is_cast(op) and is_cast_access(arg):
+            dtype, inner = wrap_like(arg, one, kernel, statement)
+            return dtype, Apply(op, (inner,))
+        case _:
+            return kernel.buffer(statement.target.buffer).dtype, one
+
+
+def is_cast_access(value: Expr) -> bool:
+    """Is `value` an access, or one in casts?"""
+    match value:
+        case Access():
+            return True
+        case Apply(op, (arg,)) if is_cast(op):
+            return is_cast_access(arg)
+        case _:
+            return False
+
+
+def is_product(value: Expr) -> bool:
+    """Is `value` a product, or one in casts?"""
+    match value:
+        case Apply("*", _):
+            return True
+        case Apply(op, (arg,)) if is_cast(op):
+            return is_product(arg)
+        case _:
+            return False
+
+
+def reduce_as_gemm_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
+    """Every statement that sums an operand."""
+    for number, statement in enumerate(kernel.statements):
+        result = attempt(reduce_as_gemm, kernel, number)
+        if result is not None:
+            yield f"statement {number}: {statement.target.buffer}", result
+
+
+REDUCE_AS_GEMM = Rewrite(
+    "reduce_as_gemm",
+    "y[i] += x[i, k]  =  y[i] += x[i, k] * ones[k]",
+    False,
+    reduce_as_gemm_sites,
+)

@@ -1,0 +1,115 @@
+"""A convolution along one loop becomes a dense product with a banded matrix.
+
+In: a verified kernel, a statement, the loops of the output's position and of the window. Out: an
+equal kernel. Not its job: choosing the loops; whether the zeros are worth their multiplications.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from isamap.errors import KernelError
+from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, index_range
+
+from .attempt import attempt
+from .edit import fresh_names, map_accesses, pick_loops, replace_statement, used_loops
+from .fresh_loops import fresh_loops
+from .variant import Rewrite
+from .window import Window, find_window, window_candidates, zero_factors
+
+
+def toeplitz(kernel: Kernel, statement: int, position: str, window: str) -> Kernel:
+    """Write `y[p] += x[s*p + d*u + c] * w[u]` as `y[p] += x[i] * T[i, p]` with T zero off its band.
+
+    `T[s*p + d*u + c, p, ..] = w[u, ..]`, counted from the smallest such index, is a new TEMP
+    with the type of w and the loops that move w; d != 0 makes each of its elements the tap of one
+    u. Rows of T outside x are padding: they are written and not read. The loop i, in the place of
+    u, runs over the part of x that the window meets. A second application to the other
+    dimension of an image gives the doubly banded matrix.
+
+    Returns:
+        A kernel equal on all integers. Floats: products with the zeros of T are added, so the
+        result is the same to the bit (but for the sign of zeros) if d > 0 and all operands are
+        finite.
+
+    Raises:
+        KernelError: the statement has no such window (see `find_window`); x is padded with a
+            value other than 0 or is no factor of the product; the window meets padding only.
+
+    Source: convolution as multiplication by a Toeplitz matrix (Gray, Toeplitz and Circulant
+    Matrices, 2006, section 1); derived here for strides, dilations and padding.
+    """
+    found = find_window(kernel, statement, position, window)
+    if found.image.pad not in (None, 0) or found.image not in zero_factors(found.statement.value):
+        raise KernelError(
+            f"{found.image.buffer!r} must be a factor, and zero outside", loc=found.statement.loc
+        )
+    extents = {loop.name: loop.extent for loop in found.statement.loops}
+    low, high = index_range(found.index, extents)
+    size = kernel.buffer(found.image.buffer).shape[found.dim]
+    first, last = max(low, 0), min(high, size - 1)
+    if first > last:
+        raise KernelError(
+            f"the window meets only padding of {found.image.buffer!r}", loc=found.statement.loc
+        )
+    moved = used_loops(found.filter) - {position, window}
+    kept = (position, *(loop.name for loop in pick_loops(found.statement.loops, moved)))
+    dtype = kernel.buffer(found.filter.buffer).dtype
+    new_row, new_band = fresh_names(kernel, ("i", f"{found.filter.buffer}_band"))
+    shape = (high - low + 1, *(extents[name] for name in kept))
+    band = Buffer(new_band, dtype, shape, Role.TEMP)
+    columns = tuple(map(Affine.var, kept))
+    target = Access(new_band, (found.index + -low, *columns))
+    used = pick_loops(found.statement.loops, {*kept, window})
+    fill = Statement(used, target, "=", found.filter, found.statement.loc)
+    row = Affine.var(new_row)
+    product = multiply_band(
+        kernel,
+        found,
+        (window, Loop(new_row, last - first + 1)),
+        row + first,
+        Access(new_band, (row + (first - low), *columns)),
+    )
+    return replace_statement(
+        kernel, statement, (*fresh_loops(kernel, (fill,), (new_row, new_band)), product), (band,)
+    )
+
+
+def multiply_band(
+    kernel: Kernel, found: Window, swap: tuple[str, Loop], row: Affine, band: Access
+) -> Statement:
+    """The statement with the image at `row`, `band` for its filter, and one loop for another."""
+    old, new = swap
+    loops = tuple(new if loop.name == old else loop for loop in found.statement.loops)
+    indices = list(found.image.indices)
+    indices[found.dim] = row
+    image = drop_pad(replace(found.image, indices=tuple(indices)), loops, kernel)
+
+    def change(access: Access) -> Expr:
+        return {found.image: image, found.filter: band}.get(access, access)
+
+    return replace(found.statement, loops=loops, value=map_accesses(found.statement.value, change))
+
+
+def drop_pad(access: Access, loops: tuple[Loop, ...], kernel: Kernel) -> Access:
+    """The access without `pad` if it stays inside its buffer."""
+    extents = {loop.name: loop.extent for loop in loops}
+    ranges = [index_range(index, extents) for index in access.indices]
+    shape = kernel.buffer(access.buffer).shape
+    is_inside = all(low >= 0 and high < size for (low, high), size in zip(ranges, shape))
+    return replace(access, pad=None) if is_inside else access
+
+
+def toeplitz_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
+    """Every window of more than one tap along more than one position."""
+    for statement, position, window in window_candidates(kernel):
+        result = attempt(toeplitz, kernel, statement, position, window)
+        if result is not None:
+            yield f"statement {statement}: {window} along {position}", result
+
+
+TOEPLITZ = Rewrite(
+    "toeplitz",
+    "y[p] += x[s*p + d*u] * w[u]  =  y[p] += x[i] * T[i, p],  T[s*p + d*u, p] = w[u]",
+    True,
+    toeplitz_sites,
+)
