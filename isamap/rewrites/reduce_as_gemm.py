@@ -23,7 +23,7 @@ from isamap.ir import (
 )
 
 from .attempt import attempt
-from .edit import fresh_names, replace_statement
+from .edit import fresh_names, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
 from .window import find_sum
@@ -33,15 +33,17 @@ def reduce_as_gemm(kernel: Kernel, statement: int) -> Kernel:
     """Write `y[i] += x[i, k]` as `y[i] += x[i, k] * ones[k]`.
 
     `ones` is a new TEMP over all summed loops. Where the value is an access in casts, `ones` has
-    the type of what is read and the same casts: `i32(x[i, k]) * i32(ones[k])`; otherwise it has
-    the target's type. Every cast of the type table keeps 1.
+    the type of what is read and the same casts: `i32(x[i, k]) * i32(ones[k])`. Any other value is
+    first stored, element by element, in a TEMP of the target's type, and `ones` has that type too:
+    so a sum of squares gets a matrix operand. Every cast of the type table keeps 1.
 
     Returns:
         A kernel equal on all inputs, floats to the bit: x * 1 is x, and the order stays.
 
     Raises:
         KernelError: the statement is not alone under its loops, or is no sum, or reads its
-            target; no loop is summed; the value is a product already, or reads nothing.
+            target; no loop is summed; the value reads nothing, or is a product of factors that
+            move with different loops, which is a contraction already.
 
     Source: reductions on matrix units by products with ones (Dakkak et al., Accelerating
     Reduction and Scan Using Tensor Core Units, ICS 2019, section 4).
@@ -50,18 +52,26 @@ def reduce_as_gemm(kernel: Kernel, statement: int) -> Kernel:
     summed = tuple(loop for loop in found.loops if not found.target.moves_with(loop.name))
     if not summed:
         raise KernelError(f"statement {statement} sums over no loop", loc=found.loc)
-    if is_product(found.value) or not accesses(found.value):
+    if is_contraction(found.value) or not accesses(found.value):
         raise KernelError(
-            f"statement {statement} sums a product or a constant, not an operand", loc=found.loc
+            f"statement {statement} sums a contraction or a constant, not one operand",
+            loc=found.loc,
         )
-    (name,) = fresh_names(kernel, ("ones",))
-    ones = Access(name, tuple(Affine.var(loop.name) for loop in summed))
+    names = fresh_names(kernel, ("ones", f"{found.target.buffer}_term"))
+    ones = Access(names[0], tuple(Affine.var(loop.name) for loop in summed))
     dtype, factor = wrap_like(found.value, ones, kernel, found)
-    buffer = Buffer(name, dtype, tuple(loop.extent for loop in summed), Role.TEMP)
-    value = Apply("*", (found.value, factor))
-    fill = Statement(summed, ones, "=", Literal(1), found.loc)
-    fills = fresh_loops(kernel, (fill,), (name,))
-    return replace_statement(kernel, statement, (*fills, replace(found, value=value)), (buffer,))
+    buffers = [Buffer(names[0], dtype, tuple(loop.extent for loop in summed), Role.TEMP)]
+    fills = [Statement(summed, ones, "=", Literal(1), found.loc)]
+    value = found.value
+    if not is_cast_access(value):
+        loops = pick_loops(found.loops, used_loops(value))
+        term = Access(names[1], tuple(Affine.var(loop.name) for loop in loops))
+        buffers.append(Buffer(names[1], dtype, tuple(loop.extent for loop in loops), Role.TEMP))
+        fills.append(Statement(loops, term, "=", value, found.loc))
+        value = term
+    product = replace(found, value=Apply("*", (value, factor)))
+    alone = fresh_loops(kernel, fills, names)
+    return replace_statement(kernel, statement, (*alone, product), buffers)
 
 
 def wrap_like(value: Expr, one: Access, kernel: Kernel, statement: Statement) -> tuple[str, Expr]:
@@ -90,13 +100,13 @@ def is_cast_access(value: Expr) -> bool:
             return False
 
 
-def is_product(value: Expr) -> bool:
-    """Is `value` a product, or one in casts?"""
+def is_contraction(value: Expr) -> bool:
+    """Is `value` a product, perhaps in casts, of two factors that move with different loops?"""
     match value:
-        case Apply("*", _):
-            return True
+        case Apply("*", (left, right)):
+            return used_loops(left) != used_loops(right)
         case Apply(op, (arg,)) if is_cast(op):
-            return is_product(arg)
+            return is_contraction(arg)
         case _:
             return False
 

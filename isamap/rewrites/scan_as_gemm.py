@@ -54,7 +54,8 @@ def scan_as_gemm(kernel: Kernel, statement: int, loop: str) -> Kernel:
     `L[a + b, b] = 1` and has 2*n - 1 rows, of which n are read. x may be any value that does not
     read S, S may have more dimensions with loops of their own, and the step may be any multiple
     of i: the target is the element that the next iteration reads. `S[0]`, the element that the
-    first iteration reads, is never written here; where it is the padding it becomes a constant.
+    first iteration reads, is never written here; where it is the padding it becomes a constant,
+    and where S is zero so far the first statement is left out.
     The second form is `S[i+1] += S[i]`: the sum is over the old S, copied to a TEMP.
 
     Returns:
@@ -75,7 +76,9 @@ def scan_as_gemm(kernel: Kernel, statement: int, loop: str) -> Kernel:
     copied, triangle, column = fresh_names(kernel, (f"{buffer.name}_old", "triangle", f"{loop}_in"))
     start = substitute_access(found.before, {loop: Affine()})
     first = Literal(start.pad) if start.pad is not None and is_outside(start, kernel) else start
-    fills = [replace(old, update="=", value=first), fill_triangle(triangle, size)]
+    fills = [fill_triangle(triangle, size)]
+    if not is_zero(kernel, statement, first):
+        fills.insert(0, replace(old, update="=", value=first))
     added, temporaries = found.added, []
     if added == old.target:  # the second form
         added = Access(copied, tuple(Affine.var(own.name) for own in old.loops))
@@ -90,6 +93,14 @@ def scan_as_gemm(kernel: Kernel, statement: int, loop: str) -> Kernel:
     product = Statement(loops, old.target, "+=", Apply("*", (factor, summed)), old.loc)
     fills_alone = fresh_loops(kernel, fills, (copied, triangle, column))
     return replace_statement(kernel, statement, (*fills_alone, product), temporaries)
+
+
+def is_zero(kernel: Kernel, statement: int, first: Access | Literal) -> bool:
+    """Are the start of the scan and all its targets zero before `statement`?"""
+    name = kernel.statements[statement].target.buffer
+    is_written = any(earlier.target.buffer == name for earlier in kernel.statements[:statement])
+    is_constant = isinstance(first, Literal) and first.value != 0
+    return kernel.buffer(name).role in (Role.OUT, Role.TEMP) and not (is_written or is_constant)
 
 
 def fill_triangle(name: str, size: int) -> Statement:
