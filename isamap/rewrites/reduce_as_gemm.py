@@ -42,8 +42,7 @@ def reduce_as_gemm(kernel: Kernel, statement: int) -> Kernel:
 
     Raises:
         KernelError: the statement is not alone under its loops, or is no sum, or reads its
-            target; no loop is summed; the value reads nothing, or is a product of factors that
-            move with different loops, which is a contraction already.
+            target; no loop is summed; the value reads nothing, or is a contraction already.
 
     Source: reductions on matrix units by products with ones (Dakkak et al., Accelerating
     Reduction and Scan Using Tensor Core Units, ICS 2019, section 4).
@@ -101,10 +100,14 @@ def is_cast_access(value: Expr) -> bool:
 
 
 def is_contraction(value: Expr) -> bool:
-    """Is `value` a product, perhaps in casts, of two factors that move with different loops?"""
+    """Is `value` a product, perhaps in casts, that already has the form of a matrix product?
+
+    So it is when its factors move with different loops, or both are accesses in casts.
+    """
     match value:
         case Apply("*", (left, right)):
-            return used_loops(left) != used_loops(right)
+            is_plain = is_cast_access(left) and is_cast_access(right)
+            return is_plain or used_loops(left) != used_loops(right)
         case Apply(op, (arg,)) if is_cast(op):
             return is_contraction(arg)
         case _:

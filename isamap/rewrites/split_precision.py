@@ -56,9 +56,9 @@ def split_precision(kernel: Kernel, statement: int) -> Kernel:
     lie in -128 .. 127, and x = 2**8 * (x >> 8) + (x & 255) is two's complement, so this is exact
     for every x. (No a*high + b*low without offset does it with a, b > 0: its least and greatest
     value add up to -(a + b), those of i16 to -1, so a + b = 1.) With ox = 128 for an i16, 0 for
-    an i8, and X = x - ox: `x*y = X*Y + ox*y + oy*x - ox*oy`. The products of parts are summed in
-    i32 TEMPs, one per shift; the sums of x and of y, which need no product, in two more;
-    at the end C gets all of them. Every step is exact modulo 2**32, so the result is.
+    an i8, and X = x - ox: `x*y = X*Y + ox*Y + oy*X + ox*oy`. The products of parts are summed in
+    i32 TEMPs, one per shift, the parts alone, which need no product, in more of them; at the end C
+    gets them all. Every step is exact modulo 2**32, so the result is.
 
     **f32**, parts bf16: high = bf16(x), low = bf16(x - high), `C += low*high' + high*low' +
     high*high'`, each exact in f32. bf16 rounds with u = 2**-8: |x - high| <= u |x|, a difference
@@ -133,14 +133,14 @@ def split_integers(kernel: Kernel, statement: int, x: Access, y: Access) -> Kern
     pieces = sum_products(kernel, old, left, right, taken)
     for operand, offset in ((left, right.offset), (right, left.offset)):
         if offset:
-            pieces.append(sum_operand(kernel, old, operand, offset, taken))
+            pieces += sum_parts(kernel, old, operand, offset, taken)
     total: Expr = pieces[0].term
     for piece in pieces[1:]:
         total = Apply("+", (total, piece.term))
     kept = tuple(loop for loop in old.loops if old.target.moves_with(loop.name))
     if left.offset and right.offset:
         count = prod(loop.extent for loop in old.loops if loop not in kept)
-        total = Apply("-", (total, wrapped(left.offset * right.offset * count)))
+        total = Apply("+", (total, wrapped(left.offset * right.offset * count)))
     steps = [
         *(fill for operand in operands for fill in operand.fills),
         *(step for piece in pieces for step in piece.steps),
@@ -171,18 +171,21 @@ def sum_products(
     return pieces
 
 
-def sum_operand(
+def sum_parts(
     kernel: Kernel, old: Statement, operand: Operand, offset: int, taken: list[str]
-) -> Piece:
-    """`offset` times the sum of the operand over all summed loops, those it lacks included."""
+) -> list[Piece]:
+    """`offset` times the sum of each part over all summed loops, those it lacks included."""
     loops = pick_loops(old.loops, used_loops(operand.whole))
     own = tuple(loop for loop in loops if old.target.moves_with(loop.name))
-    buffer, total = make_sum(kernel, own, f"{operand.whole.buffer}_sum", taken)
-    value = Apply("i32", (operand.whole,))
-    step = Statement(loops, total, "+=", value, old.loc)
     rest = [o for o in old.loops if o not in loops and not old.target.moves_with(o.name)]
-    times = wrapped(offset * prod(loop.extent for loop in rest))
-    return Piece((buffer,), (step,), Apply("*", (total, times)))
+    times = offset * prod(loop.extent for loop in rest)
+    pieces: list[Piece] = []
+    for part, shift in operand.parts:
+        buffer, total = make_sum(kernel, own, f"{part.buffer}_sum", taken)
+        step = Statement(loops, total, "+=", Apply("i32", (part,)), old.loc)
+        term = Apply("*", (total, wrapped(times << shift)))
+        pieces.append(Piece((buffer,), (step,), term))
+    return pieces
 
 
 def wrapped(value: int) -> Literal:
@@ -249,7 +252,7 @@ def split_precision_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
 
 SPLIT_PRECISION = Rewrite(
     "split_precision",
-    "x*y = 2**16 h*h' + 2**8 (h*l' + l*h') + l*l' + 128 (x + y) - 2**14, or f32 = bf16 + bf16",
+    "x = 2**8 high + low + 128 by i8, exactly; f32 = bf16 + bf16, all but 3.01 * 2**-16 of x*y",
     True,
     split_precision_sites,
 )
