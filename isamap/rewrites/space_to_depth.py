@@ -22,7 +22,7 @@ from .edit import (
 )
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
-from .window import Window, find_window, window_candidates
+from .window import Window, drop_pad, find_window, window_candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def space_to_depth(kernel: Kernel, statement: int, position: str, window: str) -
     image, image_fill = split_image(kernel, phases, names[2])
     new_taps, taps_fills = split_taps(kernel, phases, names[3])
     fills = fresh_loops(kernel, (image_fill, *taps_fills), names)
-    product = multiply_phases(phases, image.name, new_taps.name)
+    product = multiply_phases(phases, image, new_taps.name)
     return replace_statement(kernel, statement, (*fills, product), (image, new_taps))
 
 
@@ -150,7 +150,7 @@ def split_taps(kernel: Kernel, phases: Phases, name: str) -> tuple[Buffer, tuple
     return Buffer(name, old.dtype, shape, Role.TEMP), tuple(fills)
 
 
-def multiply_phases(phases: Phases, image: str, taps: str) -> Statement:
+def multiply_phases(phases: Phases, image: Buffer, taps: str) -> Statement:
     """The statement over the new image and filter, (U, f) in the place of the window's loop."""
     found = phases.found
     pair = (phases.outer, phases.phase)
@@ -166,7 +166,8 @@ def multiply_phases(phases: Phases, image: str, taps: str) -> Statement:
     used = used_loops(found.filter) - {phases.window.name}
     columns = tuple(Affine.var(loop.name) for loop in pick_loops(found.statement.loops, used))
     new_taps = Access(taps, (Affine.var(phases.outer.name), phase, *columns))
-    swaps = {found.image: Access(image, moved, found.image.pad), found.filter: new_taps}
+    new_image = drop_pad(Access(image.name, moved, found.image.pad), loops, image.shape)
+    swaps = {found.image: new_image, found.filter: new_taps}
 
     def change(access: Access) -> Expr:
         return swaps.get(access, access)

@@ -14,7 +14,7 @@ from .attempt import attempt
 from .edit import fresh_names, map_accesses, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
-from .window import Window, find_window, window_candidates, zero_factors
+from .window import Window, drop_pad, find_window, window_candidates, zero_factors
 
 
 def toeplitz(kernel: Kernel, statement: int, position: str, window: str) -> Kernel:
@@ -82,21 +82,13 @@ def multiply_band(
     loops = tuple(new if loop.name == old else loop for loop in found.statement.loops)
     indices = list(found.image.indices)
     indices[found.dim] = row
-    image = drop_pad(replace(found.image, indices=tuple(indices)), loops, kernel)
+    shape = kernel.buffer(found.image.buffer).shape
+    image = drop_pad(replace(found.image, indices=tuple(indices)), loops, shape)
 
     def change(access: Access) -> Expr:
         return {found.image: image, found.filter: band}.get(access, access)
 
     return replace(found.statement, loops=loops, value=map_accesses(found.statement.value, change))
-
-
-def drop_pad(access: Access, loops: tuple[Loop, ...], kernel: Kernel) -> Access:
-    """The access without `pad` if it stays inside its buffer."""
-    extents = {loop.name: loop.extent for loop in loops}
-    ranges = [index_range(index, extents) for index in access.indices]
-    shape = kernel.buffer(access.buffer).shape
-    is_inside = all(low >= 0 and high < size for (low, high), size in zip(ranges, shape))
-    return replace(access, pad=None) if is_inside else access
 
 
 def toeplitz_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
