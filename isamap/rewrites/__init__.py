@@ -19,6 +19,7 @@ from .search import Search, variants
 from .space_to_depth import space_to_depth
 from .split import split
 from .split_precision import split_precision
+from .split_words import split_words
 from .swap import swap
 from .table import REWRITES
 from .toeplitz import toeplitz
@@ -47,6 +48,7 @@ __all__ = [
     "split",
     "swap",
     "split_precision",
+    "split_words",
     "toeplitz",
     "transpose",
     "variants",

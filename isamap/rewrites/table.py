@@ -19,6 +19,7 @@ from .scan_as_gemm import SCAN_AS_GEMM
 from .space_to_depth import SPACE_TO_DEPTH
 from .split import SPLIT
 from .split_precision import SPLIT_PRECISION
+from .split_words import SPLIT_WORDS
 from .swap import SWAP
 from .toeplitz import TOEPLITZ
 from .transpose import TRANSPOSE
@@ -33,6 +34,7 @@ REWRITES: tuple[Rewrite, ...] = (
     REDUCE_AS_GEMM,
     SCAN_AS_GEMM,
     SPLIT_PRECISION,
+    SPLIT_WORDS,
     INLINE,
     OUTLINE,
     FISSION,
