@@ -20,10 +20,11 @@ from isamap.scheduler import (
     Answer,
     Plan,
     Schedule,
-    find_plan,
+    find_best_plan,
     find_schedule,
     host_cycles,
     is_single,
+    uses_little,
 )
 
 from .resources import find_hardware, find_kernel
@@ -149,6 +150,10 @@ def map(
                 raise
     if answer is None or host_cycles(built, machine) < answer.best.estimate.cycles:
         return _plan(request, built, machine, file)
+    if uses_little(answer, machine):
+        other = _plan(request, built, machine, file)
+        if other.plan.steps:
+            return other
     timing, verification = _check(
         request, answer.best.program, machine, lambda: _verify(answer, machine, request, file)
     )
@@ -157,7 +162,7 @@ def map(
 
 
 def _plan(request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | None) -> PlanResult:
-    plan = find_plan(
+    plan = find_best_plan(
         kernel,
         hw,
         cost=request.cost,

@@ -1,6 +1,6 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
-from .cover import compute_cycles, coverings
+from .cover import candidates, compute_cycles, coverings
 from .covering import (
     BlockDim,
     CopyDim,
@@ -32,6 +32,7 @@ __all__ = [
     "TileAxis",
     "TiledLoop",
     "Transfer",
+    "candidates",
     "compute_cycles",
     "coverings",
     "cut_tasks",

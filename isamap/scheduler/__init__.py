@@ -1,5 +1,6 @@
 """From a covering to a proven schedule and its program."""
 
+from .best_plan import find_best_plan, uses_little
 from .lower import lower
 from .options import is_legal
 from .place import place, used_bytes
@@ -15,6 +16,7 @@ __all__ = [
     "Schedule",
     "Solution",
     "Status",
+    "find_best_plan",
     "find_plan",
     "find_schedule",
     "host_cycles",
@@ -24,4 +26,5 @@ __all__ = [
     "place",
     "solve",
     "used_bytes",
+    "uses_little",
 ]

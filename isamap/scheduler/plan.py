@@ -14,6 +14,7 @@ from isamap.hwdesc import Hardware, count_operations
 from isamap.ir import Kernel
 from isamap.mapper import Mismatch, Task, TaskNode, cut_tasks, flatten
 from isamap.program import Program
+from isamap.rewrites import Step
 
 from .compose import compose
 from .memory_map import Piece
@@ -43,6 +44,8 @@ class Plan:
 
     `cycles`: sum over the tasks, which the closed form takes one after the other. `bound_cycles`:
     no program of these coverings is faster: the busiest unit, or the external memory's ports.
+    `steps`: the rewrites that led to `kernel`, of `num_forms` that were listed; `cut`: what was not
+    looked at.
     """
 
     kernel: Kernel
@@ -53,6 +56,9 @@ class Plan:
     bound_cycles: int
     status: Status
     seconds: float
+    steps: tuple[Step, ...] = ()
+    num_forms: int = 1
+    cut: str = ""
 
 
 def is_single(kernel: Kernel) -> bool:

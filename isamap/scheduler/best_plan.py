@@ -1,0 +1,113 @@
+"""The best plan over all rewritten forms of a kernel.
+
+In: a kernel, a machine, limits. Out: the plan of the form that takes the fewest cycles, and what
+was not looked at. Not its job: the rewrites themselves, scheduling one form (`find_plan`).
+"""
+
+import time
+from dataclasses import replace
+from math import ceil, inf, prod
+
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware, count_operations
+from isamap.ir import Kernel
+from isamap.mapper import Task, candidates, cut_tasks, flatten
+from isamap.rewrites import variants
+
+from .forms import FORMS
+from .plan import Plan, find_plan
+from .schedule import Answer
+
+MAX_VARIANTS = 60
+MAX_STEPS = 3
+MAX_PLANS = 4  # forms that are scheduled, beside the kernel as it is
+CLEAR_GAIN = 0.9  # a form is worth its temporaries when it takes at most this share of the cycles
+LOW_USE = 0.5  # of an instruction's room: below, other forms may do better
+
+
+def find_best_plan(
+    kernel: Kernel,
+    hw: Hardware,
+    *,
+    cost: str = "analytical",
+    layouts: str = "natural",
+    time_limit_s: float = 20.0,
+    workers: int = 1,
+    seed: int = 0,
+    may_reassociate: bool = False,
+) -> Plan:
+    """Schedule the kernel and the forms of it that promise fewer cycles, the most promising first.
+
+    A form's promise is the sum of its tasks' least compute bounds; no plan of it is below.
+
+    Raises:
+        MappingError: no form can be mapped; the error is that of the kernel as it is.
+    """
+    begin = time.perf_counter()
+    search = variants(
+        kernel,
+        rewrites=FORMS,
+        max_steps=MAX_STEPS,
+        max_variants=MAX_VARIANTS,
+        may_reassociate=may_reassociate,
+    )
+    original, *others = search
+    rated = [(promise(form.kernel, hw), form) for form in others]
+    rated = sorted((row for row in rated if row[0] < inf), key=lambda row: row[0])
+    cut = [search.cut] if search.cut else []
+    best: Plan | None = None
+    failure: MappingError | None = None
+    for number, (least, form) in enumerate([(0.0, original), *rated]):
+        left = time_limit_s - (time.perf_counter() - begin)
+        limit = CLEAR_GAIN * best.cycles if best else inf
+        if least >= limit:
+            break
+        if number > MAX_PLANS or (best is not None and left <= 0):
+            cut.append(f"{len(rated) + 1 - number} promising forms were not scheduled")
+            break
+        try:
+            plan = find_plan(
+                form.kernel,
+                hw,
+                cost=cost,
+                layouts=layouts,
+                time_limit_s=max(left, 1.0),
+                workers=workers,
+                seed=seed,
+                may_reassociate=may_reassociate,
+            )
+        except MappingError as error:
+            failure = failure or error
+            continue
+        if plan.cycles < limit:
+            best = replace(plan, steps=form.steps)
+    if best is None:
+        assert failure is not None, "a form is scheduled or fails"
+        raise failure
+    return replace(best, num_forms=len(others) + 1, cut="; ".join(cut))
+
+
+def promise(kernel: Kernel, hw: Hardware) -> float:
+    """Cycles below which no plan of the kernel can be: its tasks' least compute bounds, summed.
+
+    Infinite when some task has no match and the machine has no host.
+    """
+    return sum(_least(task, hw) for task in flatten(cut_tasks(kernel)))
+
+
+def _least(task: Task, hw: Hardware) -> float:
+    found = candidates(task.kernel, 0, hw, [], task.held)
+    on_unit = min((candidate.bound_cycles for candidate in found), default=inf)
+    if hw.host is None:
+        return on_unit
+    calls = prod(task.statement.extent(name) for name in task.held)
+    busy = hw.host.operation_cycles * count_operations(task.kernel)
+    return min(on_unit, ceil(calls * hw.host.start_cycles + busy))
+
+
+def uses_little(answer: Answer, hw: Hardware) -> bool:
+    """Does the schedule leave most of its instruction's room empty, so that other forms may win?"""
+    best = answer.best
+    instruction = hw.instruction(best.covering.instruction)
+    room = best.work.calls * prod(rule.maximum for _, rule in instruction.extents)
+    return prod(loop.kernel_extent for loop in best.covering.loops) < LOW_USE * room

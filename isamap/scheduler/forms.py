@@ -1,0 +1,21 @@
+"""The rewrites worth trying when a kernel is mapped.
+
+In: the table of rewrites. Out: those that change what instructions can compute, not those that the
+mapper and the solver decide themselves (loop order, tiles, padding, distribution, layouts).
+"""
+
+from isamap.rewrites import REWRITES, Rewrite
+
+NAMES = (
+    "factor",
+    "reduce_as_gemm",
+    "scan_as_gemm",
+    "block_diagonal",
+    "toeplitz",
+    "space_to_depth",
+    "split_precision",
+    "split_words",
+    "im2col",
+    "inline",
+)
+FORMS: tuple[Rewrite, ...] = tuple(row for name in NAMES for row in REWRITES if row.name == name)
