@@ -6,16 +6,16 @@ was not looked at. Not its job: the rewrites themselves, scheduling one form (`f
 
 import time
 from dataclasses import replace
-from math import ceil, inf, prod
+from math import inf, prod
 
 from isamap.errors import MappingError
-from isamap.hwdesc import Hardware, count_operations
+from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, candidates, cut_tasks, flatten
 from isamap.rewrites import variants
 
 from .forms import FORMS
-from .plan import Plan, find_plan
+from .plan import Plan, TaskKey, find_plan, host_task_cycles, task_key
 from .schedule import Answer
 
 MAX_VARIANTS = 60
@@ -52,7 +52,9 @@ def find_best_plan(
         may_reassociate=may_reassociate,
     )
     original, *others = search
-    rated = [(promise(form.kernel, hw), form) for form in others]
+    least_of: dict[TaskKey, float] = {}
+    known: dict[TaskKey, Answer | MappingError] = {}
+    rated = [(promise(form.kernel, hw, least_of), form) for form in others]
     rated = sorted((row for row in rated if row[0] < inf), key=lambda row: row[0])
     cut = [search.cut] if search.cut else []
     best: Plan | None = None
@@ -75,6 +77,7 @@ def find_best_plan(
                 workers=workers,
                 seed=seed,
                 may_reassociate=may_reassociate,
+                known=known,
             )
         except MappingError as error:
             failure = failure or error
@@ -87,22 +90,24 @@ def find_best_plan(
     return replace(best, num_forms=len(others) + 1, cut="; ".join(cut))
 
 
-def promise(kernel: Kernel, hw: Hardware) -> float:
+def promise(kernel: Kernel, hw: Hardware, known: dict[TaskKey, float]) -> float:
     """Cycles below which no plan of the kernel can be: its tasks' least compute bounds, summed.
 
-    Infinite when some task has no match and the machine has no host.
+    Infinite when some task has no match and the machine has no host. `known` grows.
     """
-    return sum(_least(task, hw) for task in flatten(cut_tasks(kernel)))
+    total = 0.0
+    for task in flatten(cut_tasks(kernel)):
+        key = task_key(task, frozenset())
+        if key not in known:
+            known[key] = _least(task, hw)
+        total += known[key]
+    return total
 
 
 def _least(task: Task, hw: Hardware) -> float:
     found = candidates(task.kernel, 0, hw, [], task.held)
     on_unit = min((candidate.bound_cycles for candidate in found), default=inf)
-    if hw.host is None:
-        return on_unit
-    calls = prod(task.statement.extent(name) for name in task.held)
-    busy = hw.host.operation_cycles * count_operations(task.kernel)
-    return min(on_unit, ceil(calls * hw.host.start_cycles + busy))
+    return on_unit if hw.host is None else min(on_unit, host_task_cycles(task, hw.host))
 
 
 def uses_little(answer: Answer, hw: Hardware) -> bool:

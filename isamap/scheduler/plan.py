@@ -10,8 +10,8 @@ from math import ceil, prod
 
 from isamap.costmodels import compulsory_bytes, port_cycles
 from isamap.errors import MappingError
-from isamap.hwdesc import Hardware, count_operations
-from isamap.ir import Kernel
+from isamap.hwdesc import Hardware, HostRule, count_operations
+from isamap.ir import Buffer, Kernel, Statement
 from isamap.mapper import Mismatch, Task, TaskNode, cut_tasks, flatten
 from isamap.program import Program
 from isamap.rewrites import Step
@@ -20,6 +20,18 @@ from .compose import compose
 from .memory_map import Piece
 from .schedule import Answer, Schedule, find_schedule
 from .solve import Status
+
+# what decides how a task is scheduled: all but its kernel's name and the place it came from
+TaskKey = tuple[
+    tuple[Buffer, ...], Statement, tuple[str, ...], tuple[tuple[str, str], ...], frozenset[str]
+]
+
+
+def task_key(task: Task, shared: frozenset[str]) -> TaskKey:
+    """Equal for tasks that are scheduled alike."""
+    buffers = task.kernel.buffers
+    handed_on = shared & {buffer.name for buffer in buffers}
+    return buffers, task.statement, task.held, task.volatile, handed_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +99,14 @@ def find_plan(
     workers: int = 1,
     seed: int = 0,
     may_reassociate: bool = False,
+    known: dict[TaskKey, Answer | MappingError] | None = None,
 ) -> Plan:
     """Cut the kernel into tasks, schedule each, and put them together.
 
     A task goes to the host when no instruction computes it or the host is faster.
 
-    Args: as for `find_schedule`; the time limit is shared out evenly.
+    Args: as for `find_schedule`; the time limit is shared out evenly. `known`: what was found for
+    tasks of other kernels on the same machine, with the same options; grows.
 
     Raises:
         MappingError: a statement that no instruction computes, on a machine without a host.
@@ -101,28 +115,28 @@ def find_plan(
     nodes = cut_tasks(kernel)
     tasks = tuple(flatten(nodes))
     shared = _shared_buffers(tasks)
+    known = {} if known is None else known
     planned = []
     for task in tasks:
-        mismatches: list[Mismatch] = []
-        answer, error = None, None
-        try:
-            answer = find_schedule(
-                task.kernel,
-                hw,
-                cost=cost,
-                layouts=layouts,
-                time_limit_s=time_limit_s / len(tasks),
-                workers=workers,
-                seed=seed,
-                may_reassociate=may_reassociate,
-                held=task.held,
-                volatile=task.volatile,
-                handed_on=shared,
-            )
-            mismatches += answer.mismatches
-        except MappingError as problem:
-            error = problem
-        planned.append(_choose(task, answer, error, tuple(mismatches), hw))
+        key = task_key(task, shared)
+        if key not in known:
+            try:
+                known[key] = find_schedule(
+                    task.kernel,
+                    hw,
+                    cost=cost,
+                    layouts=layouts,
+                    time_limit_s=time_limit_s / len(tasks),
+                    workers=workers,
+                    seed=seed,
+                    may_reassociate=may_reassociate,
+                    held=task.held,
+                    volatile=task.volatile,
+                    handed_on=shared,
+                )
+            except MappingError as error:
+                known[key] = error
+        planned.append(_choose(task, known[key], hw))
     pieces = tuple(Piece(p.task, None if p.on_host else _best(p)) for p in planned)
     program = compose(kernel, nodes, pieces, hw)
     proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in planned)
@@ -138,26 +152,25 @@ def find_plan(
     )
 
 
-def _choose(
-    task: Task,
-    answer: Answer | None,
-    error: MappingError | None,
-    mismatches: tuple[Mismatch, ...],
-    hw: Hardware,
-) -> PlannedTask:
+def _choose(task: Task, found: Answer | MappingError, hw: Hardware) -> PlannedTask:
     """The schedule, or the host where that is faster or the only way."""
-    on_accelerator = None if answer is None else answer.best.estimate.cycles
+    answer = found if isinstance(found, Answer) else None
+    mismatches = answer.mismatches if answer else ()
+    on_accelerator = answer.best.estimate.cycles if answer else None
     if hw.host is None:
-        if error is not None:
-            raise error
-        assert answer is not None and on_accelerator is not None, "an answer or an error"
-        return PlannedTask(task, answer, False, on_accelerator, mismatches)
-    calls = prod(task.statement.extent(name) for name in task.held)
-    busy = hw.host.operation_cycles * count_operations(task.kernel)
-    on_host = ceil(calls * hw.host.start_cycles + busy)
+        if isinstance(found, MappingError):
+            raise found
+        return PlannedTask(task, answer, False, found.best.estimate.cycles, mismatches)
+    on_host = host_task_cycles(task, hw.host)
     if on_accelerator is None or on_host < on_accelerator:
         return PlannedTask(task, answer, True, on_host, mismatches)
     return PlannedTask(task, answer, False, on_accelerator, mismatches)
+
+
+def host_task_cycles(task: Task, rule: HostRule) -> int:
+    """Cycles of all iterations of a task on the host."""
+    calls = prod(task.statement.extent(name) for name in task.held)
+    return ceil(calls * rule.start_cycles + rule.operation_cycles * count_operations(task.kernel))
 
 
 def _best(planned: PlannedTask) -> Schedule:
