@@ -8,6 +8,7 @@ import pytest
 from isamap.hwdesc import Hardware, Synchronisation, check_hardware, hardware_schema, load_hardware
 from isamap.hwdesc.document import read_document
 from isamap.hwdesc.problems import Problems
+from isamap.ir import Statement
 
 FOLDER = Path(__file__).parents[2] / "hw_specs"
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -20,7 +21,8 @@ def cycles(hw: Hardware, name: str, **values: int) -> tuple[int, int]:
 
 
 def test_there_are_specs() -> None:
-    assert {"gemmini", "vta", "vecdot", "outer"} <= {file.stem for file in FILES}
+    expected = {"gemmini", "vta", "vecdot", "outer", "conv_engine", "gemv_engine", "fused_npu"}
+    assert expected == {file.stem for file in FILES}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -71,6 +73,38 @@ def test_gemmini_figures() -> None:
     assert cycles(hw, "mvin_acc", r=16, c=16)[0] == 64
     assert cycles(hw, "mvin_acc", r=5, c=3)[0] == 5
     assert hw.instruction("mvout_acc").operand("S").strides[0].fixed_bytes == 64
+
+
+def test_conv_engine_figures() -> None:
+    hw = load_hardware(FOLDER / "conv_engine.yaml")
+    assert hw.memory("buffer").size_bytes == 16 * 64 * 512, "banks x bytes x entries of nv_large"
+    assert cycles(hw, "stripe", q=32, k=16, c=64)[0] == 2 + 32, "a position per cycle"
+    assert cycles(hw, "row", q=32, k=16, s=3, c=64)[0] == 2 + 3 * 32
+    assert cycles(hw, "load_inputs", p=32, c=64)[0] == 64, "32 bytes per cycle"
+    row = hw.instruction("row")
+    assert row.semantics.buffer("x").shape == (32 + 4 - 1, 64), "a window is longer than its stripe"
+
+
+def test_gemv_engine_figures() -> None:
+    hw = load_hardware(FOLDER / "gemv_engine.yaml")
+    counts = {m.name: m.size_bytes // m.granule_bytes for m in hw.memories if m.name != "dram"}
+    assert counts == {"vectors": 1024, "tiles": 256, "sums": 256}
+    assert cycles(hw, "mv_mul", i=64, k=64)[0] == 1, "a native tile per cycle"
+    assert cycles(hw, "load_tile", i=64, k=64)[0] == 64
+
+
+def test_fused_npu_figures() -> None:
+    hw = load_hardware(FOLDER / "fused_npu.yaml")
+    assert cycles(hw, "multiply", i=16, j=16, k=16)[0] == 16
+    assert cycles(hw, "multiply_rescale", i=16, j=16, k=64)[0] == 4 * 16
+    loops = [[loop.name for loop in s.loops] for s in statements(hw, "multiply_rescale")]
+    assert loops == [["i", "j", "k"], ["i", "j"]], "both statements share i and j"
+    assert cycles(hw, "rescale", i=16, j=16)[0] == 16
+
+
+def statements(hw: Hardware, name: str) -> tuple[Statement, ...]:
+    """What the instruction computes."""
+    return hw.instruction(name).semantics.statements
 
 
 def test_gemmini_is_a_family(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from isamap.ir import Kernel, load_kernel
 from isamap.mapper import Covering, coverings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MACHINES = ("gemmini", "vta", "vecdot", "outer")
+MACHINES = ("gemmini", "vta", "vecdot", "outer", "conv_engine", "gemv_engine", "fused_npu")
 
 # file, kernel, sizes: odd, prime, smaller and larger than the instructions, sliding windows with
 # and without steps
