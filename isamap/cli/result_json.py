@@ -94,6 +94,7 @@ def _mapping(covering: Covering, external: str) -> dict[str, Json]:
             {
                 "name": plan.name,
                 "buffer": plan.buffer,
+                "inlet_buffer": plan.inlet_buffer,
                 "route": show_route(plan, external),
                 "layout": show_layouts(plan),
             }

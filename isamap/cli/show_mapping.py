@@ -40,7 +40,7 @@ def operand_rows(covering: Covering, external: str) -> list[tuple[str, str, str]
     """Per operand: `A <- A[i, p]`, its way to and from the `external` memory, its layout."""
     return [
         (
-            f"{plan.name} {'->' if plan.inlet is None else '<-'} {_show_access(covering, plan)}",
+            f"{plan.name} {_show_accesses(covering, plan)}",
             show_route(plan, external),
             show_layouts(plan),
         )
@@ -48,14 +48,23 @@ def operand_rows(covering: Covering, external: str) -> list[tuple[str, str, str]
     ]
 
 
-def _show_access(covering: Covering, plan: OperandPlan) -> str:
+def _show_accesses(covering: Covering, plan: OperandPlan) -> str:
+    """`<- A[i]`, `-> D[i]`, or both where an update in place begins with another buffer."""
+    if plan.inlet is None:
+        return f"-> {_show_access(covering, plan.buffer)}"
+    entry = f"<- {_show_access(covering, plan.inlet_buffer)}"
+    is_same = plan.inlet_buffer == plan.buffer
+    return entry if is_same else f"{entry} -> {_show_access(covering, plan.buffer)}"
+
+
+def _show_access(covering: Covering, buffer: str) -> str:
     statement = covering.kernel.statements[covering.statement]
     found: list[Access] = [
         access
         for access in (statement.target, *accesses(statement.value))
-        if access.buffer == plan.buffer
+        if access.buffer == buffer
     ]
-    return pretty_expr(found[0]) if found else plan.buffer
+    return pretty_expr(found[0]) if found else buffer
 
 
 def show_route(plan: OperandPlan, external: str) -> str:
@@ -98,10 +107,13 @@ def packing_sentences(covering: Covering) -> list[str]:
     """A plain sentence per buffer that must not lie as NumPy lays it."""
     lines = []
     for plan in covering.operands:
-        for when, external in (("before the call", plan.inlet), ("after the call", plan.outlet)):
+        for buffer, when, external in (
+            (plan.inlet_buffer, "before the call", plan.inlet),
+            (plan.buffer, "after the call", plan.outlet),
+        ):
             if external is not None and not external.layout.is_natural:
                 what = _explain(external.layout, covering, plan)
-                lines.append(f"buffer {plan.buffer} lies {what} {when}")
+                lines.append(f"buffer {buffer} lies {what} {when}")
     return list(dict.fromkeys(lines))
 
 

@@ -75,7 +75,8 @@ def _held(
     size = _size_text(covering, tiling, stay, residence)
     fetch = drain = ""
     if residence.fill is not None:
-        fetch = f"{residence.fill.instruction} {plan.buffer} -> {size}{_when('first', first)}"
+        fetch = f"{residence.fill.instruction} {plan.inlet_buffer} -> {size}"
+        fetch += _when("first", first)
     elif residence.zero is not None:
         fetch = f"{residence.zero.instruction} clears {plan.buffer} in {size}"
         fetch += _when("first", first)

@@ -11,11 +11,12 @@ from math import lcm
 import networkx
 
 from isamap.ir import Role, size_bytes
+from isamap.program import Layout
 
 from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
 from .external import Geometry, external_layouts
 from .roles import InstructionRole, Mover, movers
-from .subject import Subject, bound_window
+from .subject import Source, Subject, bound_window
 from .transfer import MoveDim, find_transfer, with_planes
 
 
@@ -25,6 +26,16 @@ def _is_aligned(external: External, align: int) -> bool:
     return all(offset % align == 0 for offset in offsets) and (
         (external.layout.plane_bytes or 0) % align == 0
     )
+
+
+def _holds_all(layout: Layout) -> bool:
+    """Has every element of the array a place? (Packed layouts hold what the statement reaches.)"""
+    first = [-border for border in layout.border]
+    last = list(first)
+    for axis in layout.axes:
+        last[axis.dim] += axis.step * (axis.size - 1)
+    rows = zip(layout.shape, first, last, strict=False)  # further dimensions have extent 1
+    return all(low <= 0 and high >= size - 1 for size, low, high in rows)
 
 
 class Chains:
@@ -53,6 +64,7 @@ class Chains:
         return OperandPlan(
             subject.name,
             subject.buffer.name,
+            (subject.inlet or subject.own).buffer.name,
             role,
             self.dtype,
             self.blocks,
@@ -71,7 +83,8 @@ class Chains:
             source = mover.instruction.operand(str(mover.source)).memory
             if source == self.hw.external.name:
                 align = mover.instruction.operand(str(mover.source)).align_bytes
-                for external in self._externals(here, self.element_bytes, 1):
+                origin = self.subject.inlet or self.subject.own
+                for external in self._externals(here, self.element_bytes, 1, origin):
                     if not _is_aligned(external, align):
                         continue
                     dims = self._dims(here, external)
@@ -139,9 +152,12 @@ class Chains:
         if planes > 1 and shift is None:
             return
         align = mover.instruction.operand(mover.target).align_bytes
-        for external in self._externals(here, narrow, planes):
+        must_hold_all = self.subject.buffer.role is Role.INOUT
+        for external in self._externals(here, narrow, planes, self.subject.own):
             if not _is_aligned(external, align):
                 continue
+            if must_hold_all and not _holds_all(external.layout):
+                continue  # elements that the statement does not write must stay
             dims = tuple(
                 MoveDim(
                     d.block,
@@ -178,20 +194,33 @@ class Chains:
                     return found
         return None
 
-    def _externals(self, here: Residence, element_bytes: int, planes: int) -> Iterator[External]:
-        subject = self.subject
+    def _externals(
+        self, here: Residence, element_bytes: int, planes: int, source: Source
+    ) -> Iterator[External]:
+        """Layouts of the source's buffer; an axis that the source does not move with has stride
+        0."""
+        is_own = source is self.subject.own
+        if not is_own and any(axis.is_window for axis in self.axes):
+            return  # windows slide over the operand's own buffer
         order = sorted(range(len(self.blocks)), key=lambda i: here.block_strides_bytes[i])
+        axes = self.axes
+        if not is_own:
+            axes = tuple(axis for axis in axes if source.access.moves_with(axis.loops[0]))
         geometry = Geometry(
-            subject.buffer,
-            subject.access,
-            subject.loops,
-            self.axes,
+            source.buffer,
+            source.access,
+            self.subject.loops,
+            axes,
             self.blocks,
             element_bytes,
             planes,
-            subject.rank,
+            source.rank,
         )
-        yield from external_layouts(geometry, tuple(order))
+        for external in external_layouts(geometry, tuple(order)):
+            names = (axis.name for axis in axes)
+            strides = dict(zip(names, external.axis_strides_bytes, strict=True))
+            spread = tuple(strides.get(axis.name, 0) for axis in self.axes)
+            yield replace(external, axis_strides_bytes=spread)
 
     def _dims(self, here: Residence, external: External | None) -> tuple[MoveDim, ...]:
         """The dimensions of a block of `here`; source strides from `external`, or free."""

@@ -14,7 +14,6 @@ from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import (
     Access,
     Affine,
-    Buffer,
     Kernel,
     LoopKind,
     Role,
@@ -29,9 +28,11 @@ from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
 from .operand import plan_operand
 from .roles import InstructionRole, role_of
-from .subject import Subject
+from .subject import Source, Subject
 from .tasks import overlaps
 
+# a shift serves byte planes, and computes
+COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
 NO_COPY = 100  # progress of a match whose operands no copy can bring or take
 
 
@@ -88,7 +89,7 @@ def candidates(
     """All matches of all compute instructions, sorted by compute bound (stable)."""
     found = []
     for instruction in hw.instructions:
-        if role_of(instruction) is not InstructionRole.COMPUTE:
+        if role_of(instruction) not in COMPUTING:
             continue
         matches, mismatch = match_statement(kernel, index, instruction, held)
         if mismatch is not None:
@@ -181,27 +182,25 @@ def _cover(
     volatile: tuple[tuple[str, str], ...],
 ) -> tuple[Covering, ...] | str:
     """Coverings of one match on one tiling, one per choice of layouts; or why there is none."""
-    widened, bound = _with_synthetic_dims(kernel, match, loops)
     names = {loop.name for loop in loops}
     synthetic = tuple(
         (name, synthetic_name(name)) for name, _ in match.binding if synthetic_name(name) in names
     )
-    target = bound[match.instruction.semantics.statements[0].target.buffer]
-    role = kernel.buffer(target.buffer).role
     choices: list[tuple[OperandPlan, ...]] = []
     for rule in match.instruction.operands:
-        access = bound[rule.name]
-        is_sum = kernel.statements[index].update != "="
-        if access == target and is_sum and role is Role.OUT and overlaps(access):
+        own = _source(kernel, match, rule.name, dict(match.operands)[rule.name], synthetic)
+        inlet = None
+        if rule.name in dict(match.inlets):
+            inlet = _source(kernel, match, rule.name, dict(match.inlets)[rule.name], synthetic)
+        is_target = rule.name == match.instruction.semantics.statements[0].target.buffer
+        if is_target and _adds_to_zeros(kernel, index) and overlaps(own.access):
             return f"operand {rule.name}: its elements are summed up in several tiles, from zeros"
-        if access.pad:
-            return f"operand {rule.name}: reads outside give {access.pad}, only zero can be padded"
-        buffer = widened.buffer(access.buffer)
-        rank = len(kernel.buffer(access.buffer).shape)
-        fresh = tuple(loop for name, loop in volatile if name == access.buffer)
-        plans = plan_operand(
-            Subject(hw, match, loops, rule.name, access, buffer, rank, synthetic, fresh)
-        )
+        pad = own.access.pad or (inlet.access.pad if inlet else None)
+        if pad:
+            return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
+        buffers = {source.access.buffer for source in (own, inlet) if source}
+        fresh = tuple(dict.fromkeys(loop for name, loop in volatile if name in buffers))
+        plans = plan_operand(Subject(hw, match, loops, rule.name, own, inlet, synthetic, fresh))
         if isinstance(plans, str):
             return plans
         choices.append(plans)
@@ -213,23 +212,26 @@ def _cover(
     )
 
 
-def _with_synthetic_dims(
-    kernel: Kernel, match: Match, loops: tuple[TiledLoop, ...]
-) -> tuple[Kernel, dict[str, Access]]:
-    """Give each buffer a unit dimension per synthetic loop that its operand moves with."""
-    bound = dict(match.operands)
-    names = {loop.name for loop in loops}
-    buffers = {buffer.name: buffer for buffer in kernel.buffers}
-    for loop, _ in match.binding:
-        if synthetic_name(loop) not in names:
-            continue
-        for operand, access in bound.items():
-            moving = _moving_operands(match, loop)
-            if operand in moving:
-                indices = (*access.indices, Affine.var(synthetic_name(loop)))
-                bound[operand] = replace(access, indices=indices)
-                buffers[access.buffer] = _widened(buffers[access.buffer])
-    return replace(kernel, buffers=tuple(buffers.values())), bound
+def _adds_to_zeros(kernel: Kernel, index: int) -> bool:
+    statement = kernel.statements[index]
+    is_out = kernel.buffer(statement.target.buffer).role is Role.OUT
+    return is_out and statement.update != "="
+
+
+def _source(
+    kernel: Kernel,
+    match: Match,
+    operand: str,
+    access: Access,
+    synthetic: tuple[tuple[str, str], ...],
+) -> Source:
+    """An access that an operand is bound to, with a unit dimension per synthetic loop that moves
+    the operand."""
+    buffer = kernel.buffer(access.buffer)
+    moving = [name for loop, name in synthetic if operand in _moving_operands(match, loop)]
+    indices = (*access.indices, *(Affine.var(name) for name in moving))
+    widened = replace(buffer, shape=(*buffer.shape, *(1 for _ in moving)))
+    return Source(replace(access, indices=indices), widened, len(buffer.shape))
 
 
 def _moving_operands(match: Match, loop: str) -> set[str]:
@@ -240,7 +242,3 @@ def _moving_operands(match: Match, loop: str) -> set[str]:
         if access.moves_with(loop):
             moving.add(access.buffer)
     return moving
-
-
-def _widened(buffer: Buffer) -> Buffer:
-    return replace(buffer, shape=(*buffer.shape, 1))

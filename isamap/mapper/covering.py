@@ -163,11 +163,13 @@ class OperandPlan:
     """One operand of the compute instruction and its way between the external memory and the unit.
 
     `residences`: from the unit outwards; the first is the memory that the instruction reads.
-    `inlet`, `outlet`: the buffer in the external memory before and after.
+    `inlet`, `outlet`: the buffer in the external memory before and after. `inlet_buffer`: what lies
+    in the inlet; `buffer`, unless an instruction that updates in place begins with another one.
     """
 
     name: str
     buffer: str
+    inlet_buffer: str
     role: Role
     dtype: str
     blocks: tuple[BlockDim, ...]

@@ -5,6 +5,8 @@ to groups of kernel loops), or the first condition that failed. Not its job: cop
 legality between statements.
 
 Rules. The instruction's operation tree equals the statement's up to commutativity, types included.
+An update equals its spelled-out form, `relu(x)` equals `max(x, 0)`. Where the instruction reads its
+own target, the kernel may read another buffer instead: the target's inlet.
 An instruction loop runs over an ordered group of kernel loops (none: extent 1) of the same role:
 the target moves with both or with neither; an input that moves with the kernel loop moves with the
 instruction loop (the converse is replication). All loops of a group but the outermost are covered
@@ -12,13 +14,14 @@ whole.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import assert_never
 
 from isamap.hwdesc import ExtentKind, ExtentRule, Instruction
 from isamap.ir import (
     OPS,
+    UPDATES,
     Access,
     Apply,
     Expr,
@@ -36,12 +39,16 @@ MAX_GROUP = 3  # loops bound to one instruction loop; longer groups need extents
 @dataclass(frozen=True, slots=True)
 class Match:
     """One instruction on one statement: operand name -> access, instruction loop -> kernel
-    loops."""
+    loops.
+
+    `inlets`: the access that a target's earlier value comes from, where that is not the target.
+    """
 
     instruction: Instruction
     operands: tuple[tuple[str, Access], ...]
     immediates: tuple[tuple[str, int], ...]
     binding: tuple[tuple[str, tuple[str, ...]], ...]
+    inlets: tuple[tuple[str, Access], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class _Bindings:
 
     operands: tuple[tuple[str, Access], ...] = ()
     immediates: tuple[tuple[str, int], ...] = ()
+    inlets: tuple[tuple[str, Access], ...] = ()
 
 
 def match_statement(
@@ -74,19 +82,46 @@ def match_statement(
     if len(instruction.semantics.statements) != 1:
         reason = f"computes {len(instruction.semantics.statements)} statements at once"
         return (), Mismatch(instruction.name, index, 0, reason)
-    pattern = instruction.semantics.statements[0]
+    pattern, subject = instruction.semantics.statements[0], statement
     if pattern.update != statement.update:
-        reason = f"updates its target by '{pattern.update}', the kernel by '{statement.update}'"
-        return (), Mismatch(instruction.name, index, 1, reason)
+        if not _may_spell_out(pattern, statement):
+            reason = f"updates its target by '{pattern.update}', the kernel by '{statement.update}'"
+            return (), Mismatch(instruction.name, index, 1, reason)
+        pattern, subject = _spelled_out(pattern), _spelled_out(statement)
     unifier = _Unifier(kernel, instruction)
-    trees = tuple(unifier.unify_statement(pattern, statement))
+    trees = tuple(unifier.unify_statement(pattern, subject))
     if not trees:
         return (), Mismatch(instruction.name, index, 2 + unifier.depth, unifier.reason)
     found: dict[Match, None] = {}
     for tree in trees:
         for binding in _bind_loops(statement, instruction, dict(tree.operands), held):
-            found[Match(instruction, tree.operands, tree.immediates, binding)] = None
+            inlets = tuple(pair for pair in tree.inlets if pair not in tree.operands)
+            match = Match(instruction, tree.operands, tree.immediates, binding, inlets)
+            found[match] = None
     return tuple(found), None
+
+
+def _may_spell_out(pattern: Statement, statement: Statement) -> bool:
+    """May the two differ in spelling only? An assignment never sums up over several calls."""
+    is_assigned = "=" in (pattern.update, statement.update)
+    return is_assigned and all(statement.target.moves_with(x.name) for x in statement.loops)
+
+
+def _spelled_out(statement: Statement) -> Statement:
+    """`x += e` as `x = x + e`."""
+    operation = UPDATES[statement.update]
+    if operation is None:
+        return statement
+    value = Apply(operation, (statement.target, statement.value))
+    return replace(statement, update="=", value=value)
+
+
+def _plain(expr: Expr) -> Expr:
+    """`relu(x)` as `max(x, 0)`, everywhere."""
+    if not isinstance(expr, Apply):
+        return expr
+    args = tuple(_plain(arg) for arg in expr.args)
+    return Apply("max", (*args, Literal(0))) if expr.op == "relu" else Apply(expr.op, args)
 
 
 class _Unifier:
@@ -95,13 +130,14 @@ class _Unifier:
     def __init__(self, kernel: Kernel, instruction: Instruction) -> None:
         self.kernel = kernel
         self.instruction = instruction
+        self.target = instruction.semantics.statements[0].target
         self.depth = -1
         self.reason = ""
 
     def unify_statement(self, pattern: Statement, subject: Statement) -> Iterator[_Bindings]:
         """All bindings under which the pattern's target and value are the subject's."""
         for bound in self._unify(pattern.target, subject.target, _Bindings(), 0):
-            yield from self._unify(pattern.value, subject.value, bound, 1)
+            yield from self._unify(_plain(pattern.value), _plain(subject.value), bound, 1)
 
     def _fail(self, depth: int, reason: str) -> None:
         if depth > self.depth:
@@ -158,13 +194,21 @@ class _Unifier:
         if needs != has:
             self._fail(depth, f"operand {pattern.buffer} is {needs}, {subject.buffer} is {has}")
             return
+        if pattern != self.instruction.access(pattern.buffer):
+            self._fail(depth, f"reads {pattern.buffer} at two places at once")
+            return
+        is_read = pattern == self.target  # the target itself comes first, in its own call
         known = dict(bound.operands).get(pattern.buffer)
+        inlet = dict(bound.inlets).get(pattern.buffer)
         if known is None:
-            yield _Bindings((*bound.operands, (pattern.buffer, subject)), bound.immediates)
-        elif known == subject:
+            yield replace(bound, operands=(*bound.operands, (pattern.buffer, subject)))
+        elif is_read and inlet is None and (subject == known or subject.buffer != known.buffer):
+            yield replace(bound, inlets=(*bound.inlets, (pattern.buffer, subject)))
+        elif subject == (inlet or known):
             yield bound
         else:
-            self._fail(depth, f"operand {pattern.buffer} would be both {known} and {subject}")
+            both = f"{pretty_expr(inlet or known)} and {pretty_expr(subject)}"
+            self._fail(depth, f"operand {pattern.buffer} would be both {both}")
 
     def _unify_immediate(
         self, name: str, subject: Expr, bound: _Bindings, depth: int
@@ -175,7 +219,11 @@ class _Unifier:
         elif not (isinstance(subject.value, int) and low <= subject.value <= high):
             self._fail(depth, f"immediate {name} takes {low} to {high}, not {subject.value}")
         elif dict(bound.immediates).get(name, subject.value) == subject.value:
-            yield _Bindings(bound.operands, (*bound.immediates, (name, subject.value)))
+            values = dict(bound.immediates) | {name: subject.value}
+            ordered = (n for n, _, _ in self.instruction.immediates if n in values)
+            yield replace(bound, immediates=tuple((n, values[n]) for n in ordered))
+        else:
+            self._fail(depth, f"immediate {name} would have two values")
 
 
 def _bind_loops(

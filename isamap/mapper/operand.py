@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import lcm
 
 from isamap.hwdesc import Hardware, StrideRule
-from isamap.ir import Role, size_bytes
+from isamap.ir import Role, accesses, size_bytes
 
 from .chain import Chains
 from .covering import (
@@ -179,12 +179,9 @@ def _stride(rule: StrideRule, least: int, multiple: int) -> int | None:
 def _plans(
     subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...], first: Residence
 ) -> Iterator[OperandPlan | str]:
-    role = subject.buffer.role
-    is_target = (
-        subject.match.instruction.access(subject.name)
-        == subject.match.instruction.semantics.statements[0].target
-    )
-    role = Role.IN if not is_target else role
+    statement = subject.match.instruction.semantics.statements[0]
+    is_target = subject.match.instruction.access(subject.name) == statement.target
+    role = subject.buffer.role if is_target else Role.IN
     planner = Chains(subject, axes, blocks)
     if role is Role.IN:
         for residences, inlet in planner.inward((first,)):
@@ -196,8 +193,8 @@ def _plans(
         external = subject.hw.external.name
         yield f"no copy takes {subject.buffer.dtype} from {first.memory} to {external}"
         return
-    reads = subject.match.instruction.semantics.statements[0].update != "="
-    if role is not Role.INOUT or not reads:
+    reads = statement.update != "=" or statement.target in accesses(statement.value)
+    if subject.inlet is None and (role is not Role.INOUT or not reads):
         zero = planner.zero(first)
         if reads and zero is None:
             yield f"no instruction clears {first.memory}"
@@ -208,7 +205,8 @@ def _plans(
         return
     for residences, inlet in planner.inward((first,)):
         for drain, outlet in drains:
-            is_same = inlet.layout == outlet.layout or drain.planes > 1
+            may_differ = subject.inlet is not None or drain.planes > 1
+            is_same = may_differ or inlet.layout == outlet.layout
             if len(residences) == 1 and is_same:
                 yield planner.plan(role, (replace(residences[0], drain=drain),), inlet, outlet)
     yield f"no copy brings it from {subject.hw.external.name} to {first.memory}"

@@ -13,18 +13,38 @@ from .match import Match
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """An access and its buffer; `rank`: dimensions that the kernel's array has (further ones have
+    extent 1)."""
+
+    access: Access
+    buffer: Buffer
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
-    """The operand to plan and everything around it."""
+    """The operand to plan and everything around it; `inlet`: where a target's earlier value lies
+    when that is another buffer."""
 
     hw: Hardware
     match: Match
     loops: tuple[TiledLoop, ...]
     name: str
-    access: Access
-    buffer: Buffer
-    rank: int  # dimensions that the kernel's array has
+    own: Source
+    inlet: Source | None
     synthetic: tuple[tuple[str, str], ...]  # instruction loop -> its synthetic kernel loop
     volatile: tuple[str, ...] = ()  # held loops over which it may not stay on chip
+
+    @property
+    def access(self) -> Access:
+        """The kernel's access that the operand is bound to."""
+        return self.own.access
+
+    @property
+    def buffer(self) -> Buffer:
+        """The buffer of that access."""
+        return self.own.buffer
 
     def loop(self, name: str) -> TiledLoop:
         """The tiled loop called `name`."""

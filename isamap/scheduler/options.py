@@ -77,7 +77,7 @@ def must_stay_whole(covering: Covering, plan: OperandPlan) -> bool:
         return False
     if plan.inlet is None or plan.outlet is None:
         return True
-    return plan.inlet.layout != plan.outlet.layout
+    return plan.inlet_buffer != plan.buffer or plan.inlet.layout != plan.outlet.layout
 
 
 def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan
 from isamap.hwdesc import Hardware
+from isamap.ir import Affine, Role
 from isamap.mapper import Covering, OperandPlan, Residence
 from isamap.program import Layout, Placement
 
@@ -104,19 +105,36 @@ def _with_externals(covering: Covering, slots: tuple[Slot, ...]) -> Places:
     inlets, outlets = [], []
     inputs, outputs = [], []
     for plan in covering.operands:
-        shared = plan.inlet and plan.outlet and plan.inlet.layout == plan.outlet.layout
+        is_kept = plan.inlet_buffer == plan.buffer
+        shared = is_kept and plan.inlet and plan.outlet and plan.inlet.layout == plan.outlet.layout
         if plan.inlet is not None:
             inlets.append((plan.name, running))
-            inputs.append(Placement(plan.buffer, running, plan.inlet.layout))
+            inputs.append(Placement(plan.inlet_buffer, running, plan.inlet.layout))
             if not shared:
                 running = _after(running, plan.inlet.layout.size_bytes)
         if plan.outlet is not None:
             outlets.append((plan.name, running))
+            if not shared and _keeps_elements(covering, plan.buffer):
+                inputs.append(Placement(plan.buffer, running, plan.outlet.layout))
             outputs.append(Placement(plan.buffer, running, plan.outlet.layout))
             running = _after(running, plan.outlet.layout.size_bytes)
         elif shared:
             running = _after(running, plan.inlet.layout.size_bytes if plan.inlet else 0)
     return Places(slots, tuple(inlets), tuple(outlets), tuple(inputs), tuple(outputs))
+
+
+def _keeps_elements(covering: Covering, buffer: str) -> bool:
+    """Are there elements of an InOut that the statement does not write, and that must stay?"""
+    statement = covering.kernel.statements[covering.statement]
+    held = covering.kernel.buffer(buffer)
+    names = [index.names for index in statement.target.indices]
+    is_whole = len(set(names)) == len(names) and all(
+        index == Affine.var(index.names[0]) and statement.extent(index.names[0]) == size
+        if index.names
+        else size == 1
+        for index, size in zip(statement.target.indices, held.shape, strict=True)
+    )
+    return held.role is Role.INOUT and not is_whole
 
 
 def external_bytes(covering: Covering) -> int:

@@ -83,6 +83,7 @@ def structure(covering: Covering) -> tuple[object, ...]:
         (
             plan.name,
             plan.buffer,
+            plan.inlet_buffer,
             plan.axes,
             plan.blocks,
             tuple(
