@@ -12,6 +12,7 @@ from .covering import (
     TiledLoop,
     Transfer,
 )
+from .find_missing import find_missing
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
 from .tasks import Task, TaskLoop, TaskNode, cut_tasks, flatten
@@ -36,6 +37,7 @@ __all__ = [
     "compute_cycles",
     "coverings",
     "cut_tasks",
+    "find_missing",
     "flatten",
     "layout_rank",
     "match_statement",

@@ -85,7 +85,7 @@ def match_statement(
     pattern, subject = instruction.semantics.statements[0], statement
     if pattern.update != statement.update:
         if not _may_spell_out(pattern, statement):
-            reason = f"updates its target by '{pattern.update}', the kernel by '{statement.update}'"
+            reason = _update_reason(pattern, statement)
             return (), Mismatch(instruction.name, index, 1, reason)
         pattern, subject = _spelled_out(pattern), _spelled_out(statement)
     unifier = _Unifier(kernel, instruction)
@@ -107,6 +107,12 @@ def _may_spell_out(pattern: Statement, statement: Statement) -> bool:
     return is_assigned and all(statement.target.moves_with(x.name) for x in statement.loops)
 
 
+def _update_reason(pattern: Statement, statement: Statement) -> str:
+    summed = [x.name for x in statement.loops if not statement.target.moves_with(x.name)]
+    over = f" over {', '.join(summed)}" if summed else ""
+    return f"updates its target by '{pattern.update}', the kernel by '{statement.update}'{over}"
+
+
 def _spelled_out(statement: Statement) -> Statement:
     """`x += e` as `x = x + e`."""
     operation = UPDATES[statement.update]
@@ -116,11 +122,11 @@ def _spelled_out(statement: Statement) -> Statement:
     return replace(statement, update="=", value=value)
 
 
-def _plain(expr: Expr) -> Expr:
+def plain(expr: Expr) -> Expr:
     """`relu(x)` as `max(x, 0)`, everywhere."""
     if not isinstance(expr, Apply):
         return expr
-    args = tuple(_plain(arg) for arg in expr.args)
+    args = tuple(plain(arg) for arg in expr.args)
     return Apply("max", (*args, Literal(0))) if expr.op == "relu" else Apply(expr.op, args)
 
 
@@ -137,7 +143,7 @@ class _Unifier:
     def unify_statement(self, pattern: Statement, subject: Statement) -> Iterator[_Bindings]:
         """All bindings under which the pattern's target and value are the subject's."""
         for bound in self._unify(pattern.target, subject.target, _Bindings(), 0):
-            yield from self._unify(_plain(pattern.value), _plain(subject.value), bound, 1)
+            yield from self._unify(plain(pattern.value), plain(subject.value), bound, 1)
 
     def _fail(self, depth: int, reason: str) -> None:
         if depth > self.depth:

@@ -6,7 +6,7 @@ exists. Not its job: tile sizes, order, other operands.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import lcm
+from math import gcd, lcm
 
 from isamap.hwdesc import Hardware, StrideRule
 from isamap.ir import Role, accesses, size_bytes
@@ -72,7 +72,7 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
     region: list[TileAxis] = []
     has_window = False
     may_slide = True
-    num_bound = 0  # loops of windows that the instruction runs over: one can be walked in place
+    num_bound = 0  # windows that the instruction walks in place
     for dim, index in enumerate(subject.access.indices):
         may_slide = may_slide and not seen & set(index.names)
         seen |= set(index.names)
@@ -82,7 +82,7 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
         has_window = True
         spans = tuple(coefficient for _, coefficient in index.terms)
         may_slide = may_slide and min(spans) > 0 and not fused & set(index.names)
-        num_bound += len(bound & set(index.names))
+        num_bound += bool(bound & set(index.names))
         may_slide = may_slide and num_bound <= 1
         region.append(TileAxis(f"window{dim}", index.names, spans))
     if has_window and may_slide:
@@ -127,33 +127,32 @@ def _first_residence(
     span = element
     window_stride = 0
     for index, stride_rule in reversed(list(zip(pattern.indices, rule.strides, strict=True))):
-        if index.constant or len(index.terms) != 1 or index.terms[0][1] != 1:
-            return f"{subject.match.instruction.name} does not index {subject.name} by single loops"
-        members = [b for b in blocks if b.instruction_loop == index.names[0]]
-        if window and any(b.loop in window.loops for b in members):
+        if index.constant or not index.terms or min(c for _, c in index.terms) < 1:
+            return f"{subject.match.instruction.name} indexes {subject.name} by {index}"
+        members = [b for b in blocks if b.instruction_loop in index.names]
+        if window and members and all(b.loop in window.loops for b in members):
             continue
+        if len({b.instruction_loop for b in members}) > 1:
+            loops = " and ".join(b.loop for b in members)
+            return f"{loops} move {subject.name} along {index}, which only a sliding window does"
         base = _stride(stride_rule, span, 1)
         if base is None:
             if members:
                 return f"stride of dimension {index} cannot be {span} bytes or more"
             continue
         for block in reversed(members):
+            base *= index.coefficient(block.instruction_loop) if block is members[-1] else 1
             strides[block.loop] = base
             base *= block.extent
             span = max(span, base)
     if window:
-        block = next(b for b in blocks if b.loop in window.loops)
-        number = [i for i, x in enumerate(pattern.indices) if x.names == (block.instruction_loop,)][
-            0
-        ]
-        coefficient = window.spans[window.loops.index(block.loop)]
-        least = -(-span // align) * align
-        found = _stride(rule.strides[number], least * coefficient, coefficient * align)
-        if found is None or found % coefficient:
-            return f"a window that moves by {coefficient} needs a free stride"
-        window_stride = found // coefficient
-        strides[block.loop] = found
-        span = window_stride
+        found = _window_stride(subject, window, blocks, span, align)
+        if isinstance(found, str):
+            return found
+        window_stride = span = found
+        for block in blocks:
+            if block.loop in window.loops:
+                strides[block.loop] = found * window.spans[window.loops.index(block.loop)]
     return Residence(
         rule.memory,
         tuple(strides[b.loop] for b in blocks),
@@ -162,6 +161,40 @@ def _first_residence(
         window.name if window else None,
         window_stride,
     )
+
+
+def _window_stride(
+    subject: Subject, window: TileAxis, blocks: tuple[BlockDim, ...], span: int, align: int
+) -> int | str:
+    """Bytes per position of a window: at least `span`, a multiple of `align`, such that every block
+    dimension in it moves by its own number of positions; or why there is none.
+
+    An instruction loop with coefficient c in dimension d moves c times d's stride.
+    """
+    pattern = subject.match.instruction.access(subject.name)
+    rules = subject.match.instruction.operand(subject.name).strides
+    chosen = 0
+    by_dim: dict[int, int] = {}
+    for block in blocks:
+        if block.loop not in window.loops:
+            continue
+        loop = block.instruction_loop
+        dim = next(d for d, index in enumerate(pattern.indices) if loop in index.names)
+        positions = window.spans[window.loops.index(block.loop)]
+        steps = pattern.indices[dim].coefficient(loop)
+        if not chosen:
+            multiple = align * (steps // gcd(steps, align * positions))
+            least = -(-span // multiple) * multiple * positions // steps
+            found = _stride(rules[dim], least, multiple * positions // steps)
+            if found is None or found * steps % positions:
+                return f"a window that moves by {positions} needs a free stride"
+            chosen = found * steps // positions
+        stride, rest = divmod(chosen * positions, steps)
+        if rest or by_dim.setdefault(dim, stride) != stride:
+            return f"{pattern.indices[dim]} does not move as far as the kernel's window"
+        if _stride(rules[dim], stride, stride) != stride:
+            return f"a window that moves by {positions} needs a free stride"
+    return chosen
 
 
 def _stride(rule: StrideRule, least: int, multiple: int) -> int | None:

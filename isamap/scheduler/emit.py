@@ -97,8 +97,9 @@ def block_span_bytes(call: Call, operand: int) -> int:
     extents = {loop: span.limit for loop, span in call.extents}
     access = call.instruction.access(name)
     last = sum(
-        (extents[index.names[0]] - 1) * stride if index.names else 0
+        coefficient * (extents[loop] - 1) * stride
         for index, stride in zip(access.indices, call.operands[operand].strides_bytes, strict=True)
+        for loop, coefficient in index.terms
     )
     return last + size_bytes(semantics.buffer(name).dtype)
 

@@ -151,11 +151,11 @@ class _Nest:
         dense = slot.residence.block_bytes
         for index, stride_rule in zip(access.indices, rule.strides, strict=True):
             bound = [
-                stride
+                stride // index.coefficient(block.instruction_loop)
                 for block, stride in zip(
                     slot.plan.blocks, slot.residence.block_strides_bytes, strict=True
                 )
-                if block.instruction_loop == index.names[0]
+                if block.instruction_loop in index.names
             ]
             if bound:
                 strides.append(bound[-1])

@@ -26,7 +26,12 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
         options[-(-loop.units // tile)] = tile
     pairs = tuple((tile, count) for count, tile in sorted(options.items()))
     if must_divide(covering, loop, hw):
-        pairs = tuple((tile, count) for tile, count in pairs if loop.units % tile == 0)
+        is_even = not loop.is_partial
+        pairs = tuple(
+            (tile, count)
+            for tile, count in pairs
+            if count == 1 or (is_even and loop.units % tile == 0)
+        )
     return pairs
 
 

@@ -21,7 +21,7 @@ from isamap.costmodels import (
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, pretty_statement
-from isamap.mapper import Covering, Mismatch, coverings, layout_rank
+from isamap.mapper import Covering, Mismatch, coverings, find_missing, layout_rank
 from isamap.program import Program
 
 from .lower import lower
@@ -287,6 +287,9 @@ def _why_nothing(kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], searc
             f"\n{statement}"
         )
     lines = [f"no instruction of {hw.name} computes\n{statement}"]
+    missing = find_missing(kernel, kernel.statements[0], hw)
+    if missing:
+        lines.append(f"  nothing on {hw.name} performs: {', '.join(missing)}")
     for miss in sorted(mismatches, key=lambda m: -m.progress)[:5]:
         lines.append(f"  {miss.instruction}: {miss.reason}")
     return "\n".join(lines)
