@@ -176,10 +176,13 @@ class Instruction:
         return {operand.name: operand for operand in self.operands}[name]
 
     def access(self, operand: str) -> Access:
-        """How the first statement of the semantics touches the operand."""
-        statement = self.semantics.statements[0]
-        everything = (statement.target, *accesses(statement.value))
-        return next(access for access in everything if access.buffer == operand)
+        """How the semantics touches the operand, in the first statement that does."""
+        return next(
+            access
+            for statement in self.semantics.statements
+            for access in (statement.target, *accesses(statement.value))
+            if access.buffer == operand
+        )
 
     def extent(self, loop: str) -> ExtentRule:
         """The rule of the loop called `loop`."""

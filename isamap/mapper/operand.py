@@ -127,7 +127,7 @@ def _first_residence(
     span = element
     window_stride = 0
     for index, stride_rule in reversed(list(zip(pattern.indices, rule.strides, strict=True))):
-        if index.constant or not index.terms or min(c for _, c in index.terms) < 1:
+        if index.constant or any(coefficient < 1 for _, coefficient in index.terms):
             return f"{subject.match.instruction.name} indexes {subject.name} by {index}"
         members = [b for b in blocks if b.instruction_loop in index.names]
         if window and members and all(b.loop in window.loops for b in members):

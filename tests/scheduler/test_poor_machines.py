@@ -1,0 +1,114 @@
+"""Machines that can do next to nothing: they compute what they can, and say what they lack.
+
+In: machines as text. Out: failures. Not its job: the shipped machines (`test_oracle`).
+"""
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from cases import KERNELS, kernel
+from execution import assert_correct
+
+from isamap.costmodels import count_work
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware, load_hardware
+from isamap.mapper import coverings
+from isamap.scheduler import find_schedule, solve
+
+HEAD = """name: poor
+clock: 1 GHz
+synchronisation: interlocked
+memories:
+  dram: {kind: external, size: 1 MiB, source: estimate}
+  registers: {kind: managed, size: 256 bytes, granule: 4 bytes, source: estimate}
+units: {all: {}}
+instructions:
+"""
+COPY = """  NAME:
+    semantics: |
+      S, D = In(TYPE, SIZE), Out(TYPE, SIZE)
+      for i in range(SIZE):
+        D[i] = S[i]
+    extents: {i: at_most}
+    operands: {S: {memory: FROM, strides: [free]}, D: {memory: TO, strides: [free]}}
+    unit: all
+    issue: 1 cycle
+    source: estimate
+"""
+DOT = """  dot:
+    semantics: |
+      A, B, C = In(i8, 4), In(i8, 4), InOut(i32, 1)
+      for k in range(4):
+        C[0] += i32(A[k]) * i32(B[k])
+    extents: {k: at_most}
+    operands: {A: registers, B: registers, C: registers}
+    unit: all
+    issue: 1 cycle
+    source: estimate
+"""
+ADD = """  add:
+    semantics: |
+      A, B, D = In(i32, 1), In(i32, 1), Out(i32, 1)
+      for i in range(1):
+        D[i] = A[i] + B[i]
+    extents: {i: exactly}
+    operands: {A: registers, B: registers, D: registers}
+    unit: all
+    issue: 1 cycle
+    source: estimate
+"""
+
+
+def copy(name: str, dtype: str, size: int, source: str, target: str) -> str:
+    """A copy instruction."""
+    words = {"NAME": name, "TYPE": dtype, "SIZE": str(size), "FROM": source, "TO": target}
+    text = COPY
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text
+
+
+LOAD = copy("load", "i8", 4, "dram", "registers")
+LOAD_SUM = copy("load_sum", "i32", 1, "dram", "registers")
+STORE_SUM = copy("store_sum", "i32", 1, "registers", "dram")
+
+
+def machine(folder: Path, *instructions: str) -> Hardware:
+    """A machine with these instructions."""
+    file = folder / "poor.yaml"
+    file.write_text(HEAD + "".join(instructions))
+    return load_hardware(file)
+
+
+@pytest.mark.parametrize(("file", "name", "sizes"), KERNELS)
+def test_a_dot_product_computes_every_sum_of_products(
+    file: str, name: str, sizes: tuple[tuple[str, int], ...], tmp_path: Path
+) -> None:
+    hw = machine(tmp_path, LOAD, LOAD_SUM, DOT, STORE_SUM)
+    subject = kernel(file, name, sizes)
+    found = list(islice(coverings(subject, hw, []), 1))
+    assert found
+    solution = solve(found[0], count_work(found[0], hw), hw, time_limit_s=2)
+    assert solution.tiling is not None
+    assert_correct(subject, found[0], solution.tiling, hw)
+
+
+def test_an_adder_says_what_it_lacks_for_a_product(tmp_path: Path) -> None:
+    hw = machine(tmp_path, LOAD, LOAD_SUM, ADD, STORE_SUM)
+    with pytest.raises(MappingError) as caught:
+        find_schedule(kernel("gemm", "gemm", (("m", 4), ("n", 4), ("k", 4))), hw)
+    assert caught.value.message.split("\n") == [
+        "no instruction of poor computes",
+        "C[i, j] += i32(A[i, p]) * i32(B[p, j])",
+        "  nothing on poor performs: '*' of i32, i32(i8)",
+        "  add: updates its target by '=', the kernel by '+=' over p",
+    ]
+
+
+def test_a_missing_copy_is_named(tmp_path: Path) -> None:
+    hw = machine(tmp_path, LOAD, DOT, LOAD_SUM, STORE_SUM.replace("i32", "i16"))
+    with pytest.raises(MappingError) as caught:
+        find_schedule(kernel("gemm", "gemm", (("m", 4), ("n", 4), ("k", 4))), hw)
+    lines = caught.value.message.split("\n")
+    assert lines[2:3] == ["  dot: operand C (C): no copy takes i32 from registers to dram"]
