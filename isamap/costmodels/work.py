@@ -158,7 +158,8 @@ def _flow(
     for times, values in classes:
         for rule in instruction.operands:
             is_read = rule.name != instruction.semantics.statements[0].target.buffer
-            each = _operand_bytes(instruction, rule.name, values)
+            still = _still_loops(transfer) if is_read else ()
+            each = _operand_bytes(instruction, rule.name, values, still)
             memory = hw.memory(rule.memory)
             if memory.kind is MemoryKind.EXTERNAL:
                 external += times * each
@@ -184,12 +185,24 @@ def _flow(
     )
 
 
-def _operand_bytes(instruction: Instruction, name: str, values: dict[str, int]) -> int:
+def _still_loops(transfer: Transfer) -> tuple[str, ...]:
+    """Instruction loops over which the source stays where it is: one element, read once."""
+    return tuple(
+        loop
+        for loop, dims in transfer.assigned
+        if dims and all(dim.source_stride_bytes == 0 for dim in dims)
+    )
+
+
+def _operand_bytes(
+    instruction: Instruction, name: str, values: dict[str, int], still: tuple[str, ...]
+) -> int:
+    """Bytes that one call moves at its port; `still`: loops that do not move the operand."""
     access = instruction.access(name)
     count = size_bytes(instruction.semantics.buffer(name).dtype)
     for index in access.indices:
         for loop in index.names:
-            count *= values[loop]
+            count *= 1 if loop in still else values[loop]
     return count
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Instruction, load_hardware
-from isamap.ir import Kernel, load_kernel
+from isamap.ir import Apply, Kernel, load_kernel
 from isamap.mapper import Match, compute_cycles, coverings, match_statement
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -153,7 +153,7 @@ def test_padding_with_another_value_is_named(tmp_path: Path) -> None:
         (
             "C[i, j] += i32(A[i, p]) * i32(B[p, j])",
             "C[i, j] = max(C[i, j], i32(A[i, p]) * i32(B[p, j]))",
-            "updates its target by '+=', the kernel by 'max='",
+            "updates its target by '+=', the kernel by 'max=' over p",
         ),
         (
             "i32(A[i, p]) * i32(B[p, j])",
@@ -171,6 +171,54 @@ def test_mismatches_say_what_differs(tmp_path: Path, old: str, new: str, expecte
     assert old in GEMM
     subject = written(GEMM.replace(old, new), tmp_path)
     assert reason(subject, machine("outer").instruction("smopa")) == expected
+
+
+def elementwise(value: str, folder: Path) -> Kernel:
+    """D[i, j] = value, over T and U of D's type."""
+    text = "def subject(m=5, n=20):\n    T, U, D = In(i32, m, n), In(i32, m, n), Out(i32, m, n)\n"
+    return written(f"{text}    for i, j in grid(m, n):\n        D[i, j] = {value}\n", folder)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "inlets"),
+    [
+        ("max(T[i, j], -3)", "alu_max_imm", ["T"]),
+        ("relu(T[i, j])", "alu_max_imm", ["T"]),
+        ("T[i, j] >> 4", "alu_shr_imm", ["T"]),
+        ("T[i, j] + U[i, j]", "alu_add", ["T", "U"]),
+        ("T[i, j] + T[i, j]", "alu_add", ["T"]),
+    ],
+)
+def test_an_update_in_place_begins_with_another_buffer(
+    value: str, name: str, inlets: list[str], tmp_path: Path
+) -> None:
+    found = matches(elementwise(value, tmp_path), machine("vta").instruction(name))
+    assert {m.inlets[0][1].buffer for m in found} == set(inlets)
+    assert all(buffers(m)["X"] == "D" and m.inlets[0][0] == "X" for m in found)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "expected"),
+    [
+        ("T[i, j] >> 99", "alu_shr_imm", "immediate imm takes 0 to 31, not 99"),
+        ("T[i, j] - U[i, j]", "alu_add", "computes X[l] + Y[l], the kernel T[i, j] - U[i, j]"),
+    ],
+)
+def test_an_update_in_place_says_what_differs(
+    value: str, name: str, expected: str, tmp_path: Path
+) -> None:
+    assert reason(elementwise(value, tmp_path), machine("vta").instruction(name)) == expected
+
+
+def test_a_target_that_is_read_twice_has_one_earlier_value(tmp_path: Path) -> None:
+    relu = machine("gemv_engine").instruction("v_relu")
+    statement = relu.semantics.statements[0]
+    square = replace(statement, value=Apply("*", (statement.target, statement.target)))
+    squared = replace(relu, semantics=replace(relu.semantics, statements=(square,)))
+    found = matches(elementwise("T[i, j] * T[i, j]", tmp_path), squared)
+    assert {m.inlets for m in found} == {(("D", found[0].inlets[0][1]),)}
+    expected = "operand D would be both T[i, j] and U[i, j]"
+    assert reason(elementwise("T[i, j] * U[i, j]", tmp_path), squared) == expected
 
 
 def test_instructions_of_several_statements_do_not_match_one(tmp_path: Path) -> None:

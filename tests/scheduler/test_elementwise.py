@@ -9,7 +9,7 @@ import pytest
 from cases import machine
 from execution import assert_correct
 
-from isamap.costmodels import count_work, roofline
+from isamap.costmodels import bound_cycles, count_work, roofline
 from isamap.ir import Kernel, load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import solve
@@ -130,7 +130,9 @@ def test_elementwise_kernels_are_computed_bit_by_bit(
     found = one_each(kernel, hw_name)
     assert EXPECTED[hw_name][name] in found
     for covering in found.values():
-        solution = solve(covering, count_work(covering, hw), hw, time_limit_s=2)
+        work = count_work(covering, hw)
+        solution = solve(covering, work, hw, time_limit_s=2)
         assert solution.tiling is not None
         timing = assert_correct(kernel, covering, solution.tiling, hw)
         assert roofline(kernel, hw).cycles <= timing.cycles
+        assert bound_cycles(covering, work, hw)[0] <= timing.cycles
