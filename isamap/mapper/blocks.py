@@ -20,6 +20,8 @@ def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[Tiled
     An unbound instruction loop that cannot run once gets a loop of its own, named after it, of
     kernel extent 1.
     """
+    if not _may_stand_in(match):
+        return
     statement = kernel.statements[index]
     may_pad = [loop for _, group in match.binding for loop in group]
     may_pad = [name for name in may_pad if _may_pad(match, name, kernel, index)]
@@ -81,6 +83,18 @@ def _synthetic_loops(match: Match) -> tuple[TiledLoop, ...]:
             is_reduction = not statement.target.moves_with(name)
             loops.append(TiledLoop(synthetic_name(name), 1, extent, extent, is_reduction))
     return tuple(loops)
+
+
+def _may_stand_in(match: Match) -> bool:
+    """Do instruction loops that run over no kernel loop leave the result as it is, on zeros?"""
+    statement = match.instruction.semantics.statements[0]
+    return all(
+        group
+        or match.instruction.extent(name).allows(1)
+        or statement.target.moves_with(name)
+        or (statement.update == "+=" and _is_zero_with(statement.value, name))
+        for name, group in match.binding
+    )
 
 
 def _may_pad(match: Match, name: str, kernel: Kernel, index: int) -> bool:

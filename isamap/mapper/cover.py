@@ -7,7 +7,7 @@ bound.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Instruction
@@ -33,6 +33,8 @@ from .tasks import overlaps
 
 # a shift serves byte planes, and computes
 COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
+NO_TILING = 90  # progress of a match that no extents of the instruction serve
+NO_ZEROS = "runs more iterations than the kernel has, and zeros there would change the result"
 NO_COPY = 100  # progress of a match whose operands no copy can bring or take
 
 
@@ -95,9 +97,12 @@ def candidates(
         if mismatch is not None:
             mismatches.append(mismatch)
         for match in matches:
-            for loops in islice(tile_loops(kernel, index, match), 1):
-                bound = compute_cycles(instruction, match.binding, loops)
-                found.append(Candidate(match, bound))
+            loops = next(tile_loops(kernel, index, match), None)
+            if loops is None:
+                mismatches.append(Mismatch(instruction.name, index, NO_TILING, NO_ZEROS))
+                continue
+            bound = compute_cycles(instruction, match.binding, loops)
+            found.append(Candidate(match, bound))
     return tuple(sorted(found, key=_order))
 
 

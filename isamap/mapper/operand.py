@@ -242,4 +242,5 @@ def _plans(
             is_same = may_differ or inlet.layout == outlet.layout
             if len(residences) == 1 and is_same:
                 yield planner.plan(role, (replace(residences[0], drain=drain),), inlet, outlet)
-    yield f"no copy brings it from {subject.hw.external.name} to {first.memory}"
+    what = subject.inlet.buffer.name if subject.inlet else "it"
+    yield f"no copy brings {what} from {subject.hw.external.name} to {first.memory}"

@@ -33,6 +33,7 @@ NATURAL_TOLERANCE = (
     1.25  # repacking a buffer is the user's time too: only worth it for a clear gain
 )
 RIVAL_SECONDS = 2.0  # to beat a schedule or to prove that it cannot; else its bound stays open
+MAX_MISSES = 5  # named in an error
 MAX_COVERINGS = 400  # looked at per kernel; what is cut is said in the answer
 
 
@@ -290,6 +291,6 @@ def _why_nothing(kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], searc
     missing = find_missing(kernel, kernel.statements[0], hw)
     if missing:
         lines.append(f"  nothing on {hw.name} performs: {', '.join(missing)}")
-    for miss in sorted(mismatches, key=lambda m: -m.progress)[:5]:
-        lines.append(f"  {miss.instruction}: {miss.reason}")
-    return "\n".join(lines)
+    nearest = sorted(mismatches, key=lambda m: -m.progress)
+    texts = dict.fromkeys(f"  {miss.instruction}: {miss.reason}" for miss in nearest)
+    return "\n".join([*lines, *list(texts)[:MAX_MISSES]])

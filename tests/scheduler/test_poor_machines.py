@@ -10,11 +10,12 @@ import pytest
 from cases import KERNELS, kernel
 from execution import assert_correct
 
-from isamap.costmodels import count_work
+from isamap.costmodels import Tiling, count_work
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import load_kernel
 from isamap.mapper import coverings
-from isamap.scheduler import find_schedule, solve
+from isamap.scheduler import Answer, find_schedule, solve
 
 HEAD = """name: poor
 clock: 1 GHz
@@ -57,6 +58,28 @@ ADD = """  add:
     unit: all
     issue: 1 cycle
     source: estimate
+"""
+
+
+GREATEST = """  greatest:
+    semantics: |
+      A, C = In(i32, 4), InOut(i32, 1)
+      for k in range(4):
+        C[0] = max(C[0], A[k])
+    extents: {k: exactly}
+    operands: {A: registers, C: registers}
+    unit: all
+    issue: 1 cycle
+    source: estimate
+"""
+ROW_MAXIMUM = """from isamap.lang import *
+
+
+@kernel
+def subject(m=3, k=8):
+    A, C = In(i32, m, k), InOut(i32, m)
+    for i, p in grid(m, k):
+        C[i] = max(C[i], A[i, p])
 """
 
 
@@ -104,6 +127,26 @@ def test_an_adder_says_what_it_lacks_for_a_product(tmp_path: Path) -> None:
         "  nothing on poor performs: '*' of i32, i32(i8)",
         "  add: updates its target by '=', the kernel by '+=' over p",
     ]
+
+
+def test_zeros_must_not_take_part_in_a_maximum(tmp_path: Path) -> None:
+    load = copy("load_four", "i32", 4, "dram", "registers")
+    hw = machine(tmp_path, load, LOAD_SUM, GREATEST, STORE_SUM)
+    file = tmp_path / "subject.py"
+    file.write_text(ROW_MAXIMUM)
+    subject = load_kernel(file, {"k": 8}, "subject")
+    answer = find_schedule(subject, hw)
+    assert_correct(subject, answer.best.covering, tiling_of(answer), hw)
+    for k in (6, 1):
+        with pytest.raises(MappingError) as caught:
+            find_schedule(load_kernel(file, {"k": k}, "subject"), hw)
+        assert "greatest: runs more iterations than the kernel has" in caught.value.message
+
+
+def tiling_of(answer: Answer) -> Tiling:
+    """The chosen tiling."""
+    assert answer.best.solution.tiling is not None
+    return answer.best.solution.tiling
 
 
 def test_a_missing_copy_is_named(tmp_path: Path) -> None:
