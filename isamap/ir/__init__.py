@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .affine import Affine
+from .covers import covers
 from .deps import (
     LoopKind,
     carried_loops,
@@ -71,6 +72,9 @@ __all__ = [
     "accesses", "argument_types", "carried_loops", "index_range", "integer_range", "interpret",
     "interpret_slow", "is_cast", "is_float", "is_integer", "kernel_loop_kinds", "load_kernel",
     "load_kernels", "load_reference", "loop_kinds", "may_distribute", "may_interchange",
+    "accesses", "argument_types", "carried_loops", "covers", "index_range", "integer_range",
+    "interpret", "interpret_slow", "is_cast", "is_float", "is_integer", "kernel_loop_kinds",
+    "load_kernel", "load_kernels", "load_reference", "loop_kinds", "may_distribute",
     "may_permute", "may_swap", "normalise_update", "numpy_dtype", "parse_semantics", "pretty",
     "pretty_expr", "pretty_loops", "pretty_statement", "random_arrays", "scalar_type",
     "size_bytes", "type_of", "verify", "wrap_integer",

@@ -205,6 +205,10 @@ def _cover(
             return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
         buffers = {source.access.buffer for source in (own, inlet) if source}
         fresh = tuple(dict.fromkeys(loop for name, loop in volatile if name in buffers))
+        statement = kernel.statements[index]
+        again = [x.name for x in statement.loops if not statement.target.moves_with(x.name)]
+        if inlet is not None and not set(again) <= set(fresh):
+            return f"operand {rule.name}: would be updated again by every iteration of {again[0]}"
         plans = plan_operand(Subject(hw, match, loops, rule.name, own, inlet, synthetic, fresh))
         if isinstance(plans, str):
             return plans

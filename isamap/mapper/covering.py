@@ -188,6 +188,13 @@ class OperandPlan:
         """Does the instruction write it?"""
         return self.role is not Role.IN
 
+    @property
+    def ends(self) -> tuple[tuple[bool, str, External], ...]:
+        """(is it the outlet, buffer, how that lies): before the run and after it, where it has
+        them."""
+        rows = ((False, self.inlet_buffer, self.inlet), (True, self.buffer, self.outlet))
+        return tuple((is_out, name, end) for is_out, name, end in rows if end is not None)
+
     def axis(self, name: str) -> TileAxis:
         """The axis called `name`."""
         return next(axis for axis in self.axes if axis.name == name)

@@ -102,9 +102,11 @@ def match_statement(
 
 
 def _may_spell_out(pattern: Statement, statement: Statement) -> bool:
-    """May the two differ in spelling only? An assignment never sums up over several calls."""
-    is_assigned = "=" in (pattern.update, statement.update)
-    return is_assigned and all(statement.target.moves_with(x.name) for x in statement.loops)
+    """May the two differ in spelling only? An instruction that assigns never sums up over several
+    calls."""
+    if pattern.update != "=":
+        return statement.update == "="
+    return all(statement.target.moves_with(x.name) for x in statement.loops)
 
 
 def _update_reason(pattern: Statement, statement: Statement) -> str:

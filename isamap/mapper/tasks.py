@@ -20,6 +20,7 @@ from isamap.ir import (
     Role,
     Statement,
     accesses,
+    covers,
     loop_kinds,
     may_distribute,
     may_permute,
@@ -157,9 +158,12 @@ class _Cutter:
     ) -> Role:
         """OUT where nothing that was there before matters, or where it is zero."""
         statement = self.statements[number]
-        if statement.update == "=":
-            return Role.OUT
         target = statement.target
+        if statement.update == "=":
+            buffer = self.kernel.buffer(target.buffer)
+            is_read = any(access.buffer == target.buffer for access in accesses(statement.value))
+            is_part = buffer.role is Role.INOUT and not covers(statement, buffer)
+            return Role.INOUT if is_read or is_part else Role.OUT
         is_fresh = self.kernel.buffer(target.buffer).role in (Role.OUT, Role.TEMP)
         is_first = not any(s.target.buffer == target.buffer for s in self.statements[:number])
         comes_back = any((target.buffer, loop) in volatile for loop in held)

@@ -85,10 +85,9 @@ class _Composer:
         tiling = schedule.solution.tiling
         assert tiling is not None, "a schedule has a tiling"
         homes = {
-            (plan.buffer, external.layout): self.memory.address(plan.buffer, external.layout)
+            (name, external.layout): self.memory.address(name, external.layout)
             for plan in piece.plans
-            for external in (plan.inlet, plan.outlet)
-            if external is not None
+            for _, name, external in plan.ends
         }
         nest = lower_nest(schedule.covering, tiling, self.hw, homes)
         return (*before, *nest.body, *self._tell_all(nest.tokens.compute_unit), *after)
@@ -98,12 +97,13 @@ class _Composer:
         before: list[Node] = []
         after: list[Node] = []
         for plan in piece.plans:
-            name, home = plan.buffer, self.memory.homes[plan.buffer]
-            for external, nodes in ((plan.inlet, before), (plan.outlet, after)):
-                if external is None or self.memory.is_home(name, external.layout):
+            for is_outlet, name, external in plan.ends:
+                if self.memory.is_home(name, external.layout):
                     continue
+                home = self.memory.homes[name]
                 there = Home(self.memory.address(name, external.layout), external.layout)
-                ends = (home, there) if nodes is before else (there, home)
+                ends = (there, home) if is_outlet else (home, there)
+                nodes = after if is_outlet else before
                 nodes.extend(self._move(name, *ends, slices_of(piece, name)))
         return tuple(before), tuple(after)
 

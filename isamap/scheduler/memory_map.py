@@ -10,7 +10,7 @@ tasks ask for. Everything else has one home: the layout that all tasks agree on,
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from isamap.ir import Kernel, Role, Statement, accesses
+from isamap.ir import Kernel, Role, Statement, accesses, covers
 from isamap.mapper import OperandPlan, Task
 from isamap.program import Layout, Placement, natural_layout
 
@@ -47,9 +47,8 @@ class MemoryMap:
                 self.homes[buffer.name] = Home(self._room(layout), layout)
         for piece in pieces:
             for plan in piece.plans:
-                for external in (plan.inlet, plan.outlet):
-                    if external is not None:
-                        self._find(plan.buffer, external.layout)
+                for _, name, external in plan.ends:
+                    self._find(name, external.layout)
 
     def address(self, buffer: str, layout: Layout) -> int:
         """Where the buffer lies in that layout."""
@@ -73,6 +72,8 @@ class MemoryMap:
                 inlet = self._own_inlet(name)
                 if inlet is not None and self._begins(name):
                     found.append(Placement(name, self.address(name, inlet), inlet))
+                elif role is Role.INOUT and not self._is_written_first(name):
+                    found.append(Placement(name, home.address, home.layout))
             elif self._begins(name):
                 found.append(Placement(name, home.address, home.layout))
         return tuple(found)
@@ -114,17 +115,17 @@ class MemoryMap:
         """(is it an outlet, layout) of every operand on the buffer."""
         for piece in self.pieces:
             for plan in piece.plans:
-                if plan.buffer == name:
-                    for is_outlet, external in ((False, plan.inlet), (True, plan.outlet)):
-                        if external is not None:
-                            yield is_outlet, external.layout
+                for is_outlet, buffer, external in plan.ends:
+                    if buffer == name:
+                        yield is_outlet, external.layout
 
     def _has_own_ends(self, name: str) -> bool:
         """Does a single scheduled operand touch the buffer, so that inlet and outlet may differ?"""
         touching = [p for p in self.pieces if name in _touched(p.task.statement)]
         if len(touching) != 1 or touching[0].schedule is None:
             return False
-        return sum(plan.buffer == name for plan in touching[0].plans) == 1
+        plans = touching[0].plans
+        return sum(any(end[1] == name for end in plan.ends) for plan in plans) == 1
 
     def _own_inlet(self, name: str) -> Layout | None:
         return next((layout for is_outlet, layout in self._demands(name) if not is_outlet), None)
@@ -153,17 +154,7 @@ class MemoryMap:
         ):
             return False
         on_chip = first.schedule is not None and first.task.kernel.buffer(name).role is Role.OUT
-        return (statement.update == "=" or on_chip) and self._covers(statement, name)
-
-    def _covers(self, statement: Statement, name: str) -> bool:
-        """Is every element written once?"""
-        indices = statement.target.indices
-        names = [index.names[0] for index in indices if len(index.terms) == 1]
-        shape = self.kernel.buffer(name).shape
-        return len(set(names)) == len(indices) == len(names) and all(
-            index.constant == 0 and index.coefficient(loop) == 1 and statement.extent(loop) == size
-            for index, loop, size in zip(indices, names, shape, strict=True)
-        )
+        return (statement.update == "=" or on_chip) and covers(statement, self.kernel.buffer(name))
 
     def _find(self, name: str, layout: Layout) -> None:
         if not same(self.homes[name].layout, layout) and (name, layout) not in self.extra:

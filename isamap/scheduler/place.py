@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan
 from isamap.hwdesc import Hardware
-from isamap.ir import Affine, Role
+from isamap.ir import Role, covers
 from isamap.mapper import Covering, OperandPlan, Residence
 from isamap.program import Layout, Placement
 
@@ -90,7 +90,7 @@ def _at_home(covering: Covering, slots: tuple[Slot, ...], homes: Homes) -> Place
     inlets, outlets = [], []
     for plan in covering.operands:
         if plan.inlet is not None:
-            inlets.append((plan.name, homes[plan.buffer, plan.inlet.layout]))
+            inlets.append((plan.name, homes[plan.inlet_buffer, plan.inlet.layout]))
         if plan.outlet is not None:
             outlets.append((plan.name, homes[plan.buffer, plan.outlet.layout]))
     return Places(slots, tuple(inlets), tuple(outlets), (), ())
@@ -125,16 +125,9 @@ def _with_externals(covering: Covering, slots: tuple[Slot, ...]) -> Places:
 
 def _keeps_elements(covering: Covering, buffer: str) -> bool:
     """Are there elements of an InOut that the statement does not write, and that must stay?"""
-    statement = covering.kernel.statements[covering.statement]
     held = covering.kernel.buffer(buffer)
-    names = [index.names for index in statement.target.indices]
-    is_whole = len(set(names)) == len(names) and all(
-        index == Affine.var(index.names[0]) and statement.extent(index.names[0]) == size
-        if index.names
-        else size == 1
-        for index, size in zip(statement.target.indices, held.shape, strict=True)
-    )
-    return held.role is Role.INOUT and not is_whole
+    statement = covering.kernel.statements[covering.statement]
+    return held.role is Role.INOUT and not covers(statement, held)
 
 
 def external_bytes(covering: Covering) -> int:

@@ -144,7 +144,11 @@ def _prefer_natural(stream: Iterator[Covering], names: frozenset[str]) -> Iterat
     others = []
     found = False
     for covering in islice(stream, MAX_COVERINGS):
-        if all(layout_rank(plan) == 0 for plan in covering.operands if plan.buffer in names):
+        if all(
+            layout_rank(plan) == 0
+            for plan in covering.operands
+            if any(name in names for _, name, _ in plan.ends)
+        ):
             found = True
             yield covering
         elif not found:
