@@ -9,6 +9,7 @@ tasks ask for. Everything else has one home: the layout that all tasks agree on,
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from isamap.ir import Kernel, Role, Statement, accesses, covers
 from isamap.mapper import OperandPlan, Task
@@ -141,9 +142,10 @@ class MemoryMap:
 
     def _begins(self, name: str) -> bool:
         """Does the buffer hold something before the run: the caller's data, or zeros that are
-        read?"""
+        read, be it around its elements?"""
         role = self.kernel.buffer(name).role
-        return role is Role.INOUT or not self._is_written_first(name)
+        is_padded = _has_padding(self.homes[name].layout)
+        return role is Role.INOUT or is_padded or not self._is_written_first(name)
 
     def _is_written_first(self, name: str) -> bool:
         """Does the first task on the buffer write all of it without reading it?"""
@@ -165,6 +167,11 @@ class MemoryMap:
         last = address + layout.size_bytes
         self.end = -(-last // EXTERNAL_ALIGN_BYTES) * EXTERNAL_ALIGN_BYTES
         return address
+
+
+def _has_padding(layout: Layout) -> bool:
+    """Are there places without an element?"""
+    return prod(axis.size for axis in layout.axes) > prod(layout.shape)
 
 
 def same(a: Layout, b: Layout) -> bool:
