@@ -20,6 +20,7 @@ from isamap.scheduler import (
     Answer,
     Plan,
     Schedule,
+    Wishes,
     find_best_plan,
     find_schedule,
     host_cycles,
@@ -132,22 +133,18 @@ def map(
         built.name, machine.name, used, cost, layouts, Check(verify), time_limit_s, workers, seed,
         may_reassociate,
     )  # fmt: skip
-    answer = None
+    failure: MappingError | None = None
+    answer: Answer | None = None
     if is_single(built):
         try:
-            answer = find_schedule(
-                built,
-                machine,
-                cost=cost,
-                layouts=layouts,
-                time_limit_s=time_limit_s,
-                workers=workers,
-                seed=seed,
-                may_reassociate=may_reassociate,
-            )
+            answer = _schedule_single(request, built, machine)
+        except MappingError as error:
+            failure = error
+    if failure is not None:
+        try:
+            return _plan(request, built, machine, file)
         except MappingError:
-            if machine.host is None:
-                raise
+            raise failure from None  # the other forms of the kernel fail for reasons of their own
     if answer is None or host_cycles(built, machine) < answer.best.estimate.cycles:
         return _plan(request, built, machine, file)
     if uses_little(answer, machine):
@@ -161,8 +158,8 @@ def map(
     return Result(request, machine, answer, bound, timing, verification)
 
 
-def _plan(request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | None) -> PlanResult:
-    plan = find_best_plan(
+def _schedule_single(request: Request, kernel: Kernel, hw: Hardware) -> Answer:
+    return find_schedule(
         kernel,
         hw,
         cost=request.cost,
@@ -172,6 +169,14 @@ def _plan(request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | Non
         seed=request.seed,
         may_reassociate=request.may_reassociate,
     )
+
+
+def _plan(request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | None) -> PlanResult:
+    wishes = Wishes(
+        request.cost, request.layouts, request.time_limit_s, request.workers, request.seed,
+        request.may_reassociate,
+    )  # fmt: skip
+    plan = find_best_plan(kernel, hw, wishes)
     timing, verification = _check(
         request,
         plan.program,

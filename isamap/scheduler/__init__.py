@@ -4,7 +4,7 @@ from .best_plan import find_best_plan, uses_little
 from .lower import lower
 from .options import is_legal
 from .place import place, used_bytes
-from .plan import Plan, PlannedTask, find_plan, host_cycles, is_single
+from .plan import Plan, PlannedTask, Wishes, find_plan, host_cycles, is_single
 from .schedule import Alternative, Answer, Schedule, find_schedule
 from .solve import Solution, Status, solve
 
@@ -16,6 +16,7 @@ __all__ = [
     "Schedule",
     "Solution",
     "Status",
+    "Wishes",
     "find_best_plan",
     "find_plan",
     "find_schedule",

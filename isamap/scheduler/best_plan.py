@@ -15,7 +15,7 @@ from isamap.mapper import Task, candidates, cut_tasks, flatten
 from isamap.rewrites import variants
 
 from .forms import FORMS
-from .plan import Plan, TaskKey, find_plan, host_task_cycles, task_key
+from .plan import Plan, TaskKey, Wishes, find_plan, host_task_cycles, task_key
 from .schedule import Answer
 
 MAX_VARIANTS = 60
@@ -25,17 +25,7 @@ CLEAR_GAIN = 0.9  # a form is worth its temporaries when it takes at most this s
 LOW_USE = 0.5  # of an instruction's room: below, other forms may do better
 
 
-def find_best_plan(
-    kernel: Kernel,
-    hw: Hardware,
-    *,
-    cost: str = "analytical",
-    layouts: str = "natural",
-    time_limit_s: float = 20.0,
-    workers: int = 1,
-    seed: int = 0,
-    may_reassociate: bool = False,
-) -> Plan:
+def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     """Schedule the kernel and the forms of it that promise fewer cycles, the most promising first.
 
     A form's promise is the sum of its tasks' least compute bounds; no plan of it is below.
@@ -49,7 +39,7 @@ def find_best_plan(
         rewrites=FORMS,
         max_steps=MAX_STEPS,
         max_variants=MAX_VARIANTS,
-        may_reassociate=may_reassociate,
+        may_reassociate=wishes.may_reassociate,
     )
     original, *others = search
     least_of: dict[TaskKey, float] = {}
@@ -60,7 +50,7 @@ def find_best_plan(
     best: Plan | None = None
     failure: MappingError | None = None
     for number, (least, form) in enumerate([(0.0, original), *rated]):
-        left = time_limit_s - (time.perf_counter() - begin)
+        left = wishes.time_limit_s - (time.perf_counter() - begin)
         limit = CLEAR_GAIN * best.cycles if best else inf
         if least >= limit:
             break
@@ -68,17 +58,8 @@ def find_best_plan(
             cut.append(f"{len(rated) + 1 - number} promising forms were not scheduled")
             break
         try:
-            plan = find_plan(
-                form.kernel,
-                hw,
-                cost=cost,
-                layouts=layouts,
-                time_limit_s=max(left, 1.0),
-                workers=workers,
-                seed=seed,
-                may_reassociate=may_reassociate,
-                known=known,
-            )
+            soon = replace(wishes, time_limit_s=max(left, 1.0))
+            plan = find_plan(form.kernel, hw, soon, known=known)
         except MappingError as error:
             failure = failure or error
             continue

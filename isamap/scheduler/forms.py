@@ -1,7 +1,8 @@
 """The rewrites worth trying when a kernel is mapped.
 
-In: the table of rewrites. Out: those that change what instructions can compute, not those that the
-mapper and the solver decide themselves (loop order, tiles, padding, distribution, layouts).
+In: the table of rewrites. Out: those that change what instructions can compute. Not its job:
+rewrites for what the mapper and the solver decide anyway (loop order, tiles, padding, distribution,
+layouts).
 """
 
 from isamap.rewrites import REWRITES, Rewrite

@@ -21,6 +21,19 @@ from .memory_map import Piece
 from .schedule import Answer, Schedule, find_schedule
 from .solve import Status
 
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How to search, as in `find_schedule`."""
+
+    cost: str = "analytical"
+    layouts: str = "natural"
+    time_limit_s: float = 20.0
+    workers: int = 1
+    seed: int = 0
+    may_reassociate: bool = False
+
+
 # what decides how a task is scheduled: all but its kernel's name and the place it came from
 TaskKey = tuple[
     tuple[Buffer, ...], Statement, tuple[str, ...], tuple[tuple[str, str], ...], frozenset[str]
@@ -92,21 +105,18 @@ def host_cycles(kernel: Kernel, hw: Hardware) -> float:
 def find_plan(
     kernel: Kernel,
     hw: Hardware,
+    wishes: Wishes,
     *,
-    cost: str = "analytical",
-    layouts: str = "natural",
-    time_limit_s: float = 20.0,
-    workers: int = 1,
-    seed: int = 0,
-    may_reassociate: bool = False,
     known: dict[TaskKey, Answer | MappingError] | None = None,
 ) -> Plan:
     """Cut the kernel into tasks, schedule each, and put them together.
 
     A task goes to the host when no instruction computes it or the host is faster.
 
-    Args: as for `find_schedule`; the time limit is shared out evenly. `known`: what was found for
-    tasks of other kernels on the same machine, with the same options; grows.
+    Args:
+        wishes: the time limit is shared out evenly.
+        known: what was found for tasks of other kernels on the same machine, by the same wishes;
+            grows.
 
     Raises:
         MappingError: a statement that no instruction computes, on a machine without a host.
@@ -116,40 +126,54 @@ def find_plan(
     tasks = tuple(flatten(nodes))
     shared = _shared_buffers(tasks)
     known = {} if known is None else known
-    planned = []
-    for task in tasks:
-        key = task_key(task, shared)
-        if key not in known:
-            try:
-                known[key] = find_schedule(
-                    task.kernel,
-                    hw,
-                    cost=cost,
-                    layouts=layouts,
-                    time_limit_s=time_limit_s / len(tasks),
-                    workers=workers,
-                    seed=seed,
-                    may_reassociate=may_reassociate,
-                    held=task.held,
-                    volatile=task.volatile,
-                    handed_on=shared,
-                )
-            except MappingError as error:
-                known[key] = error
-        planned.append(_choose(task, known[key], hw))
+    time_limit_s = wishes.time_limit_s / len(tasks)
+    planned = tuple(
+        _choose(task, _schedule(task, hw, wishes, time_limit_s, shared, known), hw)
+        for task in tasks
+    )
     pieces = tuple(Piece(p.task, None if p.on_host else _best(p)) for p in planned)
     program = compose(kernel, nodes, pieces, hw)
     proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in planned)
     return Plan(
         kernel,
         nodes,
-        tuple(planned),
+        planned,
         program,
         sum(p.cycles for p in planned),
-        _bound(kernel, tuple(planned), hw),
+        _bound(kernel, planned, hw),
         Status.OPTIMAL if proven else Status.FEASIBLE,
         time.perf_counter() - begin,
     )
+
+
+def _schedule(
+    task: Task,
+    hw: Hardware,
+    wishes: Wishes,
+    time_limit_s: float,
+    shared: frozenset[str],
+    known: dict[TaskKey, Answer | MappingError],
+) -> Answer | MappingError:
+    """The task's best schedule or why it has none, looked up if it was found before."""
+    key = task_key(task, shared)
+    if key not in known:
+        try:
+            known[key] = find_schedule(
+                task.kernel,
+                hw,
+                cost=wishes.cost,
+                layouts=wishes.layouts,
+                time_limit_s=time_limit_s,
+                workers=wishes.workers,
+                seed=wishes.seed,
+                may_reassociate=wishes.may_reassociate,
+                held=task.held,
+                volatile=task.volatile,
+                handed_on=shared,
+            )
+        except MappingError as error:
+            known[key] = error
+    return known[key]
 
 
 def _choose(task: Task, found: Answer | MappingError, hw: Hardware) -> PlannedTask:
