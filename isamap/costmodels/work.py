@@ -79,7 +79,8 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
     for plan in covering.operands:
         for number, residence in enumerate(plan.residences):
             entry = residence.fill or residence.zero
-            for transfer, is_drain in ((entry, False), (residence.drain, True)):
+            ways = (entry, False), (residence.drain, True), *((t, True) for t in residence.finish)
+            for transfer, is_drain in ways:
                 if transfer is not None:
                     flows.extend(_flows(covering, hw, plan, number, transfer, is_drain))
     return Work(

@@ -11,7 +11,9 @@ from .affine import Affine
 from .covers import covers
 from .deps import (
     LoopKind,
+    Order,
     carried_loops,
+    conflict,
     kernel_loop_kinds,
     loop_kinds,
     may_distribute,
@@ -65,6 +67,7 @@ LAZY = {
 }
 
 __all__ = [
+    "Order", "conflict",
     "DTYPES", "OPS", "RESERVED", "UPDATES",
     "Access", "Affine", "Apply", "Buffer", "Domain", "Expr", "Immediate", "Kernel",
     "KernelSource", "Literal", "Loop", "LoopKind", "Notation", "Operation", "Role", "ScalarKind",

@@ -13,15 +13,17 @@ from .covering import (
     Transfer,
 )
 from .find_missing import find_missing
+from .join_tasks import join_task
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
-from .tasks import Task, TaskLoop, TaskNode, cut_tasks, flatten
+from .tasks import Ends, Task, TaskLoop, TaskNode, cut_tasks, flatten
 from .transfer import part_size
 
 __all__ = [
     "BlockDim",
     "CopyDim",
     "Covering",
+    "Ends",
     "External",
     "Match",
     "Mismatch",
@@ -39,6 +41,7 @@ __all__ = [
     "cut_tasks",
     "find_missing",
     "flatten",
+    "join_task",
     "layout_rank",
     "match_statement",
     "part_size",

@@ -15,6 +15,7 @@ from isamap.program import Layout
 
 from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
 from .external import Geometry, external_layouts
+from .finish import FinishStep, find_finishes
 from .roles import InstructionRole, Mover, movers
 from .subject import Source, Subject, bound_window
 from .transfer import MoveDim, find_transfer, with_planes
@@ -63,7 +64,7 @@ class Chains:
         subject = self.subject
         return OperandPlan(
             subject.name,
-            subject.buffer.name,
+            (subject.outlet or subject.own).buffer.name,
             (subject.inlet or subject.own).buffer.name,
             role,
             self.dtype,
@@ -129,8 +130,14 @@ class Chains:
     def _carries(self, mover: Mover) -> bool:
         return mover.instruction.semantics.buffer(mover.target).dtype == self.dtype
 
-    def outward(self, here: Residence) -> Iterator[tuple[Transfer, External]]:
-        """Ways from `here` straight to the external memory: a plain copy, else byte planes."""
+    def outward(self, here: Residence) -> Iterator[tuple[tuple[Transfer, ...], Transfer, External]]:
+        """Ways from `here` straight to the external memory: updates in place, the copy, layout.
+
+        A plain copy, else byte planes; for sums that become something else, what computes that.
+        """
+        if self.subject.outlet is not None:
+            yield from self._finishes(here, self.subject.outlet)
+            return
         for mover in self.movers:
             if mover.role not in (InstructionRole.COPY, InstructionRole.NARROW):
                 continue
@@ -138,7 +145,33 @@ class Chains:
             target = mover.instruction.operand(mover.target).memory
             if (source, target) != (here.memory, self.hw.external.name):
                 continue
-            yield from self._drains(here, mover)
+            for drain, external in self._drains(here, mover):
+                yield (), drain, external
+
+    def _finishes(
+        self, here: Residence, outlet: Source
+    ) -> Iterator[tuple[tuple[Transfer, ...], Transfer, External]]:
+        """Ways to compute what becomes of the sums and to store it."""
+        assert self.subject.value is not None, "an outlet comes with its value"
+        dtypes = self.dtype, outlet.buffer.dtype
+        narrow = size_bytes(outlet.buffer.dtype)
+        target = self.subject.own.access
+        for found in find_finishes(self.subject.value, target, dtypes, here.memory, self.hw):
+            updates = [self._update(here, step) for step in found.updates]
+            mover = found.store.mover
+            align = mover.instruction.operand(mover.target).align_bytes
+            for external in self._externals(here, narrow, 1, outlet):
+                if not _is_aligned(external, align) or not _holds_all(external.layout):
+                    continue
+                dims = self._store_dims(here, external)
+                drain = find_transfer(mover, dims, narrow, self.element_bytes)
+                if drain is not None and None not in updates:
+                    done = tuple(update for update in updates if update is not None)
+                    yield done, replace(drain, immediates=found.store.immediates), external
+
+    def _update(self, here: Residence, step: FinishStep) -> Transfer | None:
+        found = find_transfer(step.mover, self._dims(here, None), self.element_bytes, 1)
+        return None if found is None else replace(found, immediates=step.immediates)
 
     def _drains(self, here: Residence, mover: Mover) -> Iterator[tuple[Transfer, External]]:
         semantics = mover.instruction.semantics
@@ -158,20 +191,24 @@ class Chains:
                 continue
             if must_hold_all and not _holds_all(external.layout):
                 continue  # elements that the statement does not write must stay
-            dims = tuple(
-                MoveDim(
-                    d.block,
-                    d.axis,
-                    d.extent,
-                    d.is_partial,
-                    d.source_stride_bytes or 0,
-                    d.target_stride_bytes,
-                )
-                for d in self._dims(here, external)
-            )
+            dims = self._store_dims(here, external)
             drain = find_transfer(mover, dims, narrow, self.element_bytes)
             if drain is not None:
                 yield (with_planes(drain, planes, shift) if shift else drain), external
+
+    def _store_dims(self, here: Residence, external: External) -> tuple[MoveDim, ...]:
+        """The dimensions of a block on its way out: the residence is the source."""
+        return tuple(
+            MoveDim(
+                d.block,
+                d.axis,
+                d.extent,
+                d.is_partial,
+                d.source_stride_bytes or 0,
+                d.target_stride_bytes,
+            )
+            for d in self._dims(here, external)
+        )
 
     def _shift(self, here: Residence) -> Transfer | None:
         """An instruction that shifts `here` right by a byte."""

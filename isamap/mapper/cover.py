@@ -29,7 +29,7 @@ from .match import Match, Mismatch, match_statement
 from .operand import plan_operand
 from .roles import InstructionRole, role_of
 from .subject import Source, Subject
-from .tasks import overlaps
+from .tasks import Ends, overlaps
 
 # a shift serves byte planes, and computes
 COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
@@ -54,12 +54,14 @@ def coverings(
     may_reassociate: bool = False,
     held: tuple[str, ...] = (),
     volatile: tuple[tuple[str, str], ...] = (),
+    ends: Ends | None = None,
 ) -> Iterator[Covering]:
     """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others
     failed.
 
     Args:
         held, volatile: loops outside all others, and what may not stay on chip over them (`Task`).
+        ends: where its sums begin and what becomes of them.
 
     Raises:
         MappingError: the kernel has several statements, or a loop-carried dependence, or reorders
@@ -71,7 +73,7 @@ def coverings(
         reason = ""
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
-            found = _cover(kernel, index, hw, candidate.match, loops, volatile)
+            found = _cover(kernel, index, hw, candidate.match, loops, volatile, ends)
             if not isinstance(found, str):
                 yield from found
                 break
@@ -185,6 +187,7 @@ def _cover(
     match: Match,
     loops: tuple[TiledLoop, ...],
     volatile: tuple[tuple[str, str], ...],
+    ends: Ends | None,
 ) -> tuple[Covering, ...] | str:
     """Coverings of one match on one tiling, one per choice of layouts; or why there is none."""
     names = {loop.name for loop in loops}
@@ -203,13 +206,22 @@ def _cover(
         pad = own.access.pad or (inlet.access.pad if inlet else None)
         if pad:
             return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
-        buffers = {source.access.buffer for source in (own, inlet) if source}
+        outlet = None
+        if is_target and ends is not None:
+            outlet = _source(kernel, match, rule.name, ends.outlet, synthetic)
+            if ends.inlet is not None:
+                inlet = _source(kernel, match, rule.name, ends.inlet, synthetic)
+        buffers = {source.access.buffer for source in (own, inlet, outlet) if source}
         fresh = tuple(dict.fromkeys(loop for name, loop in volatile if name in buffers))
         statement = kernel.statements[index]
         again = [x.name for x in statement.loops if not statement.target.moves_with(x.name)]
-        if inlet is not None and not set(again) <= set(fresh):
+        in_place = rule.name in dict(match.inlets)
+        if in_place and not set(again) <= set(fresh):
             return f"operand {rule.name}: would be updated again by every iteration of {again[0]}"
-        plans = plan_operand(Subject(hw, match, loops, rule.name, own, inlet, synthetic, fresh))
+        value = ends.value if ends and outlet else None
+        plans = plan_operand(
+            Subject(hw, match, loops, rule.name, own, inlet, synthetic, fresh, outlet, value)
+        )
         if isinstance(plans, str):
             return plans
         choices.append(plans)

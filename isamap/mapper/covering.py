@@ -127,7 +127,7 @@ class Transfer:
     extent 1).
     `walked`: dimensions left to program loops. `planes` > 1: the target takes the element's bytes
     one plane after the other, `shift` being the instruction that shifts the source right in
-    between.
+    between. `immediates`: numbers that every call is given.
     """
 
     instruction: str
@@ -135,6 +135,7 @@ class Transfer:
     walked: tuple[CopyDim, ...]
     planes: int = 1
     shift: "Transfer | None" = None
+    immediates: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,8 @@ class Residence:
     `window_stride_bytes`: per position of the window axis that a block dimension is part of
     (`window_axis`).
     `block_bytes`: room of one block (of one window position, if any), rounded to `align_bytes`.
-    `fill` brings blocks in from the next outer memory, `zero` clears them, `drain` takes them out.
+    `fill` brings blocks in from the next outer memory, `zero` clears them, `finish` updates them in
+    place before `drain` takes them out.
     """
 
     memory: str
@@ -156,6 +158,7 @@ class Residence:
     fill: Transfer | None = None
     zero: Transfer | None = None
     drain: Transfer | None = None
+    finish: tuple[Transfer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

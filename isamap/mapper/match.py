@@ -87,7 +87,7 @@ def match_statement(
         if not _may_spell_out(pattern, statement):
             reason = _update_reason(pattern, statement)
             return (), Mismatch(instruction.name, index, 1, reason)
-        pattern, subject = _spelled_out(pattern), _spelled_out(statement)
+        pattern, subject = spelled_update(pattern), spelled_update(statement)
     unifier = _Unifier(kernel, instruction)
     trees = tuple(unifier.unify_statement(pattern, subject))
     if not trees:
@@ -115,7 +115,7 @@ def _update_reason(pattern: Statement, statement: Statement) -> str:
     return f"updates its target by '{pattern.update}', the kernel by '{statement.update}'{over}"
 
 
-def _spelled_out(statement: Statement) -> Statement:
+def spelled_update(statement: Statement) -> Statement:
     """`x += e` as `x = x + e`."""
     operation = UPDATES[statement.update]
     if operation is None:

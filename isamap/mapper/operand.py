@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import gcd, lcm
 
 from isamap.hwdesc import Hardware, StrideRule
-from isamap.ir import Role, accesses, size_bytes
+from isamap.ir import Role, accesses, pretty_expr, size_bytes
 
 from .chain import Chains
 from .covering import (
@@ -58,7 +58,9 @@ def layout_rank(plan: OperandPlan) -> int:
 
 
 def _plan_cycles(hw: Hardware, plan: OperandPlan) -> float:
-    transfers = [t for r in plan.residences for t in (r.fill, r.zero, r.drain) if t is not None]
+    transfers = [
+        t for r in plan.residences for t in (r.fill, r.zero, r.drain, *r.finish) if t is not None
+    ]
     return sum(block_cycles(hw.instruction(t.instruction), t) for t in transfers)
 
 
@@ -224,6 +226,9 @@ def _plans(
     drains = tuple(planner.outward(first))
     if not drains:
         external = subject.hw.external.name
+        if subject.value is not None:
+            yield f"no instructions store {pretty_expr(subject.value)} from {first.memory}"
+            return
         yield f"no copy takes {subject.buffer.dtype} from {first.memory} to {external}"
         return
     reads = statement.update != "=" or statement.target in accesses(statement.value)
@@ -232,15 +237,16 @@ def _plans(
         if reads and zero is None:
             yield f"no instruction clears {first.memory}"
             return
-        for drain, outlet in drains:
-            filled = replace(first, drain=drain, zero=zero if reads else None)
+        for finish, drain, outlet in drains:
+            filled = replace(first, drain=drain, zero=zero if reads else None, finish=finish)
             yield planner.plan(role, (filled,), None, outlet)
         return
     for residences, inlet in planner.inward((first,)):
-        for drain, outlet in drains:
-            may_differ = subject.inlet is not None or drain.planes > 1
+        for finish, drain, outlet in drains:
+            may_differ = subject.inlet is not None or drain.planes > 1 or subject.outlet is not None
             is_same = may_differ or inlet.layout == outlet.layout
             if len(residences) == 1 and is_same:
-                yield planner.plan(role, (replace(residences[0], drain=drain),), inlet, outlet)
+                kept = replace(residences[0], drain=drain, finish=finish)
+                yield planner.plan(role, (kept,), inlet, outlet)
     what = subject.inlet.buffer.name if subject.inlet else "it"
     yield f"no copy brings {what} from {subject.hw.external.name} to {first.memory}"

@@ -6,7 +6,7 @@ In: a match, tiled loops, the machine. Out: frozen values. Not its job: planning
 from dataclasses import dataclass
 
 from isamap.hwdesc import Hardware
-from isamap.ir import Access, Buffer
+from isamap.ir import Access, Buffer, Expr
 
 from .covering import BlockDim, TileAxis, TiledLoop
 from .match import Match
@@ -35,6 +35,8 @@ class Subject:
     inlet: Source | None
     synthetic: tuple[tuple[str, str], ...]  # instruction loop -> its synthetic kernel loop
     volatile: tuple[str, ...] = ()  # held loops over which it may not stay on chip
+    outlet: Source | None = None  # what is stored in its place, and what that is
+    value: Expr | None = None
 
     @property
     def access(self) -> Access:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from isamap.ir import (
     Access,
+    Expr,
     Kernel,
     Loop,
     LoopKind,
@@ -28,19 +29,52 @@ from isamap.ir import (
 
 
 @dataclass(frozen=True, slots=True)
+class Ends:
+    """What a summing task takes over from its neighbours (`join_task`), in its own loops.
+
+    `inlet`: where the sums begin (None: as the task's kernel says). `outlet` takes `value`, in
+    which the sum's target stands for the finished sum.
+    """
+
+    inlet: Access | None
+    outlet: Access
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One statement as a kernel of its own, its buffers with the roles they have at that point.
 
     `held`: loops that run one iteration at a time, outermost; other tasks may run in between.
     `volatile`: (buffer, held loop) pairs where other tasks under the loop write what this one
     touches, or read what it writes, at the same place in every iteration: nothing of it may stay on
-    chip from one iteration to the next.
+    chip from one iteration to the next. `ends`, `parts`: what it takes over, and the tasks that it
+    stands for then.
     """
 
     kernel: Kernel
     number: int
     held: tuple[str, ...] = ()
     volatile: tuple[tuple[str, str], ...] = ()
+    ends: Ends | None = None
+    parts: tuple["Task", ...] = ()
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """All statements that the task computes, in program order."""
+        return tuple(part.statement for part in self.parts) or (self.statement,)
+
+    @property
+    def touched(self) -> frozenset[str]:
+        """Buffers in the external memory that the task reads or writes."""
+        names = {
+            name
+            for s in self.statements
+            for name in (s.target.buffer, *(access.buffer for access in accesses(s.value)))
+        }
+        own = self.statement.target.buffer
+        stays = self.ends is not None and (not self.ends.inlet or self.ends.inlet.buffer != own)
+        return frozenset(names - {own} if stays else names)
 
     @property
     def statement(self) -> Statement:

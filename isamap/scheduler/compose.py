@@ -160,16 +160,16 @@ def slices_of(piece: Piece, buffer: str) -> Slices | None:
 
     None: part of a dimension in any other way.
     """
-    statement = piece.task.statement
     touching = {
-        access
+        (access, statement.loops)
+        for statement in piece.task.statements
         for access in (statement.target, *accesses(statement.value))
         if access.buffer == buffer
     }
     if len(touching) > 1:
         return None
-    access = next(iter(touching))
-    extents = {loop.name: loop.extent for loop in statement.loops}
+    access, loops = next(iter(touching))
+    extents = {loop.name: loop.extent for loop in loops}
     held = piece.task.held
     slices: list[Affine | None] = []
     for index, size in zip(access.indices, piece.task.kernel.buffer(buffer).shape, strict=True):

@@ -68,11 +68,13 @@ class _Nest:
         """The whole nest, but for the loops in `held`."""
         before = [n for slot in self._coarse() for n in self.transfers.enter(slot)]
         after = [n for slot in self._coarse() for n in self.transfers.leave(slot)]
+        finish = [n for slot in self._coarse() for n in self.transfers.finish(slot)]
         body = (
             *self.tokens.before_fills(),
             *before,
             *self.tokens.after_fills(),
             *self._unit_nest(),
+            *finish,
             *self.tokens.before_drains(),
             *after,
             *self.tokens.after_drains(),
@@ -86,7 +88,7 @@ class _Nest:
         by_residence = sorted(self.frame.places.slots, key=lambda s: s.stay.residence)
         fine = [slot for slot in by_residence if self.frame.is_fine(slot)]
         enters = [n for slot in fine[::-1] for n in self.transfers.enter(slot)]
-        leaves = [n for slot in fine for n in self.transfers.leave(slot)]
+        leaves = [n for s in fine for n in (*self.transfers.finish(s), *self.transfers.leave(s))]
         loops = [n for n in self.frame.tiling.inner if self.frame.tiling.tile(n) > 1]
         if fine:
             body: tuple[Node, ...] = (

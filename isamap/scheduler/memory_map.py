@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from isamap.ir import Kernel, Role, Statement, accesses, covers
+from isamap.ir import Kernel, Role, accesses, covers
 from isamap.mapper import OperandPlan, Task
 from isamap.program import Layout, Placement, natural_layout
 
@@ -43,7 +43,7 @@ class MemoryMap:
         self.homes: dict[str, Home] = {}
         self.extra: dict[tuple[str, Layout], int] = {}  # further layouts: inputs, copies
         for buffer in kernel.buffers:
-            if any(buffer.name in _touched(piece.task.statement) for piece in pieces):
+            if any(buffer.name in piece.task.touched for piece in pieces):
                 layout = self._home_layout(buffer.name)
                 self.homes[buffer.name] = Home(self._room(layout), layout)
         for piece in pieces:
@@ -107,8 +107,7 @@ class MemoryMap:
             return natural
         is_common = all(same(layout, agreed[0]) for layout in agreed)
         on_host = any(
-            piece.schedule is None and name in _touched(piece.task.statement)
-            for piece in self.pieces
+            piece.schedule is None and name in piece.task.touched for piece in self.pieces
         )
         return agreed[0] if is_common and (is_simple(agreed[0]) or not on_host) else natural
 
@@ -122,7 +121,7 @@ class MemoryMap:
 
     def _has_own_ends(self, name: str) -> bool:
         """Does a single scheduled operand touch the buffer, so that inlet and outlet may differ?"""
-        touching = [p for p in self.pieces if name in _touched(p.task.statement)]
+        touching = [p for p in self.pieces if name in p.task.touched]
         if len(touching) != 1 or touching[0].schedule is None:
             return False
         plans = touching[0].plans
@@ -136,8 +135,7 @@ class MemoryMap:
         home = self.homes[name].layout
         is_asked = any(same(layout, home) for _, layout in self._demands(name))
         return is_asked or any(
-            piece.schedule is None and name in _touched(piece.task.statement)
-            for piece in self.pieces
+            piece.schedule is None and name in piece.task.touched for piece in self.pieces
         )
 
     def _begins(self, name: str) -> bool:
@@ -149,10 +147,11 @@ class MemoryMap:
 
     def _is_written_first(self, name: str) -> bool:
         """Does the first task on the buffer write all of it without reading it?"""
-        first = next(p for p in self.pieces if name in _touched(p.task.statement))
-        statement = first.task.statement
-        if statement.target.buffer != name or any(
-            access.buffer == name for access in accesses(statement.value)
+        first = next(p for p in self.pieces if name in p.task.touched)
+        statements = first.task.statements
+        statement = next((s for s in statements if s.target.buffer == name), None)
+        if statement is None or any(
+            access.buffer == name for s in statements for access in accesses(s.value)
         ):
             return False
         on_chip = first.schedule is not None and first.task.kernel.buffer(name).role is Role.OUT
@@ -177,7 +176,3 @@ def _has_padding(layout: Layout) -> bool:
 def same(a: Layout, b: Layout) -> bool:
     """Do the bytes lie alike? (Row-major layouts may differ in unit dimensions.)"""
     return a == b or (a.is_natural and b.is_natural and a.size_bytes == b.size_bytes)
-
-
-def _touched(statement: Statement) -> set[str]:
-    return {statement.target.buffer, *(access.buffer for access in accesses(statement.value))}

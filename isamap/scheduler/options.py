@@ -60,7 +60,8 @@ def level_options(
     entry = plan.residences[0].fill or plan.residences[0].zero
     if is_token and plan.is_output and entry is not None:
         unit = hw.instruction(covering.instruction).unit
-        if hw.instruction(entry.instruction).unit != unit:
+        users = (entry, *plan.residences[0].finish)
+        if any(hw.instruction(user.instruction).unit != unit for user in users):
             return ()
     may_be_low = not is_token and not any(axis.is_window for axis in plan.axes)
     if len(plan.residences) == 1:

@@ -5,14 +5,24 @@ job: what a single covering's best tiling is (`find_schedule`), emitting nodes (
 """
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from isamap.costmodels import compulsory_bytes, port_cycles
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, HostRule, count_operations
 from isamap.ir import Buffer, Kernel, Statement
-from isamap.mapper import Mismatch, Task, TaskNode, cut_tasks, flatten
+from isamap.mapper import (
+    Ends,
+    Mismatch,
+    Task,
+    TaskLoop,
+    TaskNode,
+    cut_tasks,
+    flatten,
+    join_task,
+)
 from isamap.program import Program
 from isamap.rewrites import Step
 
@@ -36,7 +46,12 @@ class Wishes:
 
 # what decides how a task is scheduled: all but its kernel's name and the place it came from
 TaskKey = tuple[
-    tuple[Buffer, ...], Statement, tuple[str, ...], tuple[tuple[str, str], ...], frozenset[str]
+    tuple[Buffer, ...],
+    Statement,
+    tuple[str, ...],
+    tuple[tuple[str, str], ...],
+    frozenset[str],
+    Ends | None,
 ]
 
 
@@ -44,7 +59,7 @@ def task_key(task: Task, shared: frozenset[str]) -> TaskKey:
     """Equal for tasks that are scheduled alike."""
     buffers = task.kernel.buffers
     handed_on = shared & {buffer.name for buffer in buffers}
-    return buffers, task.statement, task.held, task.volatile, handed_on
+    return buffers, task.statement, task.held, task.volatile, handed_on, task.ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,31 +141,60 @@ def find_plan(
     tasks = tuple(flatten(nodes))
     shared = _shared_buffers(tasks)
     known = {} if known is None else known
-    time_limit_s = wishes.time_limit_s / len(tasks)
-    planned = tuple(
-        _choose(task, _schedule(task, hw, wishes, time_limit_s, shared, known), hw)
-        for task in tasks
-    )
-    pieces = tuple(Piece(p.task, None if p.on_host else _best(p)) for p in planned)
+    soon = replace(wishes, time_limit_s=wishes.time_limit_s / len(tasks))
+    planned = {
+        task.number: _choose(task, _schedule(task, hw, soon, shared, known), hw) for task in tasks
+    }
+    nodes = _join(kernel, nodes, planned, lambda task: _schedule(task, hw, soon, shared, known))
+    chosen = tuple(planned[task.number] for task in flatten(nodes))
+    pieces = tuple(Piece(p.task, None if p.on_host else _best(p)) for p in chosen)
     program = compose(kernel, nodes, pieces, hw)
-    proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in planned)
+    proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)
     return Plan(
         kernel,
         nodes,
-        planned,
+        chosen,
         program,
-        sum(p.cycles for p in planned),
-        _bound(kernel, planned, hw),
+        sum(p.cycles for p in chosen),
+        _bound(kernel, chosen, hw),
         Status.OPTIMAL if proven else Status.FEASIBLE,
         time.perf_counter() - begin,
     )
+
+
+def _join(
+    kernel: Kernel,
+    nodes: tuple[TaskNode, ...],
+    planned: dict[int, PlannedTask],
+    schedule: Callable[[Task], Answer | MappingError],
+) -> tuple[TaskNode, ...]:
+    """The tasks with those joined that are faster together; `planned` changes with them."""
+    nodes = tuple(
+        replace(node, body=_join(kernel, node.body, planned, schedule))
+        if isinstance(node, TaskLoop)
+        else node
+        for node in nodes
+    )
+    siblings = tuple(node for node in nodes if isinstance(node, Task))
+    for position, task in enumerate(siblings):
+        joined = join_task(kernel, siblings, position)
+        found = schedule(joined) if joined is not None else None
+        if joined is None or not isinstance(found, Answer):
+            continue
+        numbers = [part.number for part in joined.parts]
+        is_free = all(not planned[number].task.parts for number in numbers)
+        cycles = found.best.estimate.cycles
+        if is_free and cycles < sum(planned[number].cycles for number in numbers):
+            planned[task.number] = PlannedTask(joined, found, False, cycles, found.mismatches)
+            gone = [part for part in joined.parts if part.number != task.number]
+            nodes = tuple(joined if node is task else node for node in nodes if node not in gone)
+    return nodes
 
 
 def _schedule(
     task: Task,
     hw: Hardware,
     wishes: Wishes,
-    time_limit_s: float,
     shared: frozenset[str],
     known: dict[TaskKey, Answer | MappingError],
 ) -> Answer | MappingError:
@@ -163,13 +207,14 @@ def _schedule(
                 hw,
                 cost=wishes.cost,
                 layouts=wishes.layouts,
-                time_limit_s=time_limit_s,
+                time_limit_s=wishes.time_limit_s,
                 workers=wishes.workers,
                 seed=wishes.seed,
                 may_reassociate=wishes.may_reassociate,
                 held=task.held,
                 volatile=task.volatile,
                 handed_on=shared,
+                ends=task.ends,
             )
         except MappingError as error:
             known[key] = error

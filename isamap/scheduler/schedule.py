@@ -21,7 +21,7 @@ from isamap.costmodels import (
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, pretty_statement
-from isamap.mapper import Covering, Mismatch, coverings, find_missing, layout_rank
+from isamap.mapper import Covering, Ends, Mismatch, coverings, find_missing, layout_rank
 from isamap.program import Program
 
 from .lower import lower
@@ -98,14 +98,15 @@ def find_schedule(
     held: tuple[str, ...] = (),
     volatile: tuple[tuple[str, str], ...] = (),
     handed_on: frozenset[str] = frozenset(),
+    ends: Ends | None = None,
 ) -> Answer:
     """Solve coverings in the order of their bounds until no remaining bound beats the best
     schedule.
 
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes the fewest cycles whatever must be packed.
-    `held`, `volatile`: as in a `Task`. `handed_on`: buffers that other statements touch too; only
-    coverings that use them as they lie are looked at, if there are any.
+    `held`, `volatile`, `ends`: as in a `Task`. `handed_on`: buffers that other statements touch
+    too; only coverings that use them as they lie are looked at, if there are any.
 
     Raises:
         MappingError: nothing matches, no copy fits, or no single unit fits the memories.
@@ -114,7 +115,13 @@ def find_schedule(
     mismatches: list[Mismatch] = []
     search = _Search(hw, cost, layouts, begin + time_limit_s, workers, seed)
     stream = coverings(
-        kernel, hw, mismatches, may_reassociate=may_reassociate, held=held, volatile=volatile
+        kernel,
+        hw,
+        mismatches,
+        may_reassociate=may_reassociate,
+        held=held,
+        volatile=volatile,
+        ends=ends,
     )
     if handed_on:
         stream = _prefer_natural(stream, handed_on)

@@ -58,6 +58,17 @@ class Transfers:
         nodes = self._move(slot, transfer, source, target, fine)
         return self._guarded(slot, Edge.FIRST, nodes, fine)
 
+    def finish(self, slot: Slot) -> tuple[Node, ...]:
+        """Update a stay's data in place, after its last use and before it is taken out."""
+        fine = self.frame.is_fine(slot)
+        here = _Side(slot.residence.memory, self.frame.slot_address(slot, fine), dict(slot.strides))
+        nodes = [
+            node
+            for update in slot.residence.finish
+            for node in self._move(slot, update, None, here, fine)
+        ]
+        return self._guarded(slot, Edge.LAST, tuple(nodes), fine) if nodes else ()
+
     def leave(self, slot: Slot) -> tuple[Node, ...]:
         """Take a stay's data out after its last use."""
         drain = slot.residence.drain
@@ -179,7 +190,10 @@ class Transfers:
             Walk(name, span, tuple(out if is_target else into for is_target in order))
             for name, span, into, out in (*walks, *chunks)
         )
-        immediates = tuple((name, immediate or 0) for name, _, _ in instruction.immediates)
+        given = dict(transfer.immediates)
+        immediates = tuple(
+            (name, given.get(name, immediate or 0)) for name, _, _ in instruction.immediates
+        )
         return emit_walks(Call(instruction, tuple(extents), operands, immediates), all_walks)
 
     def _move_operands(

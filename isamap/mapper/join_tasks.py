@@ -1,0 +1,222 @@
+"""Join a sum with the statement that says where it begins and the one that says what becomes of it.
+
+In: the tasks of a kernel. Out: for a summing task, the task that takes its neighbours over. Not its
+job: whether instructions can do it (`coverings`), whether it pays (the scheduler).
+
+`T = b; T += ..; D = f(T)`, with T in no other statement: the sum begins from b, and D is stored
+instead of T. `f(T + b)` is read as `f(T)` with T begun from b, which is the same for integers,
+whose sums may be rearranged.
+"""
+
+from dataclasses import dataclass, replace
+
+from isamap.ir import (
+    Access,
+    Affine,
+    Apply,
+    Expr,
+    Kernel,
+    LoopKind,
+    Order,
+    Role,
+    Statement,
+    accesses,
+    conflict,
+    is_float,
+    may_swap,
+)
+
+from .tasks import Ends, Task
+
+
+def join_task(kernel: Kernel, siblings: tuple[Task, ...], position: int) -> Task | None:
+    """The sum at `position` of tasks under the same held loops, with what it can take over.
+
+    None: it is no sum into a temporary, or nothing can be taken over.
+    """
+    total = siblings[position]
+    name = total.statement.target.buffer
+    users = [
+        number
+        for number, statement in enumerate(kernel.statements)
+        if name in (statement.target.buffer, *(a.buffer for a in accesses(statement.value)))
+    ]
+    own = {task.number: task for task in siblings}
+    is_temporary = kernel.buffer(name).role is Role.TEMP
+    after = [number for number in users if number > total.number]
+    if not is_temporary or total.statement.update != "+=" or len(after) != 1:
+        return None
+    if after[0] not in own or not _is_plain(total.statement.target):
+        return None
+    before = [number for number in users if number < total.number]
+    finish = _Finish.read(kernel, total, own[after[0]])
+    if finish is None:
+        return None
+    inlet, taken = finish.addend, [own[after[0]]]
+    if before:
+        if inlet is not None:
+            return None
+        beginning = own.get(before[0]) if len(before) == 1 else None
+        inlet = _begin(total, beginning) if beginning else None
+        if beginning is not None and inlet is not None:
+            taken.append(beginning)
+        else:
+            inlet = total.statement.target  # from what others left there
+    if not _may_join(kernel, total, tuple(taken)):
+        return None
+    return _joined(kernel, total, tuple(taken), Ends(inlet, finish.target, finish.value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Finish:
+    """What becomes of a sum, in the sum's loops: `target = value`; `addend`: added to it first."""
+
+    target: Access
+    value: Expr
+    addend: Access | None
+
+    @staticmethod
+    def read(kernel: Kernel, total: Task, task: Task) -> "_Finish | None":
+        """The finish that a task computes, None if it does anything else."""
+        statement = task.statement
+        reads = [a for a in accesses(statement.value) if a.buffer == total.statement.target.buffer]
+        if statement.update != "=" or len(set(reads)) != 1:
+            return None
+        if not _is_plain(reads[0]):
+            return None
+        renaming = _renaming(total, task, reads[0])
+        if renaming is None:
+            return None
+        value = _renamed_expr(statement.value, renaming)
+        target = _renamed(statement.target, renaming)
+        whole = total.statement.target
+        dtype = kernel.buffer(whole.buffer).dtype
+        addend = None if is_float(dtype) else _find_addend(value, whole)
+        if addend is not None:
+            if kernel.buffer(addend.buffer).dtype != dtype:
+                return None
+            value = _without(value, whole, addend)
+        others = {access for access in accesses(value) if access != whole}
+        return None if others else _Finish(target, value, addend)
+
+
+def _is_plain(access: Access) -> bool:
+    """Does every dimension move with a loop of its own, from 0 on?"""
+    names = [index.names for index in access.indices]
+    single = all(len(n) == 1 for n in names) and len({n[0] for n in names}) == len(names)
+    steps = all(i.coefficient(i.names[0]) == 1 and not i.constant for i in access.indices if single)
+    return single and steps and access.pad is None
+
+
+def _renaming(total: Task, task: Task, read: Access) -> dict[str, str] | None:
+    """Loops of the finishing task as loops of the sum; None if they are not the sum's."""
+    renaming: dict[str, str] = {}
+    for mine, theirs in zip(total.statement.target.indices, read.indices, strict=True):
+        renaming[theirs.names[0]] = mine.names[0]
+    for loop in task.statement.loops:
+        if loop.name in task.held:
+            if renaming.setdefault(loop.name, loop.name) != loop.name:
+                return None
+        elif loop.name not in renaming:
+            return None
+        if loop.extent != total.statement.extent(renaming[loop.name]):
+            return None
+    return renaming
+
+
+def _begin(total: Task, task: Task) -> Access | None:
+    """The access that a task copies into the sum before it begins."""
+    statement = task.statement
+    if statement.update != "=" or not isinstance(statement.value, Access):
+        return None
+    if not _is_plain(statement.target) or statement.value.pad is not None:
+        return None
+    renaming = _renaming(total, task, statement.target)
+    return None if renaming is None else _renamed(statement.value, renaming)
+
+
+def _renamed(access: Access, renaming: dict[str, str]) -> Access:
+    values = {old: Affine.var(new) for old, new in renaming.items()}
+    return replace(access, indices=tuple(index.substitute(values) for index in access.indices))
+
+
+def _renamed_expr(value: Expr, renaming: dict[str, str]) -> Expr:
+    match value:
+        case Access():
+            return _renamed(value, renaming)
+        case Apply(op, args):
+            return Apply(op, tuple(_renamed_expr(arg, renaming) for arg in args))
+        case _:
+            return value
+
+
+def _find_addend(value: Expr, total: Access) -> Access | None:
+    """The access that `value` adds to the sum before anything else."""
+    match value:
+        case Apply("+", (left, right)) if left == total and isinstance(right, Access):
+            return right
+        case Apply("+", (left, right)) if right == total and isinstance(left, Access):
+            return left
+        case Apply(_, args):
+            found = [_find_addend(arg, total) for arg in args]
+            return next((access for access in found if access is not None), None)
+        case _:
+            return None
+
+
+def _without(value: Expr, total: Access, addend: Access) -> Expr:
+    if not isinstance(value, Apply):
+        return value
+    if value.op == "+" and set(value.args) == {total, addend}:
+        return total
+    return Apply(value.op, tuple(_without(arg, total, addend) for arg in value.args))
+
+
+def _may_join(kernel: Kernel, total: Task, taken: tuple[Task, ...]) -> bool:
+    """May the statements run together, tile by tile of the sum, past everything between them?"""
+    held = dict.fromkeys(total.held, Order.EQUAL)
+    name = total.statement.target.buffer
+    for task in taken:
+        low, high = sorted((task.number, total.number))
+        for number in range(low + 1, high):
+            other = kernel.statements[number]
+            if not may_swap(task.statement, other, may_reassociate=True):
+                return False
+        bare = _without_buffer(task.statement, name, "this one's")
+        for partner in (total, *taken):
+            if partner is not task:
+                other = _without_buffer(partner.statement, name, "the other's")
+                if conflict(bare, other, held) is not LoopKind.PARALLEL:
+                    return False
+    return True
+
+
+def _without_buffer(statement: Statement, name: str, label: str) -> Statement:
+    """The statement as far as other buffers are concerned; `label` stands for a target left out."""
+    others = [access for access in accesses(statement.value) if access.buffer != name]
+    value: Expr = Apply("+", tuple(others)) if others else Apply("+", ())
+    target = statement.target
+    if target.buffer == name:
+        target = Access(label, ())
+    return replace(statement, target=target, value=value)
+
+
+def _joined(kernel: Kernel, total: Task, taken: tuple[Task, ...], ends: Ends) -> Task:
+    extra = [access.buffer for access in (ends.inlet, ends.outlet) if access is not None]
+    known = {buffer.name: buffer for buffer in total.kernel.buffers}
+    name = total.statement.target.buffer
+    begins = ends.inlet is not None and ends.inlet.buffer == name
+    known[name] = replace(known[name], role=Role.INOUT if begins else Role.OUT)
+    for other in extra:
+        role = Role.OUT if other == ends.outlet.buffer else Role.IN
+        known.setdefault(other, replace(kernel.buffer(other), role=role))
+    buffers = tuple(known[b.name] for b in kernel.buffers if b.name in known)
+    volatile = dict.fromkeys(pair for task in (total, *taken) for pair in task.volatile)
+    return Task(
+        replace(total.kernel, buffers=buffers),
+        total.number,
+        total.held,
+        tuple(pair for pair in volatile if pair[0] in known),
+        ends,
+        tuple(sorted((total, *taken), key=lambda task: task.number)),
+    )
