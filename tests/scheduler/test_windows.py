@@ -4,6 +4,7 @@ In: an engine with nothing else, small kernels. Out: failures. Not its job: wind
 walks (`test_oracle`).
 """
 
+import random
 import re
 from functools import cache
 from itertools import islice
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from cases import ROOT, kernel, kernel_file
 from execution import assert_computes
+from tilings import random_legal_tiling
 
 from isamap.costmodels import bound_cycles, count_work
 from isamap.hwdesc import Hardware, load_hardware
@@ -101,6 +103,19 @@ def test_rows_are_no_columns(tmp_path: Path) -> None:
     pairs = {(groups(c)["q"], groups(c)["s"]): c for c in found}
     assert set(pairs) == {(("p",), ("u",)), (("q",), ("v",))}
     assert_all_right(subject, list(pairs.values()), hw)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_legal_tiling_of_a_window_computes_the_kernel(seed: int, tmp_path: Path) -> None:
+    """Nine positions of the filter in calls of at most four: the last one is shorter."""
+    generator = random.Random(seed)
+    hw, subject = engine(tmp_path), written(ROW, tmp_path, w=70, s=9, c=3, k=20)
+    covering = next(c for c in coverings(subject, hw, []) if runs_window(c))
+    tiling = random_legal_tiling(covering, hw, generator, any_tile=True)
+    assert tiling is not None
+    program = lower(covering, tiling, hw)
+    assert program is not None
+    assert_computes(subject, program, hw, str(tiling), compiled=True)
 
 
 def test_both_emulators_run_windows(tmp_path: Path) -> None:
