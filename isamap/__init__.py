@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .compile import PlanResult, Result, map
+    from .compile import Explanation, PlanResult, Result, explain, map
     from .errors import IsamapError
     from .hwdesc import Hardware, load_hardware
     from .ir import Kernel, load_kernel
@@ -17,18 +17,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 LAZY = {
+    "Explanation": ".compile",
     "Hardware": ".hwdesc",
     "IsamapError": ".errors",
     "Kernel": ".ir",
     "PlanResult": ".compile",
     "Program": ".program",
     "Result": ".compile",
+    "explain": ".compile",
     "load_hardware": ".hwdesc",
     "load_kernel": ".ir",
     "map": ".compile",
 }
 
 __all__ = [
+    "Explanation",
     "Hardware",
     "IsamapError",
     "Kernel",
@@ -36,6 +39,7 @@ __all__ = [
     "Program",
     "Result",
     "__version__",
+    "explain",
     "load_hardware",
     "load_kernel",
     "map",

@@ -14,7 +14,7 @@ from isamap.emulator import Timing, time_program
 from isamap.errors import KernelError, MappingError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernels
-from isamap.mapper import Mismatch, coverings
+from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten
 from isamap.program import Program
 from isamap.scheduler import (
     Answer,
@@ -90,13 +90,25 @@ class PlanResult:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskExplanation:
+    """Per task the conditions that failed, and the instructions that compute it nevertheless.
+
+    `problem`: what forbids every instruction, if anything does.
+    """
+
+    task: Task
+    matched: tuple[str, ...]
+    mismatches: tuple[Mismatch, ...]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
-    """The conditions that failed, and the instructions that compute the kernel nevertheless."""
+    """Why instructions do not compute the kernel, statement by statement."""
 
     kernel: Kernel
     hardware: Hardware
-    matched: tuple[str, ...]
-    mismatches: tuple[Mismatch, ...]
+    tasks: tuple[TaskExplanation, ...]
 
 
 def map(
@@ -208,13 +220,32 @@ def explain(
     name: str | None = None,
     may_reassociate: bool = False,
 ) -> Explanation:
-    """Why the machine's other instructions do not compute the kernel."""
+    """Why the machine's other instructions do not compute the kernel's statements."""
     built, _ = _build_kernel(kernel, sizes or {}, name)
     machine = _load_machine(hw)
+    tasks = flatten(cut_tasks(built))
+    found = tuple(_explain_task(task, machine, may_reassociate) for task in tasks)
+    return Explanation(built, machine, found)
+
+
+def _explain_task(task: Task, hw: Hardware, may_reassociate: bool) -> TaskExplanation:
     mismatches: list[Mismatch] = []
-    stream = coverings(built, machine, mismatches, may_reassociate=may_reassociate)
-    matched = dict.fromkeys(covering.instruction for covering in stream)
-    return Explanation(built, machine, tuple(matched), tuple(mismatches))
+    matched: dict[str, None] = {}
+    problem = ""
+    try:
+        stream = coverings(
+            task.kernel,
+            hw,
+            mismatches,
+            may_reassociate=may_reassociate,
+            held=task.held,
+            volatile=task.volatile,
+        )
+        matched.update((covering.instruction, None) for covering in stream)
+    except MappingError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        problem = error.message.partition("\n")[0].rstrip(":") + hint
+    return TaskExplanation(task, tuple(matched), tuple(mismatches), problem)
 
 
 def _load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:

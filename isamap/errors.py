@@ -63,7 +63,16 @@ class SpecErrors(IsamapError):
 
 
 class MappingError(IsamapError):
-    """No instruction of the machine can compute the kernel; the message names the nearest miss."""
+    """No instruction of the machine can compute the kernel; the message names the nearest miss.
+
+    `reason`: the cause in one line, without the statement.
+    """
+
+    def __init__(
+        self, message: str, *, loc: Loc | None = None, hint: str = "", reason: str = ""
+    ) -> None:
+        super().__init__(message, loc=loc, hint=hint)
+        self.reason = reason or message.partition("\n")[0].rstrip(":")
 
 
 class ProgramError(IsamapError):

@@ -3,7 +3,8 @@
 In: a Result, or an Explanation. Out: lines of text. Not its job: finding them.
 """
 
-from isamap.compile import Explanation, Result
+from isamap.compile import Explanation, Result, TaskExplanation
+from isamap.hwdesc import Hardware
 from isamap.ir import pretty_statement
 from isamap.mapper import Mismatch
 
@@ -33,27 +34,34 @@ def explanation_lines(found: Explanation) -> list[str]:
     Instructions that do compute the statement in some other binding come last.
     """
     lines: list[str] = []
-    for index, statement in enumerate(found.kernel.statements):
-        misses = nearest_misses(found, index)
-        if not misses:
-            continue
-        lines += ["why not other instructions, nearest miss first", ""]
-        lines.append(f"kernel: {pretty_statement(statement)}")
-        for miss, count in misses:
-            semantics = found.hardware.instruction(miss.instruction).semantics
-            texts = "; ".join(pretty_statement(part) for part in semantics.statements)
-            word = "in some bindings " if miss.instruction in found.matched else ""
-            more = f"   (and {count - 1} more bindings)" if count > 1 else ""
-            lines += [f"{miss.instruction}: {texts}", f"    {word}{miss.reason}{more}"]
+    for task in found.tasks:
+        part = _task_lines(task, found.hardware)
+        lines += ["", *part] if part else []
+    return ["why not other instructions, nearest miss first", *lines] if lines else []
+
+
+def _task_lines(found: TaskExplanation, hw: Hardware) -> list[str]:
+    misses = nearest_misses(found)
+    if not misses and not found.problem:
+        return []
+    held = ", ".join(found.task.held)
+    within = f"   (one {held} at a time)" if held else ""
+    lines = [f"kernel: {pretty_statement(found.task.statement)}{within}"]
+    lines += [f"    no instruction may: {found.problem}"] if found.problem else []
+    for miss, count in misses:
+        semantics = hw.instruction(miss.instruction).semantics
+        texts = "; ".join(pretty_statement(part) for part in semantics.statements)
+        word = "in some bindings " if miss.instruction in found.matched else ""
+        more = f"   (and {count - 1} more bindings)" if count > 1 else ""
+        lines += [f"{miss.instruction}: {texts}", f"    {word}{miss.reason}{more}"]
     return lines
 
 
-def nearest_misses(found: Explanation, statement: int) -> list[tuple[Mismatch, int]]:
+def nearest_misses(found: TaskExplanation) -> list[tuple[Mismatch, int]]:
     """Per instruction the miss that got farthest, and how many bindings failed."""
     grouped: dict[str, list[Mismatch]] = {}
     for miss in found.mismatches:
-        if miss.statement == statement:
-            grouped.setdefault(miss.instruction, []).append(miss)
+        grouped.setdefault(miss.instruction, []).append(miss)
     nearest = [(max(misses, key=lambda m: m.progress), len(misses)) for misses in grouped.values()]
     return sorted(
         nearest, key=lambda pair: (pair[0].instruction in found.matched, -pair[0].progress)

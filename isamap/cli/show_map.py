@@ -13,6 +13,7 @@ from isamap.compile import PlanResult, Result, explain, map
 from isamap.errors import MappingError
 from isamap.program import listing, to_json
 
+from .plan_json import plan_to_json
 from .result_json import result_to_json
 from .show_alternatives import explanation_lines
 from .show_plan import print_plan
@@ -68,8 +69,9 @@ def show_map(question: Question, show: Show) -> bool:
             _explain(question, console)
         if show.listing:
             console.file.write("\n" + listing(program))
-    if show.json_path is not None and isinstance(result, Result):
-        write_json(show.json_path, result_to_json(result))
+    if show.json_path is not None:
+        data = plan_to_json(result) if isinstance(result, PlanResult) else result_to_json(result)
+        write_json(show.json_path, data)
     if show.program_path is not None:
         write_json(show.program_path, to_json(program))
     return not result.verification.is_wrong

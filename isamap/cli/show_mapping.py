@@ -29,9 +29,9 @@ def _padding(loop: TiledLoop) -> int:
     return loop.extent - loop.kernel_extent
 
 
-def show_outside(covering: Covering) -> str:
+def show_outside(covering: Covering, hidden: tuple[str, ...] = ()) -> str:
     """Kernel loops that no instruction loop runs over, with their extents; empty if none."""
-    bound = {name for _, group in covering.binding for name in group}
+    bound = {*hidden, *(name for _, group in covering.binding for name in group)}
     statement = covering.kernel.statements[covering.statement]
     return ", ".join(f"{x.name} ({x.extent})" for x in statement.loops if x.name not in bound)
 

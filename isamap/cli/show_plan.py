@@ -1,51 +1,115 @@
 """The answer of `isamap map` for a kernel of several tasks.
 
-In: a PlanResult. Out: printed sections. Not its job: computing any number but shares.
+In: a PlanResult. Out: printed sections. Not its job: tasks (`show_tasks`), any number but sums,
+shares and gaps.
 """
 
 from rich.console import Console
 from rich.text import Text
 
 from isamap.compile import PlanResult
-from isamap.ir import pretty, pretty_statement
-from isamap.scheduler import PlannedTask
+from isamap.ir import pretty
+from isamap.scheduler import Handover, Repack, Status, handovers, repacks
 
-from .show_mapping import show_binding
+from .show_mapping import show_layout_kind
 from .show_result import print_section
-from .show_verification import headline_word, show_verification
-from .units import align, show_count, show_cycles, show_frequency, show_seconds
+from .show_tasks import memory_lines, nests_lines, task_lines
+from .show_timing import busy_lines, error_note, headline, traffic_lines
+from .show_verification import show_verification
+from .units import align, show_count, show_cycles, show_seconds, show_share
 
 
 def print_plan(result: PlanResult, console: Console) -> None:
     """All sections, the answer first."""
-    print_section("answer", [_headline(result)], console)
+    moved = repacks(result.plan.program, result.hardware)
+    check = result.verification
+    first = headline(
+        result.kernel.name, result.hardware, result.timing, estimated_cycles(result), check
+    )
+    print_section("answer", [first], console)
     for title, lines in (
         ("kernel", pretty(result.kernel).splitlines()),
-        ("tasks", align([_task_row(task) for task in result.plan.tasks], right=(2,))),
-        ("check", show_verification(result.verification)),
+        ("tasks", task_lines(result.plan, result.hardware)),
+        ("loops", nests_lines(result.plan)),
+        ("passing", passing_lines(handovers(result.plan), moved)),
+        ("cycles", cycle_lines(result)),
+        ("busy", busy_lines(result.timing)),
+        ("traffic", traffic_lines(result.timing)),
+        ("memory", memory_lines(result.plan, result.hardware)),
+        ("search", [_search_line(result)]),
+        ("check", show_verification(check)),
     ):
-        console.print()
-        print_section(title, [Text(line) for line in lines], console)
+        if lines:
+            console.print()
+            print_section(title, [Text(line) for line in lines], console)
 
 
-def _headline(result: PlanResult) -> Text:
-    hw = result.hardware
-    cycles = result.timing.cycles if result.timing else result.plan.cycles
-    kind = "emulated" if result.timing else "estimated"
-    seconds = show_seconds(cycles / hw.clock_hz)
-    word, style = headline_word(result.verification)
-    text = Text(
-        f"{result.kernel.name} on {hw.name}: {show_cycles(cycles)} ({kind}), "
-        f"{seconds} at {show_frequency(hw.clock_hz)}, "
+def estimated_cycles(result: PlanResult) -> int:
+    """Tasks and repacks, one after the other."""
+    moved = repacks(result.plan.program, result.hardware)
+    return result.plan.cycles + sum(repack.cycles for repack in moved)
+
+
+def passing_lines(passed: tuple[Handover, ...], moved: tuple[Repack, ...]) -> list[str]:
+    """Per shared buffer who writes and who reads it and how it lies; then what the host copies."""
+    lines = align(
+        [
+            (row.buffer, f"from {_numbers(row.writers)}", f"to {_numbers(row.readers)}", _lies(row))
+            for row in passed
+        ]
     )
-    return text.append(word, style)
+    return lines + align(
+        [
+            (
+                f"the host lays out {row.buffer} anew:",
+                f"{show_layout_kind(row.source)} -> {show_layout_kind(row.target)},",
+                f"{show_count(row.num_calls)} {'calls' if row.num_calls > 1 else 'call'},",
+                show_cycles(row.cycles),
+            )
+            for row in moved
+        ],
+        right=(2, 3),
+    )
 
 
-def _task_row(planned: PlannedTask) -> tuple[str, str, str]:
-    """Statement, what runs it, cycles."""
-    statement = pretty_statement(planned.task.statement)
-    if planned.on_host or planned.answer is None:
-        return statement, "host", show_count(planned.cycles)
-    covering = planned.answer.best.covering
-    how = f"{covering.instruction}: {show_binding(covering)}"
-    return statement, how, show_count(planned.cycles)
+def _numbers(tasks: tuple[int, ...]) -> str:
+    """`tasks 1, 4`."""
+    if not tasks:
+        return "nobody"
+    return f"task{'s' if len(tasks) > 1 else ''} {', '.join(map(str, tasks))}"
+
+
+def _lies(row: Handover) -> str:
+    return f"lies {show_layout_kind(row.layout)}"
+
+
+def cycle_lines(result: PlanResult) -> list[str]:
+    """Emulated, the sum over tasks, the bound with what limits."""
+    plan, timing = result.plan, result.timing
+    estimated = estimated_cycles(result)
+    rows: list[tuple[str, int, str]] = []
+    if timing is not None:
+        rows.append(("emulated", timing.cycles, "every call through queues, ports and hazards"))
+    moved = estimated - plan.cycles
+    what = f"tasks and repacks ({show_cycles(moved)})" if moved else "tasks"
+    note = f"{what} one after the other, closed form{error_note(estimated, timing)}"
+    rows.append(("analytical", estimated, note))
+    reached = timing.cycles if timing else estimated
+    share = show_share(plan.bound_cycles / reached) if reached else "-"
+    note = f"no program with these tasks on these units is faster; {share} reached"
+    note += f"; limit: {plan.bound_limit}"
+    rows.append(("bound", plan.bound_cycles, note))
+    return align([(n, f"{show_count(value)} cycles", text) for n, value, text in rows], right=(1,))
+
+
+def _search_line(result: PlanResult) -> str:
+    plan = result.plan
+    answers = [p.answer for p in plan.tasks if p.answer is not None]
+    count = sum(answer.num_coverings for answer in answers)
+    is_complete = all(answer.is_complete for answer in answers)
+    end = "none left that could win" if is_complete else "stopped by a limit"
+    word = "each task optimal" if plan.status is Status.OPTIMAL else "not all proven optimal"
+    return (
+        f"{show_count(count)} covering{'s' if count != 1 else ''} looked at, {end}; {word} under"
+        f" the analytical model; {show_seconds(plan.seconds)}"
+    )

@@ -7,40 +7,36 @@ from rich.console import Console
 from rich.text import Text
 
 from isamap.compile import Result
-from isamap.hwdesc import MemoryKind
+from isamap.hwdesc import Hardware, MemoryKind
 from isamap.ir import pretty
-from isamap.scheduler import Status, used_bytes
+from isamap.scheduler import Schedule, Status, used_bytes
 
 from .show_alternatives import alternative_lines
 from .show_mapping import operand_rows, packing_sentences, show_binding, show_outside
 from .show_nest import nest_lines
-from .show_verification import headline_word, show_verification
-from .units import (
-    align,
-    show_bytes,
-    show_count,
-    show_cycles,
-    show_frequency,
-    show_seconds,
-    show_share,
-)
+from .show_timing import busy_lines, error_note, headline, traffic_lines
+from .show_verification import show_verification
+from .units import align, show_bytes, show_count, show_cycles, show_seconds, show_share
 
 TITLE_WIDTH = 9
 
 
 def print_result(result: Result, console: Console, num_alternatives: int) -> None:
     """All sections, the answer first."""
-    print_section("answer", [_headline(result)], console)
+    estimated = result.schedule.estimate.cycles
+    check = result.verification
+    first = headline(result.kernel.name, result.hardware, result.timing, estimated, check)
+    print_section("answer", [first], console)
     for title, lines in (
         ("kernel", pretty(result.kernel).splitlines()),
         ("mapping", mapping_lines(result)),
         ("loops", _nest_lines(result)),
         ("cycles", cycle_lines(result)),
-        ("busy", busy_lines(result)),
-        ("traffic", _traffic_lines(result)),
-        ("memory", _memory_lines(result)),
+        ("busy", busy_lines(result.timing)),
+        ("traffic", traffic_lines(result.timing)),
+        ("memory", align(memory_rows(result.schedule, result.hardware), right=(1, 2))),
         ("search", search_lines(result)),
-        ("check", show_verification(result.verification)),
+        ("check", show_verification(check)),
         ("others", alternative_lines(result, num_alternatives)),
     ):
         if lines:
@@ -53,20 +49,6 @@ def print_section(title: str, lines: list[Text], console: Console) -> None:
     for number, line in enumerate(lines):
         head = Text(f"{title if number == 0 else '':<{TITLE_WIDTH}}", "bold")
         console.print(head.append(line), soft_wrap=True)
-
-
-def _headline(result: Result) -> Text:
-    """`gemm on gemmini: 28 926 576 cycles, 28.9 ms at 1 GHz, verified`."""
-    hw = result.hardware
-    cycles = result.timing.cycles if result.timing else result.schedule.estimate.cycles
-    kind = "emulated" if result.timing else "estimated"
-    seconds = show_seconds(cycles / hw.clock_hz)
-    word, style = headline_word(result.verification)
-    text = Text(
-        f"{result.kernel.name} on {hw.name}: {show_cycles(cycles)} ({kind}), "
-        f"{seconds} at {show_frequency(hw.clock_hz)}, "
-    )
-    return text.append(word, style)
 
 
 def mapping_lines(result: Result) -> list[str]:
@@ -93,9 +75,7 @@ def cycle_lines(result: Result) -> list[str]:
     rows: list[tuple[str, int, str]] = []
     if timing is not None:
         rows.append(("emulated", timing.cycles, "every call through queues, ports and hazards"))
-    error = ""
-    if timing is not None and timing.cycles:
-        error = f", {100 * (analytical / timing.cycles - 1):+.1f} % against emulated"
+    error = error_note(analytical, timing)
     rows.append(("analytical", analytical, f"closed form, what the solver minimises{error}"))
     layouts = "natural layouts" if result.schedule.is_natural else "layouts no less natural"
     gap = show_share(1 - answer.bound_cycles / analytical)
@@ -120,50 +100,18 @@ def cycle_lines(result: Result) -> list[str]:
     return align(texts, right=(1,))
 
 
-def busy_lines(result: Result) -> list[str]:
-    """Where time goes: each unit's and port's busy share."""
-    timing = result.timing
-    if timing is None:
-        return ["unknown: not emulated"]
-    units = [f"{unit.unit} {show_share(unit.utilisation)}" for unit in timing.unit_busy]
-    ports = [
-        f"{port.memory}.{port.port} {show_share(port.busy_cycles / max(1, timing.cycles))}"
-        for port in timing.ports
-        if port.busy_cycles
-    ]
-    calls = [f"{show_count(count)} {name}" for name, count in timing.calls]
-    lines = [f"units  {', '.join(units)}"]
-    lines += [f"ports  {', '.join(ports)}"] if ports else []
-    return [*lines, f"calls  {', '.join(calls)}"]
-
-
-def _traffic_lines(result: Result) -> list[str]:
-    if result.timing is None:
-        return ["unknown: not emulated"]
-    lines = align(
-        [
-            (x.memory, f"{show_bytes(x.read_bytes)} read", f"{show_bytes(x.written_bytes)} written")
-            for x in result.timing.traffic
-            if x.read_bytes or x.written_bytes
-        ],
-        right=(1, 2),
-    )
-    if result.timing.energy_pj:
-        lines.append(f"energy {result.timing.energy_pj / 1e6:.4g} µJ")
-    return lines
-
-
-def _memory_lines(result: Result) -> list[str]:
-    tiling = result.schedule.solution.tiling
+def memory_rows(schedule: Schedule, hw: Hardware) -> list[tuple[str, str, str]]:
+    """Per managed memory: name, bytes used of its size, share."""
+    tiling = schedule.solution.tiling
     assert tiling is not None, "a schedule has a tiling"
-    used = used_bytes(result.schedule.covering, tiling)
-    managed = [m for m in result.hardware.memories if m.kind is MemoryKind.MANAGED]
+    used = used_bytes(schedule.covering, tiling)
+    managed = [m for m in hw.memories if m.kind is MemoryKind.MANAGED]
     rows = []
     for memory in managed:
         size = used.get(memory.name, 0)
         share = show_share(size / memory.size_bytes)
         rows.append((memory.name, f"{show_bytes(size)} of {show_bytes(memory.size_bytes)}", share))
-    return align(rows, right=(1, 2))
+    return rows
 
 
 def search_lines(result: Result) -> list[str]:

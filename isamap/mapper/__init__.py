@@ -1,6 +1,6 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
-from .cover import candidates, compute_cycles, coverings
+from .cover import candidates, compute_cycles, coverings, nearest_miss
 from .covering import (
     BlockDim,
     CopyDim,
@@ -44,5 +44,6 @@ __all__ = [
     "join_task",
     "layout_rank",
     "match_statement",
+    "nearest_miss",
     "part_size",
 ]

@@ -68,8 +68,10 @@ def coverings(
         float sums.
     """
     index = _only_statement(kernel)
-    _check_order(kernel, index, may_reassociate, held)
-    for candidate in candidates(kernel, index, hw, mismatches, held):
+    found_candidates = candidates(kernel, index, hw, mismatches, held)
+    nearest = "" if found_candidates else nearest_miss(mismatches)  # then order is not to blame
+    _check_order(kernel, index, may_reassociate, held, nearest)
+    for candidate in found_candidates:
         reason = ""
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
@@ -161,7 +163,17 @@ def _only_statement(kernel: Kernel) -> int:
     return 0
 
 
-def _check_order(kernel: Kernel, index: int, may_reassociate: bool, held: tuple[str, ...]) -> None:
+def nearest_miss(mismatches: list[Mismatch]) -> str:
+    """`mma: operand A is i8, x is f32`: the instruction that got farthest; empty without any."""
+    if not mismatches:
+        return ""
+    nearest = max(mismatches, key=lambda miss: miss.progress)
+    return f"{nearest.instruction}: {nearest.reason}"
+
+
+def _check_order(
+    kernel: Kernel, index: int, may_reassociate: bool, held: tuple[str, ...], reason: str
+) -> None:
     statement = kernel.statements[index]
     kinds = loop_kinds(statement, held)
     sequential = [name for name, kind in kinds.items() if kind is LoopKind.SEQUENTIAL]
@@ -170,6 +182,7 @@ def _check_order(kernel: Kernel, index: int, may_reassociate: bool, held: tuple[
             f"loop {sequential[0]} carries a dependence:\n{pretty_statement(statement)}",
             loc=statement.loc,
             hint="only loops whose iterations may run in any order can be tiled so far",
+            reason=reason,
         )
     rounds = is_float(kernel.buffer(statement.target.buffer).dtype)
     if rounds and LoopKind.REDUCTION in kinds.values() and not may_reassociate:
@@ -177,6 +190,7 @@ def _check_order(kernel: Kernel, index: int, may_reassociate: bool, held: tuple[
             f"tiling would reorder a floating-point sum:\n{pretty_statement(statement)}",
             loc=statement.loc,
             hint="allow it with --allow reassociate",
+            reason=reason,
         )
 
 

@@ -1,6 +1,7 @@
 """From a covering to a proven schedule and its program."""
 
 from .best_plan import find_best_plan, uses_little
+from .handover import Handover, Repack, handovers, repacks
 from .lower import lower
 from .options import is_legal
 from .place import place, used_bytes
@@ -11,8 +12,10 @@ from .solve import Solution, Status, solve
 __all__ = [
     "Alternative",
     "Answer",
+    "Handover",
     "Plan",
     "PlannedTask",
+    "Repack",
     "Schedule",
     "Solution",
     "Status",
@@ -20,11 +23,13 @@ __all__ = [
     "find_best_plan",
     "find_plan",
     "find_schedule",
+    "handovers",
     "host_cycles",
     "is_legal",
     "is_single",
     "lower",
     "place",
+    "repacks",
     "solve",
     "used_bytes",
     "uses_little",

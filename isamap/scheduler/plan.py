@@ -15,7 +15,6 @@ from isamap.hwdesc import Hardware, HostRule, count_operations
 from isamap.ir import Buffer, Kernel, Statement
 from isamap.mapper import (
     Ends,
-    Mismatch,
     Task,
     TaskLoop,
     TaskNode,
@@ -67,15 +66,15 @@ class PlannedTask:
     """A task, how it runs, and what it costs.
 
     `answer`: everything known about its schedules; None when no instruction computes it, and
-    `mismatches` say why. `cycles`: of all its iterations, alone, under the closed form; on the host
-    by its rule.
+    `reason` says why in one line. `cycles`: of all its iterations, alone, under the closed form;
+    on the host by its rule.
     """
 
     task: Task
     answer: Answer | None
     on_host: bool
     cycles: int
-    mismatches: tuple[Mismatch, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +82,9 @@ class Plan:
     """A kernel of several statements, scheduled.
 
     `cycles`: sum over the tasks, which the closed form takes one after the other. `bound_cycles`:
-    no program of these coverings is faster: the busiest unit, or the external memory's ports.
-    `steps`: the rewrites that led to `kernel`, of `num_forms` that were listed; `cut`: what was not
-    looked at.
+    no program of these coverings is faster: the busiest unit, or the external memory's ports;
+    `bound_limit` names it. `steps`: the rewrites that led to `kernel`, of `num_forms` that were
+    listed; `cut`: what was not looked at.
     """
 
     kernel: Kernel
@@ -94,6 +93,7 @@ class Plan:
     program: Program
     cycles: int
     bound_cycles: int
+    bound_limit: str
     status: Status
     seconds: float
     steps: tuple[Step, ...] = ()
@@ -156,7 +156,7 @@ def find_plan(
         chosen,
         program,
         sum(p.cycles for p in chosen),
-        _bound(kernel, chosen, hw),
+        *_bound(kernel, chosen, hw),
         Status.OPTIMAL if proven else Status.FEASIBLE,
         time.perf_counter() - begin,
     )
@@ -185,7 +185,7 @@ def _join(
         is_free = all(not planned[number].task.parts for number in numbers)
         cycles = found.best.estimate.cycles
         if is_free and cycles < sum(planned[number].cycles for number in numbers):
-            planned[task.number] = PlannedTask(joined, found, False, cycles, found.mismatches)
+            planned[task.number] = PlannedTask(joined, found, False, cycles)
             gone = [part for part in joined.parts if part.number != task.number]
             nodes = tuple(joined if node is task else node for node in nodes if node not in gone)
     return nodes
@@ -224,16 +224,16 @@ def _schedule(
 def _choose(task: Task, found: Answer | MappingError, hw: Hardware) -> PlannedTask:
     """The schedule, or the host where that is faster or the only way."""
     answer = found if isinstance(found, Answer) else None
-    mismatches = answer.mismatches if answer else ()
     on_accelerator = answer.best.estimate.cycles if answer else None
     if hw.host is None:
         if isinstance(found, MappingError):
             raise found
-        return PlannedTask(task, answer, False, found.best.estimate.cycles, mismatches)
+        return PlannedTask(task, answer, False, found.best.estimate.cycles)
     on_host = host_task_cycles(task, hw.host)
     if on_accelerator is None or on_host < on_accelerator:
-        return PlannedTask(task, answer, True, on_host, mismatches)
-    return PlannedTask(task, answer, False, on_accelerator, mismatches)
+        reason = found.reason if isinstance(found, MappingError) else ""
+        return PlannedTask(task, answer, True, on_host, reason)
+    return PlannedTask(task, answer, False, on_accelerator)
 
 
 def host_task_cycles(task: Task, rule: HostRule) -> int:
@@ -258,8 +258,8 @@ def _shared_buffers(tasks: tuple[Task, ...]) -> frozenset[str]:
     return frozenset(name for name in written if len(touched[name]) > 1)
 
 
-def _bound(kernel: Kernel, planned: tuple[PlannedTask, ...], hw: Hardware) -> int:
-    """The busiest unit with the least work of every task, or the compulsory traffic."""
+def _bound(kernel: Kernel, planned: tuple[PlannedTask, ...], hw: Hardware) -> tuple[int, str]:
+    """The busiest unit with the least work of every task, or the compulsory traffic; and which."""
     busy: dict[str, int] = {}
     for task in planned:
         unit, cycles = "", task.cycles
@@ -272,4 +272,5 @@ def _bound(kernel: Kernel, planned: tuple[PlannedTask, ...], hw: Hardware) -> in
         busy[unit] = busy.get(unit, 0) + cycles
     counts = {unit.name: unit.count for unit in hw.units}
     ports = port_cycles(hw, *compulsory_bytes(kernel))
-    return max([*(ceil(c / counts[u]) for u, c in busy.items()), *(c for _, c in ports)])
+    units = [(ceil(cycles / counts[name]), f"unit {name}") for name, cycles in busy.items()]
+    return max([*units, *((cycles, name) for name, cycles in ports)], key=lambda pair: pair[0])

@@ -21,7 +21,15 @@ from isamap.costmodels import (
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, pretty_statement
-from isamap.mapper import Covering, Ends, Mismatch, coverings, find_missing, layout_rank
+from isamap.mapper import (
+    Covering,
+    Ends,
+    Mismatch,
+    coverings,
+    find_missing,
+    layout_rank,
+    nearest_miss,
+)
 from isamap.program import Program
 
 from .lower import lower
@@ -127,7 +135,7 @@ def find_schedule(
         stream = _prefer_natural(stream, handed_on)
     search.run(stream)
     if not search.by_rank:
-        raise MappingError(_why_nothing(kernel, hw, mismatches, search))
+        raise _why_nothing(kernel, hw, mismatches, search)
     best = search.chosen()
     fastest = search.fastest() if search.fastest() is not best else None
     bound = search.bound(best)
@@ -279,29 +287,40 @@ class _Search:
         return min([schedule.solution.cycles, *rivals])
 
 
-def _why_nothing(kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], search: _Search) -> str:
-    statement = pretty_statement(kernel.statements[0])
+def _why_nothing(
+    kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], search: _Search
+) -> MappingError:
+    subject = kernel.statements[0]
+    statement = pretty_statement(subject)
     if search.too_large_bytes:
         name, size = hw.external.name, hw.external.size_bytes
-        return (
+        return MappingError(
             f"the buffers of {kernel.name} need {search.too_large_bytes / 2**20:.1f} MiB,"
             f" {name!r} of {hw.name} has {size / 2**20:.1f} MiB"
         )
     if search.num_unordered and not search.num_unfit:
-        return (
+        return MappingError(
             f"{search.num_unordered} coverings of {kernel.name} need copies on {hw.name} that"
             " cannot be scheduled so far: more than two in a row, or, with tokens, two in a row or"
-            f" an output filled by another unit than the one that computes:\n{statement}"
+            f" an output filled by another unit than the one that computes:\n{statement}",
+            loc=subject.loc,
         )
     if search.num_unfit:
-        return (
+        return MappingError(
             f"{search.num_unfit} coverings of {kernel.name} do not fit the memories of {hw.name}:"
-            f"\n{statement}"
+            f"\n{statement}",
+            loc=subject.loc,
         )
+    misses = sorted(mismatches, key=lambda m: -m.progress)
+    texts = [f"{miss.instruction}: {miss.reason}" for miss in misses]
     lines = [f"no instruction of {hw.name} computes\n{statement}"]
-    missing = find_missing(kernel, kernel.statements[0], hw)
-    if missing:
-        lines.append(f"  nothing on {hw.name} performs: {', '.join(missing)}")
-    nearest = sorted(mismatches, key=lambda m: -m.progress)
-    texts = dict.fromkeys(f"  {miss.instruction}: {miss.reason}" for miss in nearest)
-    return "\n".join([*lines, *list(texts)[:MAX_MISSES]])
+    missing = find_missing(kernel, subject, hw)
+    absent = f"nothing on {hw.name} performs: {', '.join(missing)}" if missing else ""
+    lines += [f"  {absent}"] if absent else []
+    lines += [f"  {text}" for text in dict.fromkeys(texts)][:MAX_MISSES]
+    return MappingError(
+        "\n".join(lines),
+        loc=subject.loc,
+        hint="" if hw.host else "a machine with a 'host' runs there what no instruction computes",
+        reason="; ".join(filter(None, [absent, nearest_miss(mismatches)])),
+    )

@@ -122,7 +122,9 @@ def test_nothing_found_is_its_own_exit_code_and_explained(tmp_path: Path) -> Non
     done = run_map(str(path), "--hw", "outer", "--explain")
     assert done.exit_code == 3
     assert "why not other instructions" in done.output
-    assert "error: no instruction of outer computes" in done.output
+    assert f"error: {path}:8:9: no instruction of outer computes" in done.output
+    assert "  smopa: updates its target by '+=', the kernel by 'max='" in done.output
+    assert "hint: a machine with a 'host' runs there" in done.output
 
 
 def test_wrong_program_is_shown_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:

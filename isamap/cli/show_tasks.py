@@ -1,0 +1,106 @@
+"""The tasks of a plan as text: what runs where, for how long, in which room.
+
+In: a plan. Out: lines of text. Not its job: totals, the rest of the answer (`show_plan`).
+"""
+
+from collections.abc import Mapping
+
+from isamap.hwdesc import Hardware
+from isamap.ir import pretty_statement
+from isamap.mapper import Task, TaskNode
+from isamap.scheduler import Plan, PlannedTask, Schedule
+
+from .show_mapping import packing_sentences, show_binding, show_outside
+from .show_nest import nest_lines
+from .show_result import memory_rows
+from .units import align, show_count, show_share
+
+INDENT = "  "
+Row = tuple[str, str, str, str, str]  # number, cycles, share, who, what
+
+
+def task_lines(plan: Plan, hw: Hardware) -> list[str]:
+    """A table of the tasks under the loops they share: number, cycles, share of the sum, who runs
+    it, statement; below it the binding, or why no instruction runs it."""
+    planned = {p.task.number: p for p in plan.tasks}
+    rows: list[Row] = [("task", "cycles", "share", "on", "statement")]
+    rows += _rows(plan.nodes, planned, max(1, plan.cycles), hw, 0)
+    return align(rows, right=(0, 1, 2))
+
+
+def _rows(
+    nodes: tuple[TaskNode, ...],
+    planned: Mapping[int, PlannedTask],
+    total_cycles: int,
+    hw: Hardware,
+    depth: int,
+) -> list[Row]:
+    rows: list[Row] = []
+    for node in nodes:
+        if isinstance(node, Task):
+            rows += _task_rows(planned[node.number], total_cycles, hw, depth)
+        else:
+            head = f"for {node.loop.name} ({node.loop.extent}, one at a time):"
+            rows.append(("", "", "", "", INDENT * depth + head))
+            rows += _rows(node.body, planned, total_cycles, hw, depth + 1)
+    return rows
+
+
+def _task_rows(task: PlannedTask, total_cycles: int, hw: Hardware, depth: int) -> list[Row]:
+    schedule = used_schedule(task)
+    who = schedule.covering.instruction if schedule else "host"
+    share = show_share(task.cycles / total_cycles)
+    statement = INDENT * depth + pretty_statement(task.task.statement)
+    number = str(task.task.number)
+    notes = _schedule_notes(schedule) if schedule else [why_on_host(task, hw)]
+    return [
+        (number, show_count(task.cycles), share, who, statement),
+        *(("", "", "", "", INDENT * (depth + 2) + note) for note in notes),
+    ]
+
+
+def _schedule_notes(schedule: Schedule) -> list[str]:
+    covering = schedule.covering
+    outside = show_outside(covering, covering.held)
+    around = f"; loops around it: {outside}" if outside else ""
+    return [show_binding(covering) + around, *packing_sentences(covering)]
+
+
+def used_schedule(task: PlannedTask) -> Schedule | None:
+    """The schedule that runs the task; None on the host."""
+    return None if task.on_host or task.answer is None else task.answer.best
+
+
+def why_on_host(task: PlannedTask, hw: Hardware) -> str:
+    """One line: the accelerator's nearest miss, or that it would take longer."""
+    if task.answer is None:
+        return f"not on {hw.name}: {task.reason}"
+    best = task.answer.best
+    cycles = show_count(best.estimate.cycles)
+    return f"the host is faster: {best.covering.instruction} would take {cycles} cycles"
+
+
+def nests_lines(plan: Plan) -> list[str]:
+    """The loop nest of every scheduled task."""
+    lines: list[str] = []
+    for task in plan.tasks:
+        schedule = used_schedule(task)
+        if schedule is not None:
+            tiling = schedule.solution.tiling
+            assert tiling is not None, "a schedule has a tiling"
+            lines.append(f"task {task.task.number}:")
+            lines += [INDENT + line for line in nest_lines(schedule.covering, tiling)]
+    return lines
+
+
+def memory_lines(plan: Plan, hw: Hardware) -> list[str]:
+    """Per scheduled task what it takes of every managed memory."""
+    rows = []
+    for task in plan.tasks:
+        schedule = used_schedule(task)
+        if schedule is not None:
+            title = f"task {task.task.number}"
+            for row in memory_rows(schedule, hw):
+                rows.append((title, *row))
+                title = ""
+    return align(rows, right=(2, 3))

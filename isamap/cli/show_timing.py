@@ -1,0 +1,78 @@
+"""What the emulator counted, as text: headline, busy units and ports, traffic.
+
+In: a Timing, a Verification. Out: lines of text. Not its job: estimates, proofs.
+"""
+
+from rich.text import Text
+
+from isamap.emulator import Timing
+from isamap.hwdesc import Hardware
+from isamap.verify import Verification
+
+from .show_verification import headline_word
+from .units import (
+    align,
+    show_bytes,
+    show_count,
+    show_cycles,
+    show_frequency,
+    show_seconds,
+    show_share,
+)
+
+UNKNOWN = "unknown: not emulated"
+
+
+def headline(
+    kernel: str, hw: Hardware, timing: Timing | None, estimated_cycles: int, check: Verification
+) -> Text:
+    """`gemm on gemmini: 28 926 576 cycles, 28.9 ms at 1 GHz, verified`."""
+    cycles = timing.cycles if timing else estimated_cycles
+    kind = "emulated" if timing else "estimated"
+    seconds = show_seconds(cycles / hw.clock_hz)
+    word, style = headline_word(check)
+    text = Text(
+        f"{kernel} on {hw.name}: {show_cycles(cycles)} ({kind}), "
+        f"{seconds} at {show_frequency(hw.clock_hz)}, "
+    )
+    return text.append(word, style)
+
+
+def busy_lines(timing: Timing | None) -> list[str]:
+    """Where time goes: each unit's and port's busy share."""
+    if timing is None:
+        return [UNKNOWN]
+    units = [f"{unit.unit} {show_share(unit.utilisation)}" for unit in timing.unit_busy]
+    ports = [
+        f"{port.memory}.{port.port} {show_share(port.busy_cycles / max(1, timing.cycles))}"
+        for port in timing.ports
+        if port.busy_cycles
+    ]
+    calls = [f"{show_count(count)} {name}" for name, count in timing.calls]
+    lines = [f"units  {', '.join(units)}"]
+    lines += [f"ports  {', '.join(ports)}"] if ports else []
+    return [*lines, f"calls  {', '.join(calls)}"]
+
+
+def traffic_lines(timing: Timing | None) -> list[str]:
+    """Bytes per memory, and energy where the machine says what it takes."""
+    if timing is None:
+        return [UNKNOWN]
+    lines = align(
+        [
+            (x.memory, f"{show_bytes(x.read_bytes)} read", f"{show_bytes(x.written_bytes)} written")
+            for x in timing.traffic
+            if x.read_bytes or x.written_bytes
+        ],
+        right=(1, 2),
+    )
+    if timing.energy_pj:
+        lines.append(f"energy {timing.energy_pj / 1e6:.4g} µJ")
+    return lines
+
+
+def error_note(estimated_cycles: int, timing: Timing | None) -> str:
+    """`, -3.1 % against emulated`; empty when nothing was emulated."""
+    if timing is None or not timing.cycles:
+        return ""
+    return f", {100 * (estimated_cycles / timing.cycles - 1):+.1f} % against emulated"
