@@ -74,19 +74,16 @@ class Result:
 class PlanResult:
     """The answer of `map` for a kernel that takes several tasks, or the host.
 
-    `timing` is None when the emulator rejects the program.
+    `kernel`: as it was asked for; `plan.kernel` is the form of it that was scheduled. `timing` is
+    None when the emulator rejects the program.
     """
 
     request: Request
     hardware: Hardware
+    kernel: Kernel
     plan: Plan
     timing: Timing | None
     verification: Verification
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel at its sizes."""
-        return self.plan.kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +192,7 @@ def _plan(request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | Non
         hw,
         lambda: verify_plan(plan, kernel, hw, request.check, seed=request.seed, file=file),
     )
-    return PlanResult(request, hw, plan, timing, verification)
+    return PlanResult(request, hw, kernel, plan, timing, verification)
 
 
 def _check(

@@ -28,12 +28,18 @@ def emulate_command(program: str, hardware: str) -> None:
     except (OSError, ValueError) as error:
         raise ProgramError(f"cannot read program {program}: {error}") from error
     hw = load_hardware(find_hardware(hardware))
-    timing = time_program(from_json(data), hw)
+    read_program = from_json(data)
+    timing = time_program(read_program, hw)
     click.echo(f"{show_cycles(timing.cycles)}, {show_seconds(timing.cycles / hw.clock_hz)}")
     for unit in timing.unit_busy:
         click.echo(f"unit {unit.unit}: busy {show_share(unit.utilisation)}")
     for row in timing.traffic:
         read, written = show_bytes(row.read_bytes), show_bytes(row.written_bytes)
         click.echo(f"memory {row.memory}: {read} read, {written} written")
+    on_host = {call.name for call in read_program.host_calls}
     for name, count in timing.calls:
-        click.echo(f"instruction {name}: {show_count(count)} calls")
+        kind = "host call" if name in on_host else "instruction"
+        click.echo(f"{kind} {name}: {show_count(count)} call{'s' if count != 1 else ''}")
+    scratch = sum(place.layout.size_bytes for place in read_program.scratch)
+    if scratch:
+        click.echo(f"scratch: {show_bytes(scratch)} of {hw.external.name}")

@@ -32,6 +32,10 @@ def plan_to_json(result: PlanResult) -> dict[str, Json]:
         "versions": versions_to_json(),
         "request": request_to_json(result.request),
         "kernel": pretty(result.kernel),
+        "rewrites": [{"rewrite": s.rewrite, "site": s.site} for s in plan.steps],
+        "mapped_kernel": pretty(plan.kernel),
+        "num_forms": plan.num_forms,
+        "not_looked_at": plan.cut,
         "clock_hz": hw.clock_hz,
         "tasks": [_task(task, result) for task in plan.tasks],
         "handovers": [

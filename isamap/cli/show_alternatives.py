@@ -35,19 +35,20 @@ def explanation_lines(found: Explanation) -> list[str]:
     """
     lines: list[str] = []
     for task in found.tasks:
-        part = _task_lines(task, found.hardware)
+        part = _task_lines(task, found.hardware, is_only=len(found.tasks) == 1)
         lines += ["", *part] if part else []
     return ["why not other instructions, nearest miss first", *lines] if lines else []
 
 
-def _task_lines(found: TaskExplanation, hw: Hardware) -> list[str]:
+def _task_lines(found: TaskExplanation, hw: Hardware, *, is_only: bool) -> list[str]:
     misses = nearest_misses(found)
-    if not misses and not found.problem:
+    if not misses and not found.problem and is_only:
         return []
     held = ", ".join(found.task.held)
     within = f"   (one {held} at a time)" if held else ""
     lines = [f"kernel: {pretty_statement(found.task.statement)}{within}"]
     lines += [f"    no instruction may: {found.problem}"] if found.problem else []
+    lines += [f"    computed by {', '.join(found.matched)}"] if found.matched else []
     for miss, count in misses:
         semantics = hw.instruction(miss.instruction).semantics
         texts = "; ".join(pretty_statement(part) for part in semantics.statements)

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from isamap.compile import PlanResult
 from isamap.ir import pretty
-from isamap.scheduler import Handover, Repack, Status, handovers, repacks
+from isamap.rewrites import REWRITES
+from isamap.scheduler import Handover, Plan, Repack, Status, handovers, repacks
 
 from .show_mapping import show_layout_kind
 from .show_result import print_section
@@ -29,6 +30,7 @@ def print_plan(result: PlanResult, console: Console) -> None:
     print_section("answer", [first], console)
     for title, lines in (
         ("kernel", pretty(result.kernel).splitlines()),
+        ("rewrites", rewrite_lines(result.plan)),
         ("tasks", task_lines(result.plan, result.hardware)),
         ("loops", nests_lines(result.plan)),
         ("passing", passing_lines(handovers(result.plan), moved)),
@@ -36,7 +38,7 @@ def print_plan(result: PlanResult, console: Console) -> None:
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),
         ("memory", memory_lines(result.plan, result.hardware)),
-        ("search", [_search_line(result)]),
+        ("search", search_lines(result.plan)),
         ("check", show_verification(check)),
     ):
         if lines:
@@ -48,6 +50,15 @@ def estimated_cycles(result: PlanResult) -> int:
     """Tasks and repacks, one after the other."""
     moved = repacks(result.plan.program, result.hardware)
     return result.plan.cycles + sum(repack.cycles for repack in moved)
+
+
+def rewrite_lines(plan: Plan) -> list[str]:
+    """Every rewrite with its law, then the kernel that came of them; nothing without any."""
+    if not plan.steps:
+        return []
+    laws = {rewrite.name: rewrite.law for rewrite in REWRITES}
+    lines = align([(str(step), f"by {laws[step.rewrite]}") for step in plan.steps])
+    return [*lines, "which gives", *pretty(plan.kernel).splitlines()]
 
 
 def passing_lines(passed: tuple[Handover, ...], moved: tuple[Repack, ...]) -> list[str]:
@@ -102,14 +113,19 @@ def cycle_lines(result: PlanResult) -> list[str]:
     return align([(n, f"{show_count(value)} cycles", text) for n, value, text in rows], right=(1,))
 
 
-def _search_line(result: PlanResult) -> str:
-    plan = result.plan
+def search_lines(plan: Plan) -> list[str]:
+    """How many forms and coverings were looked at, and what was not."""
     answers = [p.answer for p in plan.tasks if p.answer is not None]
     count = sum(answer.num_coverings for answer in answers)
     is_complete = all(answer.is_complete for answer in answers)
     end = "none left that could win" if is_complete else "stopped by a limit"
     word = "each task optimal" if plan.status is Status.OPTIMAL else "not all proven optimal"
-    return (
-        f"{show_count(count)} covering{'s' if count != 1 else ''} looked at, {end}; {word} under"
-        f" the analytical model; {show_seconds(plan.seconds)}"
-    )
+    forms = f"{plan.num_forms} form{'s' if plan.num_forms != 1 else ''} of the kernel listed"
+    found = f"{show_count(count)} covering{'s' if count != 1 else ''} looked at, {end}; {word}"
+    found += " under the analytical model"
+    if not answers:
+        found = "no instruction computes any task"
+    return [
+        f"{found}; {show_seconds(plan.seconds)}",
+        f"{forms}; {plan.cut}" if plan.cut else forms,
+    ]

@@ -16,6 +16,7 @@ from .show_result import memory_rows
 from .units import align, show_count, show_share
 
 INDENT = "  "
+MAX_NOTE = 100
 Row = tuple[str, str, str, str, str]  # number, cycles, share, who, what
 
 
@@ -52,11 +53,16 @@ def _task_rows(task: PlannedTask, total_cycles: int, hw: Hardware, depth: int) -
     share = show_share(task.cycles / total_cycles)
     statement = INDENT * depth + pretty_statement(task.task.statement)
     number = str(task.task.number)
-    notes = _schedule_notes(schedule) if schedule else [why_on_host(task, hw)]
+    notes = _schedule_notes(schedule) if schedule else [_shortened(why_on_host(task, hw))]
     return [
         (number, show_count(task.cycles), share, who, statement),
         *(("", "", "", "", INDENT * (depth + 2) + note) for note in notes),
     ]
+
+
+def _shortened(text: str) -> str:
+    """One line of a table: the end of a long expression is in `--explain`."""
+    return text if len(text) <= MAX_NOTE else text[: MAX_NOTE - 1] + "…"
 
 
 def _schedule_notes(schedule: Schedule) -> list[str]:
