@@ -16,7 +16,7 @@ from .show_result import memory_rows
 from .units import align, show_count, show_share
 
 INDENT = "  "
-MAX_NOTE = 100
+MAX_NOTE = 140
 Row = tuple[str, str, str, str, str]  # number, cycles, share, who, what
 
 

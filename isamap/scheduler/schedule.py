@@ -287,6 +287,10 @@ class _Search:
         return min([schedule.solution.cycles, *rivals])
 
 
+def _lacks(operations: tuple[str, ...]) -> str:
+    return f"it lacks {', '.join(operations)}" if operations else ""
+
+
 def _why_nothing(
     kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], search: _Search
 ) -> MappingError:
@@ -315,12 +319,12 @@ def _why_nothing(
     texts = [f"{miss.instruction}: {miss.reason}" for miss in misses]
     lines = [f"no instruction of {hw.name} computes\n{statement}"]
     missing = find_missing(kernel, subject, hw)
-    absent = f"nothing on {hw.name} performs: {', '.join(missing)}" if missing else ""
-    lines += [f"  {absent}"] if absent else []
+    if missing:
+        lines.append(f"  nothing on {hw.name} performs: {', '.join(missing)}")
     lines += [f"  {text}" for text in dict.fromkeys(texts)][:MAX_MISSES]
     return MappingError(
         "\n".join(lines),
         loc=subject.loc,
         hint="" if hw.host else "a machine with a 'host' runs there what no instruction computes",
-        reason="; ".join(filter(None, [absent, nearest_miss(mismatches)])),
+        reason="; ".join(filter(None, [_lacks(missing), nearest_miss(mismatches)])),
     )
