@@ -33,8 +33,7 @@ def test_answer_has_every_section_and_is_verified() -> None:
     assert ", verified (" in done.output.splitlines()[0]
     assert "for t_3 (3, one at a time):" in done.output
     assert "host       reset[z_5, j_5] = sigmoid(" in done.output
-    assert "not on gemmini: it lacks 'sigmoid' of f32, " in done.output
-    assert "not on gemmini: mvout_i8: operand D is i8, R is i32" in done.output
+    assert "not on gemmini: it lacks sigmoid(f32), " in done.output
     assert "from tasks 2, 3  to tasks 3, 4, 5, 6" in done.output
     assert not any(line.endswith(" ") for line in done.output.splitlines())
 
