@@ -23,6 +23,7 @@ from .deps import (
 )
 from .dtypes import (
     DTYPES,
+    FLOAT_LIMITS,
     ScalarKind,
     ScalarType,
     integer_range,
@@ -58,27 +59,29 @@ if TYPE_CHECKING:
     from .interp_slow import interpret_slow
     from .numpy_types import numpy_dtype
     from .random_inputs import random_arrays
+    from .rounding import rounding_errors
 
 LAZY = {
     "interpret": ".interp",
     "interpret_slow": ".interp_slow",
     "numpy_dtype": ".numpy_types",
     "random_arrays": ".random_inputs",
+    "rounding_errors": ".rounding",
 }
 
 __all__ = [
-    "Order", "conflict",
-    "DTYPES", "OPS", "RESERVED", "UPDATES",
+    "DTYPES", "FLOAT_LIMITS", "OPS", "RESERVED", "UPDATES",
     "Access", "Affine", "Apply", "Buffer", "Domain", "Expr", "Immediate", "Kernel",
-    "KernelSource", "Literal", "Loop", "LoopKind", "Notation", "Operation", "Role", "ScalarKind",
+    "KernelSource", "Literal", "Loop", "LoopKind", "Notation", "Operation", "Order", "Role",
+    "ScalarKind",
     "ScalarType", "Statement", "Typing",
-    "accesses", "argument_types", "carried_loops", "covers", "index_range", "integer_range",
+    "accesses", "argument_types", "carried_loops", "conflict", "covers", "index_range", "integer_range",
     "interpret", "interpret_slow", "is_cast", "is_float", "is_integer", "kernel_loop_kinds",
     "load_kernel", "load_kernels", "load_reference", "loop_kinds", "may_distribute",
     "may_interchange",
     "may_permute", "may_swap", "normalise_update", "numpy_dtype", "parse_semantics", "pretty",
-    "pretty_expr", "pretty_loops", "pretty_statement", "random_arrays", "scalar_type",
-    "size_bytes", "type_of", "verify", "wrap_integer",
+    "pretty_expr", "pretty_loops", "pretty_statement", "random_arrays", "rounding_errors",
+    "scalar_type", "size_bytes", "type_of", "verify", "wrap_integer",
 ]  # fmt: skip
 
 

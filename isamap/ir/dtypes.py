@@ -50,6 +50,25 @@ DTYPES: dict[str, ScalarType] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class FloatLimits:
+    """Of a float type: distance from 1 to the next value, smallest value above 0, largest."""
+
+    eps: float
+    smallest: float
+    largest: float
+
+
+FLOAT_LIMITS: dict[str, FloatLimits] = {
+    "f8e4m3": FloatLimits(2.0**-3, 2.0**-9, 448.0),
+    "f8e5m2": FloatLimits(2.0**-2, 2.0**-16, 57344.0),
+    "f16": FloatLimits(2.0**-10, 2.0**-24, 65504.0),
+    "bf16": FloatLimits(2.0**-7, 2.0**-133, (2 - 2.0**-7) * 2.0**127),
+    "f32": FloatLimits(2.0**-23, 2.0**-149, (2 - 2.0**-23) * 2.0**127),
+    "f64": FloatLimits(2.0**-52, 2.0**-1074, (2 - 2.0**-52) * 2.0**1023),
+}
+
+
 def scalar_type(name: str) -> ScalarType:
     """Row of the type called `name`; KernelError with the nearest name when there is none."""
     if name not in DTYPES:

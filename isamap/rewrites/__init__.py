@@ -15,7 +15,7 @@ from .outline import outline
 from .pad_loops import pad_loops
 from .reduce_as_gemm import reduce_as_gemm
 from .scan_as_gemm import scan_as_gemm
-from .search import Search, variants
+from .search import Search, has_floats, variants
 from .space_to_depth import space_to_depth
 from .split import split
 from .split_precision import split_precision
@@ -36,6 +36,7 @@ __all__ = [
     "factor",
     "fission",
     "fuse",
+    "has_floats",
     "im2col",
     "inline",
     "interchange",

@@ -5,6 +5,7 @@ from .run_full import KernelFile, verify_full
 from .run_plan import verify_plan
 from .run_quick import verify_quick
 from .shrink import Limits, shrink, shrink_tiling
+from .tolerance import plan_tolerance, telling_arrays
 from .verification import Check, Reference, Verification
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "Verification",
     "compare",
     "float_tolerance",
+    "plan_tolerance",
     "shrink",
     "shrink_tiling",
+    "telling_arrays",
     "verify_full",
     "verify_plan",
     "verify_quick",

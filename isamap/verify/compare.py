@@ -41,15 +41,21 @@ def compare(
     got: Mapping[str, np.ndarray],
     expected: Mapping[str, np.ndarray],
     source: str,
-    tolerance: float = 0.0,
+    tolerance: float | Mapping[str, np.ndarray] = 0.0,
 ) -> Mismatch | None:
     """The first element, in buffer and row-major order, whose difference exceeds `tolerance`.
 
     Shapes may differ by unit dimensions. NaN equals NaN. `source` says what `expected` is.
+    `tolerance`: one for all, or per element by buffer name (0 for buffers without).
     """
     for name, right in expected.items():
         left = got[name].reshape(right.shape)
-        wrong = _differs(left, right, tolerance)
+        limit: float | np.ndarray
+        if isinstance(tolerance, float):
+            limit = tolerance
+        else:
+            limit = tolerance[name].reshape(right.shape) if name in tolerance else 0.0
+        wrong = _differs(left, right, limit)
         if not wrong.any():
             continue
         first = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
@@ -58,13 +64,14 @@ def compare(
     return None
 
 
-def _differs(left: np.ndarray, right: np.ndarray, tolerance: float) -> np.ndarray:
-    if tolerance == 0.0:
-        is_nan = (left != left) & (right != right)
-        return np.asarray((left != right) & ~is_nan)
-    wide_left, wide_right = left.astype(np.float64), right.astype(np.float64)
-    is_close = np.isclose(wide_left, wide_right, rtol=0.0, atol=tolerance, equal_nan=True)
-    return np.asarray(~is_close)
+def _differs(left: np.ndarray, right: np.ndarray, limit: float | np.ndarray) -> np.ndarray:
+    is_nan = (left != left) & (right != right)
+    differs = (left != right) & ~is_nan
+    if np.any(np.asarray(limit) > 0.0) and differs.any():
+        with np.errstate(invalid="ignore"):  # unequal infinities are far apart, NaN is never close
+            distance = np.abs(left.astype(np.float64) - right.astype(np.float64))
+        differs &= ~(distance <= limit)
+    return np.asarray(differs)
 
 
 def float_tolerance(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> float:

@@ -24,6 +24,7 @@ class Reference(Enum):
     AGREES = "agrees"
     AGREES_AT_DEFAULTS = "agrees at the kernel's default sizes"
     TOO_LARGE = "not compared: too large"
+    NO_BOUND = "not compared: rounding errors have no bound on these inputs"
 
 
 @dataclass(frozen=True, slots=True)

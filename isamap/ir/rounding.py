@@ -1,0 +1,184 @@
+"""How far rounding can take a kernel's results, whatever the order of its sums.
+
+In: a kernel and its inputs. Out: per output element a bound on the distance between exact
+arithmetic and any execution that rounds after every operation and sums in any order. Not its job:
+comparing results.
+
+Running error analysis: every value v that the interpreter computes carries a bound e; exact
+arithmetic and every execution lie within e of each other, so all of them within 2 e of v.
+- An operation f adds eps * (|f(v)| + what its arguments bring), eps being twice the unit roundoff,
+  which covers functions that are computed in f64 and rounded once; arguments bring their e times
+  the largest slope of f within 2 e of them. exp, division and sqrt have slopes without a limit: the
+  bound is then infinite.
+- n terms summed up in any order bring their own errors and gamma(n) times the sum of their
+  magnitudes, gamma(n) = n eps / (1 - n eps).
+- Where a float with an error is rounded to a whole number or compared, the result may be off by
+  one more; an integer with an error that might wrap has no bound.
+Source: Higham, Accuracy and Stability of Numerical Algorithms, sections 3.1, 3.3 and 4.2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import numpy as np
+
+from .array_ops import Array, apply_op
+from .dtypes import FLOAT_LIMITS, integer_range, is_float, is_integer
+from .evaluate import Box, Machine, Range, constant, count_points, evaluate, view_access
+from .interp import check_names, start_array
+from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, Role, accesses
+from .plan_blocks import Block, Node, Repeat, plan_blocks
+from .propagate import Measured, propagate, times
+from .run_block import MAX_POINTS, halve, longest, run_block
+from .type_of import argument_types
+from .verify import verify
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """Of one buffer, arrays of its shape, changed in place: what its elements inherited, and
+    magnitudes and number of the terms summed up since; `total` is the bound that follows."""
+
+    inherited: Array
+    mass: Array
+    count: Array
+    total: Array
+
+
+def rounding_errors(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The bounds, f64, by name of Out and InOut buffer, of the buffers' shapes.
+
+    Args:
+        arrays: as for `interpret`; the inputs are exact.
+
+    Raises:
+        KernelError: as `interpret`.
+    """
+    verify(kernel)
+    check_names(kernel, arrays, {})
+    memory = {buffer.name: start_array(buffer, arrays) for buffer in kernel.buffers}
+    machine = Machine(kernel, memory, {})
+    analysis = _Analysis(machine)
+    with np.errstate(all="ignore"):
+        for node in plan_blocks(kernel):
+            analysis.run(node, {})
+    wanted = [b.name for b in kernel.buffers if b.role in (Role.OUT, Role.INOUT)]
+    return {name: analysis.records[name].total for name in wanted}
+
+
+class _Analysis:
+    """A running kernel and the errors of all its buffers."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.records = {
+            buffer.name: _Record(*(np.zeros(buffer.shape) for _ in range(4)))
+            for buffer in machine.kernel.buffers
+        }
+        self.inexact: set[str] = set()  # buffers that may hold errors
+
+    def run(self, node: Node, values: dict[str, int]) -> None:
+        """As `interp.run_node`: errors first, as they need the values before the statement."""
+        if isinstance(node, Repeat):
+            for value in range(node.loop.extent):
+                for child in node.body:
+                    self.run(child, {**values, node.loop.name: value})
+            return
+        assert isinstance(node, Block)
+        box: Box = tuple(
+            Range(loop.name, values[loop.name], 1)
+            if loop.name in values
+            else Range(loop.name, 0, loop.extent)
+            for loop in node.statement.loops
+        )
+        if self._may_err(node):
+            self.inexact.add(node.statement.target.buffer)
+            self._measure_block(node, box)
+        run_block(node, self.machine, box)
+
+    def _may_err(self, block: Block) -> bool:
+        statement, kernel = block.statement, self.machine.kernel
+        read = [access.buffer for access in accesses(statement.value)]
+        return any(name in self.inexact for name in (statement.target.buffer, *read)) or any(
+            is_float(kernel.buffer(name).dtype) for name in (statement.target.buffer, *read)
+        )
+
+    def _measure_block(self, block: Block, box: Box) -> None:
+        statement = block.statement
+        if count_points(box) > MAX_POINTS:
+            for half in halve(box, longest(block, box, is_ordered=False)):
+                self._measure_block(block, half)
+            return
+        dtype = self.machine.kernel.buffer(statement.target.buffer).dtype
+        value, error = self.measure(statement.value, dtype, box)
+        shape = [r.size for r in box]
+        full = np.abs(np.broadcast_to(value, shape).astype(np.float64))
+        errors = np.broadcast_to(error, shape)
+        axes = tuple(i for i, r in enumerate(box) if r.name in block.reduced)
+        self._store(block, box, full, errors, axes, dtype)
+
+    def _store(
+        self, block: Block, box: Box, size: Array, error: Array, axes: tuple[int, ...], dtype: str
+    ) -> None:
+        """Join magnitudes and errors over the box into the target's record."""
+        target = block.statement.target
+        record = self.records[target.buffer]
+        inherited, mass, count, total = (
+            view_access(target, part, box)
+            for part in (record.inherited, record.mass, record.count, record.total)
+        )
+        old = view_access(target, self.machine.arrays[target.buffer], box).astype(np.float64)
+        shape = inherited.shape
+        match block.statement.update:
+            case "=":
+                inherited[...], mass[...], count[...] = error.reshape(shape), 0.0, 0.0
+            case "+=":
+                mass[...] = np.where(count == 0, np.abs(old) + 2 * total, mass)
+                mass[...] += (size + 2 * error).sum(axis=axes, keepdims=True).reshape(shape)
+                inherited[...] += error.sum(axis=axes, keepdims=True).reshape(shape)
+                count[...] += np.prod([box[axis].size for axis in axes])
+            case "*=":
+                terms = np.prod(size + error, axis=axes, keepdims=True).reshape(shape)
+                wide = np.prod(size + 2 * error, axis=axes, keepdims=True).reshape(shape)
+                steps = float(np.prod([box[axis].size for axis in axes]))
+                before = np.abs(old) + total
+                grown = (before + total) * wide * (1 + _gamma(dtype, np.asarray(steps)))
+                inherited[...], mass[...], count[...] = grown - before * terms, 0.0, 0.0
+            case _:  # max=, min=
+                largest = error.max(axis=axes, keepdims=True, initial=0.0).reshape(shape)
+                inherited[...] = np.maximum(total, largest)
+                mass[...], count[...] = 0.0, 0.0
+        total[...] = inherited + times(_gamma(dtype, count), mass)
+        if is_integer(dtype) and block.statement.update != "=":
+            _, high = integer_range(dtype)
+            total[...] = np.where((total > 0) & (mass + total > high), np.inf, total)
+
+    def measure(self, expr: Expr, dtype: str, box: Box) -> Measured:
+        """Value of an expression over a box, and its error."""
+        match expr:
+            case Access(buffer, _, pad):
+                values = evaluate(expr, dtype, self.machine, box)
+                where = expr if pad is None else replace(expr, pad=0.0)
+                return values, view_access(where, self.records[buffer].total, box)
+            case Literal(number):
+                exact = constant(number, dtype)
+                off = 0.0 if is_integer(dtype) else abs(float(exact) - float(number))
+                return exact, np.asarray(0.0 if np.isnan(off) else off)
+            case Immediate():
+                return evaluate(expr, dtype, self.machine, box), np.zeros(())
+            case Apply(op, args):
+                types = argument_types(expr, self.machine.kernel, dtype)
+                parts = [self.measure(a, t, box) for a, t in zip(args, types, strict=True)]
+                value = apply_op(op, [part for part, _ in parts], types[-1], dtype)
+                return value, propagate(op, parts, value, types[-1], dtype)
+            case _:
+                assert_never(expr)
+
+
+def _gamma(dtype: str, count: Array) -> Array:
+    """n eps / (1 - n eps); integers do not round."""
+    if is_integer(dtype):
+        return np.zeros_like(count)
+    part = count * FLOAT_LIMITS[dtype].eps
+    return np.where(part < 1, part / (1 - part), np.inf)

@@ -1,0 +1,92 @@
+"""How far a program of several tasks may lie from the kernel's meaning.
+
+In: a kernel, its plan, inputs. Out: a tolerance per element. Not its job: the analysis itself
+(`ir.rounding`), single sums (`compare.float_tolerance`).
+
+A program whose instructions reorder no float sum, made by rewrites that reassociate nothing, does
+every operation that the interpreter does, on the same values: nothing is tolerated. Otherwise
+interpreter and program each lie within the rounding errors of the form that they execute from exact
+arithmetic, in which both forms are equal.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from isamap.ir import (
+    Kernel,
+    LoopKind,
+    Statement,
+    is_float,
+    loop_kinds,
+    random_arrays,
+    rounding_errors,
+)
+from isamap.rewrites import REWRITES, has_floats
+from isamap.scheduler import Plan
+
+Tolerance = float | Mapping[str, np.ndarray]
+
+SHIFT = 16  # leaves 15 bits and a sign of an i32
+
+
+def plan_tolerance(plan: Plan, kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> Tolerance:
+    """0.0, or by output buffer the largest differences allowed, infinite where none is known."""
+    if keeps_order(plan):
+        return 0.0
+    meaning = rounding_errors(kernel, arrays)
+    form = meaning if plan.kernel == kernel else rounding_errors(plan.kernel, arrays)
+    return {name: error + form[name] for name, error in meaning.items()}
+
+
+def reference_tolerance(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> Tolerance:
+    """What a NumPy reference may differ by, in the kernel's precision or a better one."""
+    return {name: 2 * error for name, error in rounding_errors(kernel, arrays).items()}
+
+
+def keeps_order(plan: Plan) -> bool:
+    """Does the program do the kernel's float operations in the kernel's order?"""
+    laws = {rewrite.name: rewrite.reassociates for rewrite in REWRITES}
+    reassociates = any(laws[step.rewrite] for step in plan.steps)
+    if reassociates and has_floats(plan.kernel):
+        return False
+    return not any(
+        not planned.on_host and _sums_floats(planned.task.kernel, planned.task.statement)
+        for planned in plan.tasks
+    )
+
+
+def _sums_floats(kernel: Kernel, statement: Statement) -> bool:
+    sums = statement.update in ("+=", "*=")
+    kinds = loop_kinds(statement).values()
+    is_rounded = is_float(kernel.buffer(statement.target.buffer).dtype)
+    return sums and is_rounded and LoopKind.REDUCTION in kinds
+
+
+def is_bounded(tolerance: Tolerance) -> bool:
+    """Is there a limit for every element?"""
+    if isinstance(tolerance, float):
+        return bool(np.isfinite(tolerance))
+    return all(bool(np.isfinite(limits).all()) for limits in tolerance.values())
+
+
+def largest(tolerance: Tolerance) -> float:
+    """The largest difference allowed anywhere."""
+    if isinstance(tolerance, float):
+        return tolerance
+    return max((float(limits.max(initial=0.0)) for limits in tolerance.values()), default=0.0)
+
+
+def telling_arrays(kernel: Kernel, seed: int = 0) -> dict[str, np.ndarray]:
+    """Random inputs that tell a wrong kernel of several statements from a right one.
+
+    Every other i32 is small: biases over the full range would drown the sums that they join, and
+    what is saturated afterwards would be the same whatever the sums are. Floats are standard
+    normal.
+    """
+    arrays = random_arrays(kernel, seed)
+    if len(kernel.statements) > 1:
+        for array in arrays.values():
+            if array.dtype == np.int32:
+                array.reshape(-1)[::2] >>= SHIFT
+    return arrays
