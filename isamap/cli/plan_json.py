@@ -72,7 +72,8 @@ def _task(planned: PlannedTask, result: PlanResult) -> dict[str, Json]:
     task, schedule = planned.task, used_schedule(planned)
     found: dict[str, Json] = {
         "number": task.number,
-        "statement": pretty_statement(task.statement),
+        "joined": [part.number for part in task.parts],
+        "statements": [pretty_statement(statement) for statement in task.statements],
         "held": list(task.held),
         "on_host": planned.on_host,
         "reason": why_on_host(planned, result.hardware) if schedule is None else "",

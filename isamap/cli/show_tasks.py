@@ -51,11 +51,11 @@ def _task_rows(task: PlannedTask, total_cycles: int, hw: Hardware, depth: int) -
     schedule = used_schedule(task)
     who = schedule.covering.instruction if schedule else "host"
     share = show_share(task.cycles / total_cycles)
-    statement = INDENT * depth + pretty_statement(task.task.statement)
-    number = str(task.task.number)
+    first, *others = [INDENT * depth + pretty_statement(s) for s in task.task.statements]
     notes = _schedule_notes(schedule) if schedule else [_shortened(why_on_host(task, hw))]
     return [
-        (number, show_count(task.cycles), share, who, statement),
+        (task_name(task), show_count(task.cycles), share, who, first),
+        *(("", "", "", "", other) for other in others),
         *(("", "", "", "", INDENT * (depth + 2) + note) for note in notes),
     ]
 
@@ -63,6 +63,13 @@ def _task_rows(task: PlannedTask, total_cycles: int, hw: Hardware, depth: int) -
 def _shortened(text: str) -> str:
     """One line of a table: the end of a long expression is in `--explain`."""
     return text if len(text) <= MAX_NOTE else text[: MAX_NOTE - 1] + "…"
+
+
+def task_name(task: PlannedTask) -> str:
+    """`3`, or `2-4` of a task that stands for several: `2, 4` where they are no neighbours."""
+    numbers = [part.number for part in task.task.parts] or [task.task.number]
+    is_run = len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1
+    return f"{numbers[0]}-{numbers[-1]}" if is_run else ", ".join(map(str, numbers))
 
 
 def _schedule_notes(schedule: Schedule) -> list[str]:
@@ -94,7 +101,7 @@ def nests_lines(plan: Plan) -> list[str]:
         if schedule is not None:
             tiling = schedule.solution.tiling
             assert tiling is not None, "a schedule has a tiling"
-            lines.append(f"task {task.task.number}:")
+            lines.append(f"task {task_name(task)}:")
             lines += [INDENT + line for line in nest_lines(schedule.covering, tiling)]
     return lines
 
@@ -105,7 +112,7 @@ def memory_lines(plan: Plan, hw: Hardware) -> list[str]:
     for task in plan.tasks:
         schedule = used_schedule(task)
         if schedule is not None:
-            title = f"task {task.task.number}"
+            title = f"task {task_name(task)}"
             for row in memory_rows(schedule, hw):
                 rows.append((title, *row))
                 title = ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from isamap.hwdesc import Hardware
 from isamap.ir import accesses
+from isamap.mapper import Task
 from isamap.program import For, Issue, Layout, Node, Placement, Program, When
 
 from .plan import Plan, host_cycles
@@ -41,19 +42,31 @@ class Repack:
 def handovers(plan: Plan) -> tuple[Handover, ...]:
     """One row per buffer that tasks share, in the kernel's order of buffers."""
     found = []
-    statements = {p.task.number: p.task.statement for p in plan.tasks}
     for buffer in plan.kernel.buffers:
-        writers = [n for n, s in statements.items() if s.target.buffer == buffer.name]
+        touching = [p.task for p in plan.tasks if buffer.name in p.task.touched]
+        writers = [task.number for task in touching if _writes(task, buffer.name)]
         readers = [
-            n
-            for n, s in statements.items()
-            if any(read.buffer == buffer.name for read in accesses(s.value))
-            or (n in writers[1:] and s.update != "=")
+            task.number
+            for task in touching
+            if _reads(task, buffer.name, task.number in writers[1:])
         ]
-        if writers and len({*writers, *readers}) > 1:
+        if writers and len(touching) > 1:
             layout = _home(plan.program, buffer.name).layout
             found.append(Handover(buffer.name, tuple(writers), tuple(readers), layout))
     return tuple(found)
+
+
+def _writes(task: Task, buffer: str) -> bool:
+    return any(statement.target.buffer == buffer for statement in task.statements)
+
+
+def _reads(task: Task, buffer: str, continues: bool) -> bool:
+    """Does the task read the buffer, or, if it `continues` it, update what was there?"""
+    return any(
+        any(read.buffer == buffer for read in accesses(statement.value))
+        or (continues and statement.target.buffer == buffer and statement.update != "=")
+        for statement in task.statements
+    )
 
 
 def _home(program: Program, buffer: str) -> Placement:

@@ -48,13 +48,21 @@ def test_shares_of_the_tasks_add_up() -> None:
 
 
 def test_repacks_are_listed_with_their_cost() -> None:
-    done = run_map("gemm_epilogue", "--hw", "vta", *SMALL, "--verify", "off")
+    done = run_map("mttkrp:mttkrp_two_steps", "--hw", "vta", "--verify", "off")
     assert "the host lays out T anew:  byte planes -> natural,  1 call," in done.output
     assert "tasks and repacks (" in done.output
 
 
+def test_statements_that_one_task_computes_stand_together() -> None:
+    done = run_map("gemm_epilogue", "--hw", "vta", *SMALL, "--verify", "off")
+    table = done.output.partition("\ntasks")[2].partition("\n\n")[0].splitlines()
+    assert table[1].split()[0] == "0-1"
+    assert table[2].strip().startswith("C[i_2, j_2] = sat_i8(")
+    assert "\nmemory   task 0-1  inp" in done.output
+
+
 def test_handovers_and_repacks_of_a_plan() -> None:
-    found = isamap.map("gemm_epilogue", "vta", verify="off", sizes={"m": 20, "n": 24, "k": 36})
+    found = isamap.map("mttkrp:mttkrp_two_steps", "vta", verify="off")
     assert isinstance(found, isamap.PlanResult)
     (passed,) = handovers(found.plan)
     assert (passed.buffer, passed.writers, passed.readers) == ("T", (0,), (1,))
@@ -62,7 +70,7 @@ def test_handovers_and_repacks_of_a_plan() -> None:
     (moved,) = repacks(found.plan.program, found.hardware)
     assert (moved.buffer, moved.source.is_natural, moved.target.is_natural) == ("T", False, True)
     # start, then reading and writing four bytes of each element
-    assert moved.cycles == -(-(1000 * 650 + 20 * 24 * 4 * 2 * 100) // 650)
+    assert moved.cycles == -(-(1000 * 650 + 16**3 * 4 * 2 * 100) // 650)
 
 
 def test_bound_is_no_larger_than_what_was_emulated() -> None:
@@ -85,11 +93,11 @@ def test_rewrites_are_shown_with_their_laws() -> None:
 
 def test_json_holds_tasks_and_totals(tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
-    done = run_map("gemm_epilogue", "--hw", "vta", *SMALL, "--json", str(path))
+    done = run_map("mttkrp:mttkrp_two_steps", "--hw", "vta", "--json", str(path))
     assert done.exit_code == 0, done.output
     data = json.loads(path.read_text(encoding="utf-8"))
     assert (data["schema"], data["schema_version"]) == ("isamap-plan", 1)
-    assert data["request"]["sizes"]["k"] == 36
+    assert data["request"]["sizes"]["m"] == 16
     first, second = data["tasks"]
     assert first["mapping"]["instruction"] == "gemm"
     assert first["bound_cycles"] <= first["analytical_cycles"]
@@ -106,7 +114,7 @@ def test_json_holds_tasks_and_totals(tmp_path: Path) -> None:
 def test_written_program_with_host_calls_is_emulated_in_the_same_time(tmp_path: Path) -> None:
     program, answer = tmp_path / "program.json", tmp_path / "answer.json"
     arguments = ["--verify", "off", "--program", str(program), "--json", str(answer)]
-    assert run_map("gemm_epilogue", "--hw", "vta", *SMALL, *arguments).exit_code == 0
+    assert run_map("mttkrp:mttkrp_two_steps", "--hw", "vta", *arguments).exit_code == 0
     done = CliRunner().invoke(main, ["emulate", str(program), "--hw", "vta"])
     cycles = json.loads(answer.read_text(encoding="utf-8"))["emulated"]["cycles"]
     assert done.exit_code == 0, done.output
