@@ -4,7 +4,8 @@ In: a statement of a kernel, an instruction. Out: matches (operands to accesses,
 to groups of kernel loops), or the first condition that failed. Not its job: copies, layouts, costs,
 legality between statements.
 
-Rules. The instruction's operation tree equals the statement's up to commutativity, types included.
+Rules. The instruction's operation tree equals the statement's up to commutativity, types included
+unless ranges prove that neither wraps nor saturates (`exact_form`).
 An update equals its spelled-out form, `relu(x)` equals `max(x, 0)`. Where the instruction reads its
 own target, the kernel may read another buffer instead: the target's inlet.
 An instruction loop runs over an ordered group of kernel loops (none: extent 1) of the same role:
@@ -30,7 +31,11 @@ from isamap.ir import (
     Literal,
     Statement,
     accesses,
+    exact_form,
+    normalise_update,
     pretty_expr,
+    saturations,
+    without_casts,
 )
 
 MAX_GROUP = 3  # loops bound to one instruction loop; longer groups need extents below 16 ** (1 / 3)
@@ -63,12 +68,17 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bindings:
+class Bindings:
     """Operand accesses and immediates bound so far."""
 
     operands: tuple[tuple[str, Access], ...] = ()
     immediates: tuple[tuple[str, int], ...] = ()
     inlets: tuple[tuple[str, Access], ...] = ()
+
+    @property
+    def foreign_inlets(self) -> tuple[tuple[str, Access], ...]:
+        """Inlets that are not the target itself."""
+        return tuple(pair for pair in self.inlets if pair not in self.operands)
 
 
 def match_statement(
@@ -78,6 +88,21 @@ def match_statement(
 
     Loops in `held` stay outside.
     """
+    trees, mismatch = unify(kernel, index, instruction)
+    statement = kernel.statements[index]
+    found: dict[Match, None] = {}
+    for tree in trees:
+        for binding in _bind_loops(statement, instruction, dict(tree.operands), held):
+            match = Match(instruction, tree.operands, tree.immediates, binding, tree.foreign_inlets)
+            found[match] = None
+    return tuple(found), mismatch
+
+
+def unify(
+    kernel: Kernel, index: int, instruction: Instruction
+) -> tuple[tuple[Bindings, ...], Mismatch | None]:
+    """All ways in which the instruction's operation tree is that of statement `index`, loops
+    aside."""
     statement = kernel.statements[index]
     if len(instruction.semantics.statements) != 1:
         reason = f"computes {len(instruction.semantics.statements)} statements at once"
@@ -85,20 +110,45 @@ def match_statement(
     pattern, subject = instruction.semantics.statements[0], statement
     if pattern.update != statement.update:
         if not _may_spell_out(pattern, statement):
-            reason = _update_reason(pattern, statement)
+            reason = _saturation(kernel, statement, instruction)
+            reason = reason or _update_reason(pattern, statement)
             return (), Mismatch(instruction.name, index, 1, reason)
         pattern, subject = spelled_update(pattern), spelled_update(statement)
     unifier = _Unifier(kernel, instruction)
-    trees = tuple(unifier.unify_statement(pattern, subject))
-    if not trees:
-        return (), Mismatch(instruction.name, index, 2 + unifier.depth, unifier.reason)
-    found: dict[Match, None] = {}
-    for tree in trees:
-        for binding in _bind_loops(statement, instruction, dict(tree.operands), held):
-            inlets = tuple(pair for pair in tree.inlets if pair not in tree.operands)
-            match = Match(instruction, tree.operands, tree.immediates, binding, inlets)
-            found[match] = None
-    return tuple(found), None
+    trees = tuple(dict.fromkeys(unifier.unify_statement(pattern, subject)))
+    if trees:
+        return trees, None
+    exact = (_exact(pattern, instruction.semantics), _exact(subject, kernel))
+    trees = tuple(dict.fromkeys(_Unifier(kernel, instruction).unify_statement(*exact)))
+    if trees:
+        return trees, None
+    reason = _saturation(kernel, statement, instruction) or unifier.reason
+    return (), Mismatch(instruction.name, index, 2 + unifier.depth, reason)
+
+
+def _exact(statement: Statement, kernel: Kernel) -> Statement:
+    """The statement with its value in exact form: casts that change nothing are gone."""
+    return replace(statement, value=exact_form(statement.value, kernel))
+
+
+def _saturation(kernel: Kernel, statement: Statement, instruction: Instruction) -> str:
+    """That the instruction saturates, if this is all that keeps it from computing the statement."""
+    pattern = instruction.semantics.statements[0]
+    own = exact_form(pattern.value, instruction.semantics)
+    theirs = exact_form(statement.value, kernel)
+    lost = [op for op in saturations(own) if op not in saturations(theirs)]
+    if not lost:
+        return ""
+    update, value = normalise_update(pattern.target, pattern.update, without_casts(own))
+    bare = replace(pattern, update=update, value=value)
+    subject = replace(statement, value=without_casts(theirs))
+    unified = _Unifier(kernel, instruction).unify_statement(bare, subject)
+    if update != statement.update or next(unified, None) is None:
+        return ""
+    return (
+        f"saturates ({lost[0]} in {pretty_expr(pattern.value)}), the kernel does not,"
+        " and the operands' types do not exclude that it happens"
+    )
 
 
 def _may_spell_out(pattern: Statement, statement: Statement) -> bool:
@@ -142,9 +192,9 @@ class _Unifier:
         self.depth = -1
         self.reason = ""
 
-    def unify_statement(self, pattern: Statement, subject: Statement) -> Iterator[_Bindings]:
+    def unify_statement(self, pattern: Statement, subject: Statement) -> Iterator[Bindings]:
         """All bindings under which the pattern's target and value are the subject's."""
-        for bound in self._unify(pattern.target, subject.target, _Bindings(), 0):
+        for bound in self._unify(pattern.target, subject.target, Bindings(), 0):
             yield from self._unify(plain(pattern.value), plain(subject.value), bound, 1)
 
     def _fail(self, depth: int, reason: str) -> None:
@@ -152,8 +202,8 @@ class _Unifier:
             self.depth, self.reason = depth, reason
 
     def _unify(
-        self, pattern: Expr, subject: Expr, bound: _Bindings, depth: int
-    ) -> Iterator[_Bindings]:
+        self, pattern: Expr, subject: Expr, bound: Bindings, depth: int
+    ) -> Iterator[Bindings]:
         match pattern:
             case Access():
                 yield from self._unify_access(pattern, subject, bound, depth)
@@ -183,8 +233,8 @@ class _Unifier:
                 assert_never(pattern)
 
     def _unify_all(
-        self, patterns: tuple[Expr, ...], subjects: tuple[Expr, ...], bound: _Bindings, depth: int
-    ) -> Iterator[_Bindings]:
+        self, patterns: tuple[Expr, ...], subjects: tuple[Expr, ...], bound: Bindings, depth: int
+    ) -> Iterator[Bindings]:
         if not patterns:
             yield bound
             return
@@ -192,8 +242,8 @@ class _Unifier:
             yield from self._unify_all(patterns[1:], subjects[1:], first, depth)
 
     def _unify_access(
-        self, pattern: Access, subject: Expr, bound: _Bindings, depth: int
-    ) -> Iterator[_Bindings]:
+        self, pattern: Access, subject: Expr, bound: Bindings, depth: int
+    ) -> Iterator[Bindings]:
         if not isinstance(subject, Access):
             self._fail(depth, f"reads {pattern.buffer} where the kernel has {pretty_expr(subject)}")
             return
@@ -219,8 +269,8 @@ class _Unifier:
             self._fail(depth, f"operand {pattern.buffer} would be both {both}")
 
     def _unify_immediate(
-        self, name: str, subject: Expr, bound: _Bindings, depth: int
-    ) -> Iterator[_Bindings]:
+        self, name: str, subject: Expr, bound: Bindings, depth: int
+    ) -> Iterator[Bindings]:
         low, high = {n: (lo, hi) for n, lo, hi in self.instruction.immediates}[name]
         if not isinstance(subject, Literal):
             self._fail(depth, f"takes an immediate where the kernel has {pretty_expr(subject)}")
