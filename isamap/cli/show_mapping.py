@@ -88,7 +88,7 @@ def _show_instructions(transfer: Transfer) -> str:
 
 
 def show_layouts(plan: OperandPlan) -> str:
-    """`natural`, `zero border` or `packed`, of the buffer before and after."""
+    """`natural`, `zero border`, `packed` or `gathered`, of the buffer before and after."""
     layouts = [x.layout for x in (plan.inlet, plan.outlet) if x is not None]
     words = list(dict.fromkeys(show_layout_kind(layout) for layout in layouts))
     return " in, ".join(words) + (" out" if len(words) > 1 else "")
@@ -100,6 +100,8 @@ def show_layout_kind(layout: Layout) -> str:
         return "natural"
     if layout.plane_bytes is not None:
         return "byte planes"
+    if layout.is_replicated:
+        return "gathered"
     return "zero border" if len(layout.axes) == len(layout.shape) else "packed"
 
 
@@ -123,6 +125,8 @@ def _explain(layout: Layout, covering: Covering, plan: OperandPlan) -> str:
         return "with a border of zeros around it"
     if kind == "byte planes":
         return "with the bytes of its elements in separate planes"
+    if kind == "gathered":
+        return f"with windows written out (im2col), in {layout.size_bytes} bytes"
     blocks = " x ".join(
         f"{block.extent} of {block.loop}"
         for block in plan.blocks

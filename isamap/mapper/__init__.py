@@ -1,6 +1,7 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
 from .cover import candidates, compute_cycles, coverings, nearest_miss
+from .cover_mapping import cover_mapping
 from .covering import (
     BlockDim,
     CopyDim,
@@ -14,6 +15,7 @@ from .covering import (
 )
 from .find_missing import find_missing
 from .join_tasks import join_task
+from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
 from .tasks import Ends, Task, TaskLoop, TaskNode, cut_tasks, flatten
@@ -25,6 +27,7 @@ __all__ = [
     "Covering",
     "Ends",
     "External",
+    "Mapping",
     "Match",
     "Mismatch",
     "OperandPlan",
@@ -37,13 +40,17 @@ __all__ = [
     "Transfer",
     "candidates",
     "compute_cycles",
+    "cover_mapping",
     "coverings",
     "cut_tasks",
     "find_missing",
     "flatten",
     "join_task",
     "layout_rank",
+    "mappings",
     "match_statement",
     "nearest_miss",
+    "orientations",
     "part_size",
+    "unmatched",
 ]

@@ -5,10 +5,13 @@ layouts, tiles.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
+from math import gcd
 
 from isamap.hwdesc import ExtentKind, ExtentRule
-from isamap.ir import Access, Apply, Expr, Kernel, Literal, Loop, Statement, is_cast
+from isamap.ir import Access, Apply, Expr, Kernel, Literal, Statement, index_range, is_cast
 
 from .covering import TiledLoop, synthetic_name
 from .match import Match
@@ -24,52 +27,82 @@ def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[Tiled
         return
     statement = kernel.statements[index]
     may_pad = [loop for _, group in match.binding for loop in group]
-    may_pad = [name for name in may_pad if _may_pad(match, name, kernel, index)]
-    plain = {loop.name: _cut_loop(statement, match, loop, False) for loop in statement.loops}
-    wide = {loop.name: _cut_loop(statement, match, loop, True) for loop in statement.loops}
-    choices = [name for name in may_pad if plain[name] != wide[name]]
+    may_pad = [name for name in may_pad if _may_pad(name, kernel, index)]
+    plain = _cut_loops(statement, match, frozenset())
+    choices = [n for n in may_pad if _cut_loops(statement, match, frozenset({n})) != plain]
+    seen = set()
     for count in range(len(choices) + 1):
         for padded in combinations(choices, count):
-            loops = [(wide if x.name in padded else plain)[x.name] for x in statement.loops]
-            if _is_allowed(loops, may_pad):
+            loops = _cut_loops(statement, match, frozenset(padded))
+            if loops not in seen and _is_allowed(loops, may_pad):
+                seen.add(loops)
                 yield (*loops, *_synthetic_loops(match))
 
 
-def _cut_loop(statement: Statement, match: Match, loop: Loop, pad: bool) -> TiledLoop:
-    """The loop in units: of what the instruction takes if it is bound, else of one iteration."""
-    block, extent = 1, loop.extent
+def _cut_loops(statement: Statement, match: Match, padded: frozenset[str]) -> tuple[TiledLoop, ...]:
+    """All loops in units: bound ones of what the instruction takes, others of one iteration.
+
+    `padded`: loops that fill whatever room there is, past their extent.
+    """
+    cuts = {loop.name: (1, loop.extent) for loop in statement.loops}
     for instruction_loop, group in match.binding:
-        if loop.name in group:
-            rule = match.instruction.extent(instruction_loop)
-            inner = _inner_extent(group, loop.name, statement.extent)
-            block, extent = _cut(loop.extent, rule, inner, loop.name, group, pad)
-    is_reduction = not statement.target.moves_with(loop.name)
-    return TiledLoop(loop.name, loop.extent, extent, block, is_reduction)
+        rule = match.instruction.extent(instruction_loop)
+        members = tuple((name, statement.extent(name)) for name in group)
+        cuts |= cut_group(members, rule, padded)
+    return tuple(
+        TiledLoop(
+            loop.name,
+            loop.extent,
+            cuts[loop.name][1],
+            cuts[loop.name][0],
+            not statement.target.moves_with(loop.name),
+        )
+        for loop in statement.loops
+    )
 
 
-def _inner_extent(group: tuple[str, ...], name: str, extent_of: Callable[[str], int]) -> int:
+def cut_group(
+    group: tuple[tuple[str, int], ...], rule: ExtentRule, padded: frozenset[str]
+) -> dict[str, tuple[int, int]]:
+    """Block and executed extent of every loop (name, extent) of a group, outermost first.
+
+    A call takes a box of blocks, whose size the rule allows. Each loop, innermost first, takes as
+    much of the room that is left as divides its extent, so that only the outermost one may end in
+    a part; what it cannot take is iterated outside the call.
+    """
+    cuts: dict[str, tuple[int, int]] = {}
     inner = 1
-    for other in group[group.index(name) + 1 :]:
-        inner *= extent_of(other)
-    return inner
+    for name, extent in group[:0:-1]:
+        cuts[name] = _cut_inner(extent, rule, inner, name in padded)
+        inner *= cuts[name][0]
+    for name, extent in group[:1]:
+        cuts[name] = _cut_outermost(extent, rule, inner, name in padded)
+    return cuts
 
 
-def _cut(
-    extent: int, rule: ExtentRule, inner: int, name: str, group: tuple[str, ...], pad: bool
-) -> tuple[int, int]:
-    """Block and executed extent of one bound loop."""
-    if name != group[0]:
-        return extent, extent
+def _cut_inner(extent: int, rule: ExtentRule, inner: int, pad: bool) -> tuple[int, int]:
+    room = rule.maximum // inner
+    if pad and extent > room:
+        return room, -(-extent // room) * room
+    may_take = [size for size in range(1, min(room, extent) + 1) if extent % size == 0]
+    if rule.kind is not ExtentKind.AT_MOST:  # what is left must still be a whole number of blocks
+        may_take = [size for size in may_take if rule.maximum % (inner * size) == 0]
+    block = may_take[-1]
+    return block, extent
+
+
+def _cut_outermost(extent: int, rule: ExtentRule, inner: int, pad: bool) -> tuple[int, int]:
     room = rule.maximum // inner
     if rule.kind is ExtentKind.EXACTLY or pad:
         return room, -(-extent // room) * room
     if rule.kind is ExtentKind.MULTIPLE_OF:
-        padded = -(-extent // rule.multiple) * rule.multiple
-        return min(room, padded), padded
+        step = rule.multiple // gcd(rule.multiple, inner)
+        padded = -(-extent // step) * step
+        return min(room // step * step, padded), padded
     return min(room, extent), extent
 
 
-def _is_allowed(loops: list[TiledLoop], may_pad: list[str]) -> bool:
+def _is_allowed(loops: tuple[TiledLoop, ...], may_pad: list[str]) -> bool:
     return all(loop.extent == loop.kernel_extent or loop.name in may_pad for loop in loops)
 
 
@@ -92,30 +125,49 @@ def _may_stand_in(match: Match) -> bool:
         group
         or match.instruction.extent(name).allows(1)
         or statement.target.moves_with(name)
-        or (statement.update == "+=" and _is_zero_with(statement.value, name))
+        or (
+            statement.update == "+="
+            and _is_zero(statement.value, partial(Access.moves_with, loop=name))
+        )
         for name, group in match.binding
     )
 
 
-def _may_pad(match: Match, name: str, kernel: Kernel, index: int) -> bool:
-    """May `name` run past its extent on zeros? Output loops always; sums of products of zeros
-    too."""
+def _may_pad(name: str, kernel: Kernel, index: int) -> bool:
+    """May `name` run past its extent, on zeros or on elements that do not exist?"""
     statement = kernel.statements[index]
-    if statement.target.moves_with(name):
-        return True
-    return statement.update == "+=" and _is_zero_with(statement.value, name)
+    if _leaves(statement.target, name, kernel, statement):
+        return True  # what is computed there is thrown away
+    return statement.update == "+=" and _is_zero(
+        statement.value, lambda access: _leaves(access, name, kernel, statement)
+    )
 
 
-def _is_zero_with(value: Expr, name: str) -> bool:
-    """Is the value zero whenever all operands that move with the loop are zero?"""
+def _is_zero(value: Expr, reads_zero: Callable[[Access], bool]) -> bool:
+    """Is the value zero, given which accesses read zero?"""
     match value:
         case Access():
-            return value.moves_with(name)
+            return reads_zero(value)
         case Apply("*", args):
-            return any(_is_zero_with(arg, name) for arg in args)
+            return any(_is_zero(arg, reads_zero) for arg in args)
         case Apply(op, (arg,)) if is_cast(op):
-            return _is_zero_with(arg, name)
+            return _is_zero(arg, reads_zero)
         case Literal(literal):
             return literal == 0
         case _:
             return False
+
+
+def _leaves(access: Access, name: str, kernel: Kernel, statement: Statement) -> bool:
+    """Is the access outside its buffer whenever the loop is past its extent?"""
+    shape = kernel.buffer(access.buffer).shape
+    for index, size in zip(access.indices, shape, strict=True):
+        step = index.coefficient(name)
+        if any(step * coefficient < 0 for _, coefficient in index.terms):
+            continue  # another loop past its extent could lead back
+        rest = replace(index, terms=tuple(term for term in index.terms if term[0] != name))
+        low, high = index_range(rest, {loop.name: loop.extent for loop in statement.loops})
+        first = step * statement.extent(name)
+        if (step > 0 and low + first >= size) or (step < 0 and high + first < 0):
+            return True
+    return False

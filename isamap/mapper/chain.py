@@ -14,8 +14,9 @@ from isamap.ir import Role, size_bytes
 from isamap.program import Layout
 
 from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
-from .external import Geometry, external_layouts
+from .external import external_layouts
 from .finish import FinishStep, find_finishes
+from .geometry import Geometry
 from .roles import InstructionRole, Mover, movers
 from .subject import Source, Subject, bound_window
 from .transfer import MoveDim, find_transfer, with_planes
@@ -40,11 +41,20 @@ def _holds_all(layout: Layout) -> bool:
 
 
 class Chains:
-    """Searches copies for one operand with fixed axes and blocks."""
+    """Searches copies for one operand with fixed axes and blocks.
+
+    `gathers`: layouts may repeat elements.
+    """
 
     def __init__(
-        self, subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]
+        self,
+        subject: Subject,
+        axes: tuple[TileAxis, ...],
+        blocks: tuple[BlockDim, ...],
+        *,
+        gathers: bool = False,
     ) -> None:
+        self.gathers = gathers
         self.subject = subject
         self.hw = subject.hw
         self.axes = axes
@@ -252,6 +262,8 @@ class Chains:
             element_bytes,
             planes,
             source.rank,
+            self.gathers,
+            self.subject.is_target and is_own and source.buffer.role is Role.INOUT,
         )
         for external in external_layouts(geometry, tuple(order)):
             names = (axis.name for axis in axes)

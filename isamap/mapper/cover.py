@@ -8,6 +8,7 @@ bound.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Instruction
@@ -75,7 +76,7 @@ def coverings(
         reason = ""
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
-            found = _cover(kernel, index, hw, candidate.match, loops, volatile, ends)
+            found = cover_match(kernel, index, hw, candidate.match, loops, volatile, ends)
             if not isinstance(found, str):
                 yield from found
                 break
@@ -141,15 +142,14 @@ def compute_cycles(
 
 
 def _extent_classes(members: list[TiledLoop]) -> list[tuple[int, int]]:
-    """How many calls have which extent of an instruction loop bound to `members`."""
+    """How many calls have which extents of an instruction loop bound to `members`."""
     if not members:
         return [(1, 1)]
-    inner = 1
-    for loop in members[1:]:
-        inner *= loop.block
+    inner = prod(loop.block for loop in members[1:])
+    times = prod(loop.units for loop in members[1:])
     whole, rest = divmod(members[0].extent, members[0].block)
-    full = [(whole, members[0].block * inner)] if whole else []
-    return full + ([(1, rest * inner)] if rest else [])
+    full = [(times * whole, members[0].block * inner)] if whole else []
+    return full + ([(times, rest * inner)] if rest else [])
 
 
 def _only_statement(kernel: Kernel) -> int:
@@ -194,14 +194,14 @@ def _check_order(
         )
 
 
-def _cover(
+def cover_match(
     kernel: Kernel,
     index: int,
     hw: Hardware,
     match: Match,
     loops: tuple[TiledLoop, ...],
-    volatile: tuple[tuple[str, str], ...],
-    ends: Ends | None,
+    volatile: tuple[tuple[str, str], ...] = (),
+    ends: Ends | None = None,
 ) -> tuple[Covering, ...] | str:
     """Coverings of one match on one tiling, one per choice of layouts; or why there is none."""
     names = {loop.name for loop in loops}

@@ -6,43 +6,16 @@ most natural first. Not its job: choosing one, moving data.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from isamap.ir import Access, Buffer
 from isamap.program import Axis, Layout
 
-from .covering import BlockDim, External, TileAxis, TiledLoop
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """What a layout must serve: an access under tiled loops, seen by axes and block dimensions.
-
-    `element_bytes`: distance of neighbouring elements (1 for byte planes). `planes`: bytes stored
-    apart.
-    `rank`: dimensions that the kernel's array has; further ones have extent 1.
-    """
-
-    buffer: Buffer
-    access: Access
-    loops: tuple[TiledLoop, ...]
-    axes: tuple[TileAxis, ...]
-    blocks: tuple[BlockDim, ...]
-    element_bytes: int
-    planes: int
-    rank: int
-
-    def bounds(self, dim: int) -> tuple[int, int]:
-        """Smallest and largest index along `dim` over all executed iterations."""
-        low = high = self.access.indices[dim].constant
-        for loop in self.loops:
-            reach = self.access.indices[dim].coefficient(loop.name) * (loop.extent - 1)
-            low, high = low + min(reach, 0), high + max(reach, 0)
-        return low, high
+from .covering import External, TileAxis
+from .gather import gathered
+from .geometry import Geometry
 
 
 def external_layouts(geometry: Geometry, block_order: tuple[int, ...]) -> Iterator[External]:
-    """Candidates: natural (if all iterations stay inside), bordered, packed.
+    """Candidates: natural (if all iterations stay inside), bordered, packed or else gathered.
 
     `block_order`: block dimensions from innermost to outermost, the order inside a packed block.
     """
@@ -57,6 +30,10 @@ def external_layouts(geometry: Geometry, block_order: tuple[int, ...]) -> Iterat
     packed = _packed(geometry, block_order, ranges)
     if packed is not None:
         yield packed
+        return
+    repeated = gathered(geometry, block_order) if geometry.gathers else None
+    if repeated is not None:
+        yield repeated
 
 
 def _row_major(geometry: Geometry, sizes: tuple[int, ...], border: tuple[int, ...]) -> External:
@@ -124,6 +101,8 @@ def _packed(
         block_strides[number] = running
         axes.append(Axis(dim_of[block.loop], 1, block.extent, running))
         running *= block.extent
+    if geometry.keeps and not _begins_first(geometry, dim_of):
+        return None
     axis_strides: dict[str, int] = {}
     bound = {block.loop for block in geometry.blocks}
     order = sorted(geometry.axes, key=lambda a: a.is_window and bool(bound & set(a.loops)))
@@ -133,11 +112,16 @@ def _packed(
             continue
         axis_strides[axis.name] = running
         if axis.is_window:
-            low, high = ranges[_window_dim(axis)]
-            axes.append(Axis(_window_dim(axis), 1, high - low + 1, running))
+            dim = _window_dim(axis)
+            low, high = ranges[dim]
+            last = max(high, geometry.last_kept(dim))
+            axes.append(Axis(dim, 1, last - low + 1, running))
         else:
             loop = by_loop[axis.loops[0]]
-            axes.append(Axis(dim_of[loop.name], loop.block, loop.units, running))
+            dim = dim_of[loop.name]
+            count = geometry.last_kept(dim) - geometry.access.indices[dim].constant + 1
+            units = max(loop.units, -(-count // loop.block))
+            axes.append(Axis(dim, loop.block, units, running))
         running *= axes[-1].size
     layout = Layout(
         geometry.buffer.dtype,
@@ -149,6 +133,17 @@ def _packed(
     )
     strides = tuple(axis_strides[axis.name] for axis in geometry.axes)
     return External(layout, strides, tuple(block_strides), 0)
+
+
+def _begins_first(geometry: Geometry, dim_of: dict[str, int]) -> bool:
+    """Can axes reach every element of the buffer: does each dimension have one, from 0 on?"""
+    moved = set(dim_of.values())
+    return all(
+        index.constant <= 0 and dim in moved or size == 1
+        for dim, (index, size) in enumerate(
+            zip(geometry.access.indices, geometry.buffer.shape, strict=True)
+        )
+    )
 
 
 def _in_window(geometry: Geometry, loop: str) -> bool:

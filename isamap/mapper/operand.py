@@ -10,6 +10,7 @@ from math import gcd, lcm
 
 from isamap.hwdesc import Hardware, StrideRule
 from isamap.ir import Role, accesses, pretty_expr, size_bytes
+from isamap.program import Layout
 
 from .chain import Chains
 from .covering import (
@@ -19,12 +20,33 @@ from .covering import (
     TileAxis,
 )
 from .subject import Subject, bound_window
+from .tasks import overlaps
 from .transfer import block_cycles
 
 
 def plan_operand(subject: Subject) -> tuple[OperandPlan, ...] | str:
-    """The most natural plan, and each less natural one that copies faster; or why there is none."""
-    plans: list[tuple[int, float, OperandPlan]] = []
+    """The most natural plan, and each less natural one that copies faster; or why there is none.
+
+    Only where there is no other plan may an input's layout repeat elements.
+    """
+    plans, reason = _find_plans(subject, gathers=False)
+    if not plans and not subject.is_target:
+        plans, _ = _find_plans(subject, gathers=True)
+    if not plans:
+        return f"operand {subject.name} ({subject.buffer.name}): {reason}"
+    rows = [(layout_rank(plan), _plan_cycles(subject.hw, plan), plan) for plan in plans]
+    front: list[OperandPlan] = []
+    fastest = float("inf")
+    for _, cycles, plan in sorted(rows, key=lambda row: row[:2]):
+        if cycles < fastest:
+            fastest = cycles
+            front.append(plan)
+    return tuple(front)
+
+
+def _find_plans(subject: Subject, *, gathers: bool) -> tuple[list[OperandPlan], str]:
+    """All plans, and why the first attempt without one failed."""
+    plans: list[OperandPlan] = []
     reason = ""
     for axes in _axis_choices(subject):
         blocks = _block_dims(subject)
@@ -32,29 +54,27 @@ def plan_operand(subject: Subject) -> tuple[OperandPlan, ...] | str:
         if isinstance(first, str):
             reason = reason or first
             continue
-        for plan in _plans(subject, axes, blocks, first):
+        for plan in _plans(subject, Chains(subject, axes, blocks, gathers=gathers), first):
             if isinstance(plan, str):
                 reason = plan
             else:
-                plans.append((layout_rank(plan), _plan_cycles(subject.hw, plan), plan))
-    if not plans:
-        return f"operand {subject.name} ({subject.buffer.name}): {reason}"
-    front: list[OperandPlan] = []
-    fastest = float("inf")
-    for _, cycles, plan in sorted(plans, key=lambda row: row[:2]):
-        if cycles < fastest:
-            fastest = cycles
-            front.append(plan)
-    return tuple(front)
+                plans.append(plan)
+    return plans, reason
 
 
 def layout_rank(plan: OperandPlan) -> int:
-    """0: the buffer is used as it lies; higher: a zero border must be added, or blocks packed."""
-    rank = 0
-    for external in (plan.inlet, plan.outlet):
-        if external is not None and not external.layout.is_natural:
-            rank += 1 if len(external.layout.axes) == len(external.layout.shape) else 2
-    return rank
+    """0: the buffer is used as it lies; higher: a zero border must be added, blocks packed, or
+    elements repeated."""
+    layouts = [external.layout for external in (plan.inlet, plan.outlet) if external is not None]
+    return sum(_rank(layout) for layout in layouts)
+
+
+def _rank(layout: Layout) -> int:
+    if layout.is_natural:
+        return 0
+    if layout.is_replicated:
+        return 3
+    return 1 if len(layout.axes) == len(layout.shape) else 2
 
 
 def _plan_cycles(hw: Hardware, plan: OperandPlan) -> float:
@@ -211,13 +231,9 @@ def _stride(rule: StrideRule, least: int, multiple: int) -> int | None:
     return stride if rule.allows(stride) else None
 
 
-def _plans(
-    subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...], first: Residence
-) -> Iterator[OperandPlan | str]:
+def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[OperandPlan | str]:
     statement = subject.match.instruction.semantics.statements[0]
-    is_target = subject.match.instruction.access(subject.name) == statement.target
-    role = subject.buffer.role if is_target else Role.IN
-    planner = Chains(subject, axes, blocks)
+    role = subject.buffer.role if subject.is_target else Role.IN
     if role is Role.IN:
         for residences, inlet in planner.inward((first,)):
             yield planner.plan(role, residences, inlet, None)
@@ -241,12 +257,21 @@ def _plans(
             filled = replace(first, drain=drain, zero=zero if reads else None, finish=finish)
             yield planner.plan(role, (filled,), None, outlet)
         return
+    what = subject.inlet.buffer.name if subject.inlet else "it"
+    reason = f"no copy brings {what} from {subject.hw.external.name} to {first.memory}"
     for residences, inlet in planner.inward((first,)):
         for finish, drain, outlet in drains:
-            may_differ = subject.inlet is not None or drain.planes > 1 or subject.outlet is not None
-            is_same = may_differ or inlet.layout == outlet.layout
-            if len(residences) == 1 and is_same:
-                kept = replace(residences[0], drain=drain, finish=finish)
-                yield planner.plan(role, (kept,), inlet, outlet)
-    what = subject.inlet.buffer.name if subject.inlet else "it"
-    yield f"no copy brings {what} from {subject.hw.external.name} to {first.memory}"
+            is_foreign = subject.inlet is not None or subject.outlet is not None
+            is_same = inlet.layout == outlet.layout and not is_foreign
+            if len(residences) > 1 or not (is_same or is_foreign or drain.planes > 1):
+                continue
+            keeps = role is Role.INOUT and subject.outlet is None
+            if not is_same and keeps and not subject.touches_all:
+                reason = "elements that the kernel does not write would be lost on the way back"
+                continue
+            if not is_same and overlaps(subject.access):
+                reason = "its tiles overlap and cannot be read back as they are written"
+                continue
+            kept = replace(residences[0], drain=drain, finish=finish)
+            yield planner.plan(role, (kept,), inlet, outlet)
+    yield reason

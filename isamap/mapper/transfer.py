@@ -8,7 +8,7 @@ job: which memories, whole tiles.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import combinations, pairwise, permutations
 
 from isamap.hwdesc import ExtentKind, ExtentRule, Instruction, StrideRule
 from isamap.ir import accesses
@@ -50,7 +50,9 @@ def find_transfer(
     if rules is None:
         return None
     best: tuple[float, Transfer] | None = None
-    for groups in _groupings(dims):
+    for number, groups in enumerate(_groupings(dims)):
+        if number > 1 and best is not None:
+            break  # none or all merged is best where it is legal
         for assigned in _assignments(rules, groups):
             transfer = _resolve(mover, rules, groups, assigned, source_element_bytes)
             if transfer is None:
@@ -105,17 +107,18 @@ def _loop_rules(mover: Mover) -> tuple[_LoopRules, ...] | None:
 
 
 def _groupings(dims: tuple[MoveDim, ...]) -> Iterator[tuple[tuple[MoveDim, ...], ...]]:
-    """The dimensions one by one, and with neighbours that leave no gap merged (outermost first)."""
+    """All ways to merge neighbours that leave no gap (outermost first): none, all, then some."""
     ordered = sorted(dims, key=lambda dim: -dim.target_stride_bytes)
-    yield tuple((dim,) for dim in ordered)
-    merged: list[tuple[MoveDim, ...]] = []
-    for dim in ordered:
-        if merged and _may_merge(merged[-1][-1], dim):
-            merged[-1] = (*merged[-1], dim)
-        else:
-            merged.append((dim,))
-    if len(merged) < len(ordered):
-        yield tuple(merged)
+    joints = [n for n, pair in enumerate(pairwise(ordered), 1) if _may_merge(*pair)]
+    counts = sorted(range(len(joints) + 1), key=lambda count: (0 < count < len(joints), count))
+    for count in counts:
+        for merged in combinations(joints, count):
+            cuts = [n for n in range(1, len(ordered)) if n not in merged]
+            yield tuple(
+                tuple(ordered[first:last])
+                for first, last in pairwise((0, *cuts, len(ordered)))
+                if first < last
+            )
 
 
 def _may_merge(outer: MoveDim, inner: MoveDim) -> bool:

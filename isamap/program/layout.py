@@ -37,3 +37,14 @@ class Layout:
     size_bytes: int
     plane_bytes: int | None = None
     is_natural: bool = False
+
+    @property
+    def is_replicated(self) -> bool:
+        """Do several positions hold the same element?"""
+        reached: dict[int, int] = {}  # dimension -> elements spanned by its finer axes
+        for axis in sorted(self.axes, key=lambda axis: abs(axis.step)):
+            span = reached.get(axis.dim, 1)
+            if axis.size > 1 and abs(axis.step) < span:
+                return True
+            reached[axis.dim] = span + abs(axis.step) * (axis.size - 1)
+        return False
