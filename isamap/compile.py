@@ -4,7 +4,7 @@ In: a kernel and a machine (values, paths or bundled names), sizes, limits. Out:
 job: how any part works, printing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -14,7 +14,8 @@ from isamap.emulator import Timing, time_program
 from isamap.errors import KernelError, MappingError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernels
-from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten
+from isamap.mapper import Mapping as Binding
+from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten, mappings, unmatched
 from isamap.program import Program
 from isamap.scheduler import (
     Answer,
@@ -106,6 +107,16 @@ class Explanation:
     kernel: Kernel
     hardware: Hardware
     tasks: tuple[TaskExplanation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MappingList:
+    """All mappings of a kernel, made while they are read; `mismatches`: what computes nothing."""
+
+    kernel: Kernel
+    hardware: Hardware
+    stream: Iterator[Binding]
+    mismatches: tuple[Mismatch, ...]
 
 
 def map(
@@ -243,6 +254,27 @@ def _explain_task(task: Task, hw: Hardware, may_reassociate: bool) -> TaskExplan
         hint = f" ({error.hint})" if error.hint else ""
         problem = error.message.partition("\n")[0].rstrip(":") + hint
     return TaskExplanation(task, tuple(matched), tuple(mismatches), problem)
+
+
+def list_mappings(
+    kernel: str | PathLike[str] | Kernel,
+    hw: str | PathLike[str] | Hardware,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    name: str | None = None,
+    gather: bool = True,
+    replicate: bool = False,
+) -> MappingList:
+    """Every distinct binding of the kernel's statements to the machine's instructions.
+
+    Args:
+        kernel, hw, sizes, name: as for `map`; sizes do not change what can be bound.
+        gather, replicate: as for `isamap.mapper.mappings`.
+    """
+    built, _ = _build_kernel(kernel, sizes or {}, name)
+    machine = _load_machine(hw)
+    stream = mappings(built, machine, gather=gather, replicate=replicate)
+    return MappingList(built, machine, stream, unmatched(built, machine))
 
 
 def _load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:

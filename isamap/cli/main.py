@@ -13,6 +13,7 @@ from isamap.errors import IsamapError, MappingError
 
 COMMANDS = {  # command: (module, one-line help)
     "map": ("map_command", "Map a kernel onto a machine: mapping, schedule, proof, check."),
+    "mappings": ("mappings_command", "List or count every binding to a machine's instructions."),
     "check": ("check_command", "Check hardware files; all mistakes at once."),
     "emulate": ("emulate_command", "Time a program that 'map --program' wrote."),
     "kernels": ("list_commands", "List the bundled kernels."),

@@ -1,0 +1,204 @@
+"""How many mappings there are, and do they compute the kernel when lowered?
+
+In: how many to lower per kernel and machine. Out: a text table in `bench/results/mappings.txt`;
+`python bench/mappings.py`. Not its job: which mapping is fast.
+
+Counted: every kernel of `kernels/` on every instruction of `hw_specs/` that computes it. Lowered:
+mappings chosen evenly from each list, at two sets of odd small sizes, one of their first coverings
+with a random legal tiling, executed in the emulator and compared bit by bit.
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+
+from host import header
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "scheduler")]
+
+from lowered import lower_mapping  # noqa: E402
+
+from isamap.emulator import run  # noqa: E402
+from isamap.errors import IsamapError, ProgramError  # noqa: E402
+from isamap.hwdesc import Hardware, load_hardware  # noqa: E402
+from isamap.ir import (  # noqa: E402
+    Kernel,
+    Role,
+    accesses,
+    interpret,
+    is_float,
+    load_kernels,
+    random_arrays,
+)
+from isamap.mapper import Mapping, mappings  # noqa: E402
+from isamap.program import Program  # noqa: E402
+from isamap.verify import compare  # noqa: E402
+
+RESULT = ROOT / "bench" / "results" / "mappings.txt"
+SMALL_EXTENTS = ((3, 5, 7), (3, 19, 5))  # sizes above 4, in turn
+COMPILED_FROM = 4000  # iterations
+KEPT = ("stride", "dilation", "pad", "r", "s")  # sizes that small ones would make meaningless
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A kernel on a machine."""
+
+    file: str
+    kernel: str
+    hw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one pair gave: (instruction, with gather, without); outcomes of what was lowered."""
+
+    pair: Pair
+    counts: tuple[tuple[str, int, int], ...]
+    outcomes: tuple[tuple[str, int], ...]
+    failures: tuple[str, ...]
+    seconds: float
+
+
+def judge(task: tuple[Pair, int]) -> Row:
+    """Count one pair's mappings, lower and execute some."""
+    pair, limit = task
+    begin = time.perf_counter()
+    hw = load_hardware(ROOT / "hw_specs" / f"{pair.hw}.yaml")
+    kernel = build(pair, None)
+    both = [Counter(m.instruction for m in mappings(kernel, hw, gather=g)) for g in (True, False)]
+    counts = tuple((name, count, both[1][name]) for name, count in both[0].items())
+    outcomes: Counter[str] = Counter()
+    failures: list[str] = []
+    for number in range(len(SMALL_EXTENTS)) if counts and limit else ():
+        small = build(pair, number)
+        found = list(mappings(small, hw, gather=True))
+        for mapping in found[:: -(-len(found) // limit)]:
+            outcome, text = lower_and_run(small, pair, mapping)
+            outcomes[outcome] += 1
+            failures += [text] if text else []
+    seconds = time.perf_counter() - begin
+    return Row(pair, counts, tuple(outcomes.items()), tuple(failures), seconds)
+
+
+def lower_and_run(kernel: Kernel, pair: Pair, mapping: Mapping) -> tuple[str, str]:
+    """ "right", "wrong" or why it was not lowered; the details of a wrong one."""
+    hw = load_hardware(ROOT / "hw_specs" / f"{pair.hw}.yaml")
+    kernel = alone(kernel, mapping.statement)
+    target = kernel.statements[0].target.buffer
+    if any(read.buffer == target for read in accesses(kernel.statements[0].value)):
+        return "not lowered: reads what it writes", ""
+    if is_float(kernel.buffer(target).dtype):
+        return "not lowered: sums floats", ""
+    mapping = replace(mapping, statement=0)
+    lowered = lower_mapping(kernel, hw, mapping, random.Random(str(mapping)), greedy=False)
+    if isinstance(lowered, str):
+        return f"not lowered: {lowered}", ""
+    failure = run_and_compare(kernel, hw, lowered.program)
+    if failure:
+        return "wrong", f"{pair} {mapping} {lowered.tiling} {failure}"
+    return "right", ""
+
+
+def run_and_compare(kernel: Kernel, hw: Hardware, program: Program) -> str:
+    """What the emulator rejects or the first element that differs; empty when all is right."""
+    arrays = random_arrays(kernel, 1)
+    shaped = {p.buffer: arrays[p.buffer].reshape(p.layout.shape) for p in program.inputs}
+    is_small = sum(prod(x.extent for x in s.loops) for s in kernel.statements) < COMPILED_FROM
+    try:  # small programs run before a compiler has started
+        outputs = run(program, hw, shaped, compiled=False if is_small else None).outputs
+    except ProgramError as error:
+        return f"rejected: {error}"
+    wrong = compare(outputs, interpret(kernel, arrays), "the kernel's meaning")
+    return str(wrong or "")
+
+
+def alone(kernel: Kernel, index: int) -> Kernel:
+    """One statement as a kernel: what it reads is given, what it writes is updated."""
+    statement = kernel.statements[index]
+    used = {access.buffer for access in (statement.target, *accesses(statement.value))}
+    role = Role.OUT if statement.update == "=" else Role.INOUT
+    buffers = tuple(
+        replace(b, role=role if b.name == statement.target.buffer else Role.IN)
+        for b in kernel.buffers
+        if b.name in used
+    )
+    return Kernel(kernel.name, buffers, (statement,))
+
+
+def build(pair: Pair, number: int | None) -> Kernel:
+    """The kernel at its default sizes, or at small odd ones."""
+    source = load_kernels(ROOT / "kernels" / f"{pair.file}.py")[pair.kernel]
+    sizes: dict[str, int] = {}
+    if number is not None:
+        extents = SMALL_EXTENTS[number]
+        large = [name for name, value in source.sizes if name not in KEPT and value > 4]
+        sizes = {name: extents[i % len(extents)] for i, name in enumerate(large)}
+        sizes |= {name: 3 for name, value in source.sizes if name not in KEPT and 1 < value <= 4}
+    try:
+        return source.build(sizes)
+    except IsamapError:
+        return source.build({})
+
+
+def main() -> None:
+    """Run all pairs on two processes and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--per-pair", type=int, default=200, help="mappings lowered per size")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    machines = sorted(path.stem for path in (ROOT / "hw_specs").glob("*.yaml"))
+    pairs = [
+        Pair(path.stem, name, hw)
+        for path in sorted((ROOT / "kernels").glob("*.py"))
+        for name in load_kernels(path)
+        for hw in machines
+    ]
+    begin = time.perf_counter()
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        rows = list(pool.map(judge, [(pair, arguments.per_pair) for pair in pairs]))
+    text = "\n".join(report(rows, arguments.per_pair, time.perf_counter() - begin)) + "\n"
+    print(text)
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(text)
+
+
+def report(rows: list[Row], limit: int, seconds: float) -> list[str]:
+    """The table's lines."""
+    outcomes: Counter[str] = Counter()
+    for row in rows:
+        outcomes.update(dict(row.outcomes))
+    lines = header(("numpy",))
+    lines += [
+        f"seconds    {seconds:.0f}",
+        f"lowered    at most {limit} per kernel, machine and set of sizes",
+        f"right      {outcomes['right']}",
+        f"wrong      {outcomes['wrong']}",
+        "",
+        f"{'kernel':<28} {'machine':<10} {'instruction':<14} {'gather':>7} {'without':>8}"
+        f" {'right':>6} {'wrong':>6} {'not lowered':>12}",
+    ]
+    for row in rows:
+        done = Counter(dict(row.outcomes))
+        rest = sum(count for name, count in done.items() if name not in ("right", "wrong"))
+        lowered = f" {done['right']:>6} {done['wrong']:>6} {rest:>12}"
+        for number, (instruction, gathered, plain) in enumerate(row.counts):
+            lines.append(
+                f"{row.pair.kernel:<28} {row.pair.hw:<10} {instruction:<14} {gathered:>7}"
+                f" {plain:>8}{lowered if number == 0 else ''}"
+            )
+    reasons = [(name, n) for name, n in outcomes.items() if name not in ("right", "wrong")]
+    lines += ["", *(f"{count:>6}  {name}" for name, count in sorted(reasons))]
+    lines += [failure for row in rows for failure in row.failures]
+    return lines
+
+
+if __name__ == "__main__":
+    main()

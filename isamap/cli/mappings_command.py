@@ -1,0 +1,44 @@
+"""`isamap mappings`: options in, the list or the count out.
+
+In: arguments. Out: printed mappings, a file. Not its job: finding them.
+"""
+
+import click
+
+from .map_command import read_sizes
+
+
+@click.command()
+@click.argument("kernel")
+@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
+@click.option("--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel.")
+@click.option("--kernel", "name", help="Kernel in the file (default: the first).")
+@click.option(
+    "--gather/--no-gather",
+    default=True,
+    show_default=True,
+    help="May copies, views or packed layouts form an operand's tile?",
+)
+@click.option(
+    "--replicate", is_flag=True, help="A tile may also hold an element several times (broadcast)."
+)
+@click.option("--count", is_flag=True, help="Print how many there are, not which.")
+@click.option("--limit", type=click.IntRange(1), help="List only so many.")
+@click.option("--json", "json_path", metavar="FILE", help="Write them as JSON (-: stdout).")
+def mappings_command(
+    kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, gather: bool,
+    replicate: bool, count: bool, limit: int | None, json_path: str | None,
+) -> None:  # fmt: skip
+    """List all distinct mappings of KERNEL (a file, a bundled name, either with :NAME).
+
+    A mapping says which of the kernel's loops each loop of an instruction runs over, and which
+    access each operand stands for. Tile sizes, order and layouts are the scheduler's: 'isamap map'.
+    """
+    from isamap.compile import list_mappings  # start-up time
+
+    from .show_mappings import show_mappings
+
+    found = list_mappings(
+        kernel, hardware, sizes=read_sizes(sizes), name=name, gather=gather, replicate=replicate
+    )
+    show_mappings(found, counts_only=count, limit=limit, json_path=json_path)

@@ -1,0 +1,56 @@
+"""`isamap mappings` as a user runs it.
+
+In: command lines. Out: failures. Not its job: which mappings there are.
+"""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from isamap.cli.main import main
+
+
+def run(*arguments: str) -> Result:
+    """The command's result."""
+    return CliRunner().invoke(main, ["mappings", *arguments])
+
+
+def test_counts_with_and_without_gather() -> None:
+    assert run("conv2d", "--hw", "outer", "--count").output == (
+        "49 mappings of conv2d onto outer\n      49  smopa\n"
+    )
+    found = run("conv2d", "--hw", "outer", "--count", "--no-gather", "--size", "c=3")
+    assert found.output.startswith("35 mappings")
+
+
+def test_list_says_what_is_bound_and_where_it_stopped() -> None:
+    lines = run("conv2d", "--hw", "outer", "--limit", "2").output.splitlines()
+    assert any(x == "  smopa  C=y A=x B=weights  i={b} j={o} k={u}" for x in lines), lines
+    assert lines[-2] == "2 mappings of conv2d onto outer (the first; there are more)"
+
+
+def test_json_holds_every_mapping(tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    assert run("gemm", "--hw", "gemmini", "--json", str(path)).exit_code == 0
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert data["is_complete"] is True
+    assert [row["mappings"] for row in data["counts"]] == [1, 1, 1]
+    first = data["mappings"][0]
+    assert first["loops"] == {"i": ["i"], "j": ["j"], "k": ["p"]}
+    assert first["operands"]["A"] == {"buffer": "A", "indices": ["i", "p"]}
+
+
+def test_no_mapping_is_exit_code_3_with_the_nearest_miss(tmp_path: Path) -> None:
+    file = tmp_path / "other.py"
+    file.write_text(
+        "from isamap.lang import *\n\n\n@kernel\ndef other(n=4):\n"
+        "    A, C = In(i8, n), Out(i32, n)\n    for i in range(n):\n        C[i] = i32(A[i])\n"
+    )
+    found = run(str(file), "--hw", "outer")
+    assert found.exit_code == 3
+    assert "no instruction of outer computes" in found.output
+    assert (
+        "smopa: computes C[i, j] + i32(A[i, k]) * i32(B[j, k]), the kernel i32(A[i])"
+        in found.output
+    )
