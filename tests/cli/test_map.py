@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from isamap import verify
 from isamap.cli import main
+from tests.cli.hostless import write_hostless
 
 SMALL = ["--size", "m=40", "--size", "n=24", "--size", "k=36"]
 OTHER_KERNEL = """
@@ -119,7 +120,7 @@ def test_explain_names_the_instruction_and_both_sides() -> None:
 def test_nothing_found_is_its_own_exit_code_and_explained(tmp_path: Path) -> None:
     path = tmp_path / "other.py"
     path.write_text(OTHER_KERNEL, encoding="utf-8")
-    done = run_map(str(path), "--hw", "outer", "--explain")
+    done = run_map(str(path), "--hw", write_hostless("outer", tmp_path), "--explain")
     assert done.exit_code == 3
     assert "why not other instructions" in done.output
     assert f"error: {path}:8:9: no instruction of outer computes" in done.output

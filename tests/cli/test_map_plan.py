@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 import isamap
 from isamap.cli import main
 from isamap.scheduler import handovers, repacks
+from tests.cli.hostless import write_hostless
 
 STEPS = ["--size", "steps=3", "--size", "batch=2", "--size", "inputs=5", "--size", "hidden=7"]
 SMALL = ["--size", "m=20", "--size", "n=24", "--size", "k=36"]
@@ -152,9 +153,10 @@ def test_explain_says_when_order_forbids_every_instruction() -> None:
 @pytest.mark.parametrize("machine", ["vecdot", "outer"])
 @pytest.mark.parametrize("kernel", ["softmax", "gru:gru_i8", "gemm_epilogue", "layer_norm"])
 def test_without_a_host_the_error_names_statement_and_nearest_instruction(
-    machine: str, kernel: str
+    machine: str, kernel: str, tmp_path: Path
 ) -> None:
-    done = run_map(kernel, "--hw", machine, "--allow", "reassociate", "--explain")
+    hw = write_hostless(machine, tmp_path)
+    done = run_map(kernel, "--hw", hw, "--allow", "reassociate", "--explain")
     assert done.exit_code == 3
     _, _, text = done.output.partition("error: ")
     place, message, statement, miss, *_ = [text.split(".py:")[0], *text.splitlines()]

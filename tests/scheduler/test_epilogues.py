@@ -37,9 +37,9 @@ def test_an_epilogue_runs_in_one_instruction_or_step_by_step() -> None:
     fused = plan("gemm_epilogue", "gemm_requantise", SMALL, "fused_npu")
     assert instructions(fused.plan) == ["multiply", "rescale"]
     steps = load_kernel(kernel_file("gemm_epilogue"), dict(SMALL), "gemm_requantise_steps")
-    first, bias, *others = instructions(find_plan(steps, machine("fused_npu"), Wishes()))
-    assert (first, others) == ("multiply", ["maximum", "shift_round", "narrow"])
-    assert bias in ("add", "add_row")
+    first, *others = instructions(find_plan(steps, machine("fused_npu"), Wishes()))
+    assert first == "multiply"  # with the bias as the accumulator's first value, or before an add
+    assert others[-2:] == ["shift_round", "narrow"]
 
 
 @pytest.mark.parametrize("hw_name", ["vta", "gemv_engine", "conv_engine", "fused_npu"])
