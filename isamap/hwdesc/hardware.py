@@ -171,6 +171,18 @@ class Instruction:
     source: str = ""
     loc: Loc | None = field(default=None, compare=False)
 
+    @property
+    def result(self) -> Access:
+        """What the last statement of the semantics writes."""
+        return self.semantics.statements[-1].target
+
+    @property
+    def uses(self) -> tuple[Access, ...]:
+        """All accesses of the semantics, each statement's target before what it reads."""
+        return tuple(
+            access for s in self.semantics.statements for access in (s.target, *accesses(s.value))
+        )
+
     def operand(self, name: str) -> OperandRule:
         """The rule of the operand called `name`."""
         return {operand.name: operand for operand in self.operands}[name]

@@ -108,12 +108,11 @@ def _is_allowed(loops: tuple[TiledLoop, ...], may_pad: list[str]) -> bool:
 
 def _synthetic_loops(match: Match) -> tuple[TiledLoop, ...]:
     loops = []
-    statement = match.instruction.semantics.statements[0]
     for name, group in match.binding:
         rule = match.instruction.extent(name)
         if not group and not rule.allows(1):
             extent = rule.multiple if rule.kind is ExtentKind.MULTIPLE_OF else rule.maximum
-            is_reduction = not statement.target.moves_with(name)
+            is_reduction = not match.instruction.result.moves_with(name)
             loops.append(TiledLoop(synthetic_name(name), 1, extent, extent, is_reduction))
     return tuple(loops)
 

@@ -18,7 +18,6 @@ from isamap.ir import (
     Kernel,
     LoopKind,
     Role,
-    accesses,
     is_float,
     loop_kinds,
     pretty_statement,
@@ -27,6 +26,7 @@ from isamap.ir import (
 from .blocks import tile_loops
 from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
+from .match_joined import match_joined
 from .operand import plan_operand
 from .roles import InstructionRole, role_of
 from .subject import Source, Subject
@@ -35,6 +35,7 @@ from .tasks import Ends, overlaps
 # a shift serves byte planes, and computes
 COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
 NO_TILING = 90  # progress of a match that no extents of the instruction serve
+TOO_LONG = "finishes its sums in one call, and the kernel's are longer than a call takes"
 NO_ZEROS = "runs more iterations than the kernel has, and zeros there would change the result"
 NO_COPY = 100  # progress of a match whose operands no copy can bring or take
 
@@ -69,7 +70,7 @@ def coverings(
         float sums.
     """
     index = _only_statement(kernel)
-    found_candidates = candidates(kernel, index, hw, mismatches, held)
+    found_candidates = candidates(kernel, index, hw, mismatches, held, ends)
     nearest = "" if found_candidates else nearest_miss(mismatches)  # then order is not to blame
     _check_order(kernel, index, may_reassociate, held, nearest)
     for candidate in found_candidates:
@@ -92,19 +93,29 @@ def candidates(
     hw: Hardware,
     mismatches: list[Mismatch],
     held: tuple[str, ...] = (),
+    ends: Ends | None = None,
 ) -> tuple[Candidate, ...]:
-    """All matches of all compute instructions, sorted by compute bound (stable)."""
+    """All matches of all compute instructions, sorted by compute bound (stable).
+
+    With `ends`, instructions that compute a sum and what becomes of it match too.
+    """
     found = []
     for instruction in hw.instructions:
         if role_of(instruction) not in COMPUTING:
             continue
-        matches, mismatch = match_statement(kernel, index, instruction, held)
+        if ends is not None and len(instruction.semantics.statements) > 1:
+            matches, mismatch = match_joined(kernel, index, ends, instruction, held)
+        else:
+            matches, mismatch = match_statement(kernel, index, instruction, held)
         if mismatch is not None:
             mismatches.append(mismatch)
         for match in matches:
             loops = next(tile_loops(kernel, index, match), None)
             if loops is None:
                 mismatches.append(Mismatch(instruction.name, index, NO_TILING, NO_ZEROS))
+                continue
+            if match.is_whole and any(loop.is_reduction and loop.units > 1 for loop in loops):
+                mismatches.append(Mismatch(instruction.name, index, NO_TILING, TOO_LONG))
                 continue
             bound = compute_cycles(instruction, match.binding, loops)
             found.append(Candidate(match, bound))
@@ -214,14 +225,14 @@ def cover_match(
         inlet = None
         if rule.name in dict(match.inlets):
             inlet = _source(kernel, match, rule.name, dict(match.inlets)[rule.name], synthetic)
-        is_target = rule.name == match.instruction.semantics.statements[0].target.buffer
+        is_target = rule.name == match.instruction.result.buffer
         if is_target and _adds_to_zeros(kernel, index) and overlaps(own.access):
             return f"operand {rule.name}: its elements are summed up in several tiles, from zeros"
         pad = own.access.pad or (inlet.access.pad if inlet else None)
         if pad:
             return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
         outlet = None
-        if is_target and ends is not None:
+        if is_target and ends is not None and not match.is_whole:
             outlet = _source(kernel, match, rule.name, ends.outlet, synthetic)
             if ends.inlet is not None:
                 inlet = _source(kernel, match, rule.name, ends.inlet, synthetic)
@@ -270,10 +281,4 @@ def _source(
 
 
 def _moving_operands(match: Match, loop: str) -> set[str]:
-    from_rules = match.instruction.semantics
-    statement = from_rules.statements[0]
-    moving = set()
-    for access in (statement.target, *accesses(statement.value)):
-        if access.moves_with(loop):
-            moving.add(access.buffer)
-    return moving
+    return {access.buffer for access in match.instruction.uses if access.moves_with(loop)}

@@ -30,7 +30,6 @@ from isamap.ir import (
     Kernel,
     Literal,
     Statement,
-    accesses,
     exact_form,
     normalise_update,
     pretty_expr,
@@ -54,6 +53,11 @@ class Match:
     immediates: tuple[tuple[str, int], ...]
     binding: tuple[tuple[str, tuple[str, ...]], ...]
     inlets: tuple[tuple[str, Access], ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Does one call compute several statements, sums to their end included?"""
+        return len(self.instruction.semantics.statements) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def match_statement(
     statement = kernel.statements[index]
     found: dict[Match, None] = {}
     for tree in trees:
-        for binding in _bind_loops(statement, instruction, dict(tree.operands), held):
+        for binding in bind_loops(statement, instruction, dict(tree.operands), held):
             match = Match(instruction, tree.operands, tree.immediates, binding, tree.foreign_inlets)
             found[match] = None
     return tuple(found), mismatch
@@ -114,12 +118,12 @@ def unify(
             reason = reason or _update_reason(pattern, statement)
             return (), Mismatch(instruction.name, index, 1, reason)
         pattern, subject = spelled_update(pattern), spelled_update(statement)
-    unifier = _Unifier(kernel, instruction)
+    unifier = Unifier(kernel, instruction)
     trees = tuple(dict.fromkeys(unifier.unify_statement(pattern, subject)))
     if trees:
         return trees, None
     exact = (_exact(pattern, instruction.semantics), _exact(subject, kernel))
-    trees = tuple(dict.fromkeys(_Unifier(kernel, instruction).unify_statement(*exact)))
+    trees = tuple(dict.fromkeys(Unifier(kernel, instruction).unify_statement(*exact)))
     if trees:
         return trees, None
     reason = _saturation(kernel, statement, instruction) or unifier.reason
@@ -142,7 +146,7 @@ def _saturation(kernel: Kernel, statement: Statement, instruction: Instruction) 
     update, value = normalise_update(pattern.target, pattern.update, without_casts(own))
     bare = replace(pattern, update=update, value=value)
     subject = replace(statement, value=without_casts(theirs))
-    unified = _Unifier(kernel, instruction).unify_statement(bare, subject)
+    unified = Unifier(kernel, instruction).unify_statement(bare, subject)
     if update != statement.update or next(unified, None) is None:
         return ""
     return (
@@ -182,7 +186,7 @@ def plain(expr: Expr) -> Expr:
     return Apply("max", (*args, Literal(0))) if expr.op == "relu" else Apply(expr.op, args)
 
 
-class _Unifier:
+class Unifier:
     """Unifies operation trees and remembers the deepest failure for the explanation."""
 
     def __init__(self, kernel: Kernel, instruction: Instruction) -> None:
@@ -196,6 +200,10 @@ class _Unifier:
         """All bindings under which the pattern's target and value are the subject's."""
         for bound in self._unify(pattern.target, subject.target, Bindings(), 0):
             yield from self._unify(plain(pattern.value), plain(subject.value), bound, 1)
+
+    def unify_value(self, pattern: Expr, subject: Expr, bound: Bindings) -> Iterator[Bindings]:
+        """All extensions of `bound` under which one expression is the other."""
+        yield from self._unify(plain(pattern), plain(subject), bound, 1)
 
     def _fail(self, depth: int, reason: str) -> None:
         if depth > self.depth:
@@ -284,26 +292,25 @@ class _Unifier:
             self._fail(depth, f"immediate {name} would have two values")
 
 
-def _bind_loops(
+def bind_loops(
     statement: Statement,
     instruction: Instruction,
     operands: dict[str, Access],
     held: tuple[str, ...],
 ) -> Iterator[tuple[tuple[str, tuple[str, ...]], ...]]:
     """All assignments of kernel loops to instruction loops that respect the loops' roles."""
-    pattern = instruction.semantics.statements[0]
-    uses = {a.buffer: a for a in (pattern.target, *accesses(pattern.value))}
+    uses = {access.buffer: access for access in instruction.uses}
+    target = instruction.result.buffer
+    extents = {loop.name: loop.extent for loop in statement.loops}
     choices: list[tuple[str, tuple[tuple[str, ...], ...]]] = []
-    for loop in pattern.loops:
+    for name, rule in instruction.extents:
         candidates = [
             kernel_loop.name
             for kernel_loop in statement.loops
             if kernel_loop.name not in held
-            and _roles_agree(loop.name, kernel_loop.name, uses, operands, pattern.target.buffer)
+            and _roles_agree(name, kernel_loop.name, uses, operands, target)
         ]
-        extents = {loop.name: loop.extent for loop in statement.loops}
-        groups = _groups(candidates, extents, instruction.extent(loop.name))
-        choices.append((loop.name, groups))
+        choices.append((name, _groups(candidates, extents, rule)))
     yield from _combine(choices, frozenset())
 
 

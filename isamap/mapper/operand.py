@@ -232,8 +232,10 @@ def _stride(rule: StrideRule, least: int, multiple: int) -> int | None:
 
 
 def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[OperandPlan | str]:
-    statement = subject.match.instruction.semantics.statements[0]
+    statement = subject.match.instruction.semantics.statements[-1]
     role = subject.buffer.role if subject.is_target else Role.IN
+    if subject.is_target and subject.match.is_whole:
+        role = Role.OUT  # whatever else the kernel does with the buffer
     if role is Role.IN:
         for residences, inlet in planner.inward((first,)):
             yield planner.plan(role, residences, inlet, None)

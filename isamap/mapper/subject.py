@@ -51,7 +51,7 @@ class Subject:
     @property
     def is_target(self) -> bool:
         """Does the instruction write the operand?"""
-        return self.match.instruction.semantics.statements[0].target.buffer == self.name
+        return self.match.instruction.result.buffer == self.name
 
     @property
     def touches_all(self) -> bool:
