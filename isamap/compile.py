@@ -201,7 +201,15 @@ def _plan(request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | Non
         request,
         plan.program,
         hw,
-        lambda: verify_plan(plan, kernel, hw, request.check, seed=request.seed, file=file),
+        lambda: verify_plan(
+            plan,
+            kernel,
+            hw,
+            request.check,
+            seed=request.seed,
+            may_reassociate=request.may_reassociate,
+            file=file,
+        ),
     )
     return PlanResult(request, hw, kernel, plan, timing, verification)
 

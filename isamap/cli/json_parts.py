@@ -115,6 +115,7 @@ def verification_to_json(found: Verification) -> dict[str, Json]:
         "sizes": dict(found.sizes),
         "tolerance": found.tolerance,
         "failure": found.failure,
+        "subject": found.subject,
         "reference": found.reference.value,
         "mismatch": None
         if wrong is None

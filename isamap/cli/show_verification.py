@@ -31,7 +31,7 @@ def show_verification(found: Verification) -> list[str]:
         word = "WRONG" if found.is_wrong else "not verified"
         return [f"{word}: {found.failure}"]
     precision = f"within {found.tolerance:.3g}" if found.tolerance else "bit-exact"
-    what = "the program" if found.check is Check.FULL else "the same structure"
+    what = found.subject or ("the program" if found.check is Check.FULL else "the same structure")
     lines = [f"verified ({found.check.value}): {what} on {_sizes(found)}, {precision}"]
     if found.reference is not Reference.ABSENT:
         lines.append(f"NumPy reference {found.reference.value}")
@@ -39,4 +39,10 @@ def show_verification(found: Verification) -> list[str]:
 
 
 def _sizes(found: Verification) -> str:
-    return ", ".join(f"{loop}={extent}" for loop, extent in found.sizes)
+    """Every loop, but one of those that the text's reader told apart by `_2`, `_3`."""
+    shown: dict[str, int] = {}
+    for loop, extent in found.sizes:
+        base, _, number = loop.rpartition("_")
+        if not (number.isdecimal() and shown.get(base) == extent):
+            shown[loop] = extent
+    return ", ".join(f"{loop}={extent}" for loop, extent in shown.items())

@@ -1,8 +1,10 @@
 """From a covering to a proven schedule and its program."""
 
 from .best_plan import find_best_plan, uses_little
+from .compose import compose
 from .handover import Handover, Repack, handovers, repacks
 from .lower import lower
+from .memory_map import Piece
 from .options import is_legal
 from .place import place, used_bytes
 from .plan import Plan, PlannedTask, Wishes, find_plan, host_cycles, is_single
@@ -13,6 +15,7 @@ __all__ = [
     "Alternative",
     "Answer",
     "Handover",
+    "Piece",
     "Plan",
     "PlannedTask",
     "Repack",
@@ -20,6 +23,7 @@ __all__ = [
     "Solution",
     "Status",
     "Wishes",
+    "compose",
     "find_best_plan",
     "find_plan",
     "find_schedule",

@@ -4,7 +4,7 @@ In: a program, its kernel, the machine. Out: a Verification. Not its job: choosi
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -139,14 +139,8 @@ def _hold_against(
 
 
 def _replace(found: Verification, wrong: Mismatch | None, reference: Reference) -> Verification:
-    return Verification(
-        found.check,
-        found.sizes,
-        found.tolerance,
-        wrong,
-        is_wrong=wrong is not None,
-        reference=Reference.ABSENT if wrong else reference,
-    )
+    said = Reference.ABSENT if wrong else reference
+    return replace(found, mismatch=wrong, is_wrong=wrong is not None, reference=said)
 
 
 def loop_extents(kernel: Kernel) -> tuple[tuple[str, int], ...]:

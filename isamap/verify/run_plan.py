@@ -1,18 +1,29 @@
 """Check a program of several tasks against the kernel that it was made from.
 
 In: a plan, the kernel, the machine. Out: a Verification. Not its job: single coverings
-(`run_quick`).
+(`run_quick`), making things small (`shrink_plan`).
 """
 
+from dataclasses import replace
+
+from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.scheduler import Plan
+from isamap.program import Program
+from isamap.rewrites import REWRITES, Step
+from isamap.scheduler import Plan, Wishes, find_plan
 
+from .loop_classes import Need
 from .run_full import KernelFile, execute_on, num_iterations, with_reference
+from .run_quick import LIMITS
+from .shrink_plan import shrink_kernel, shrink_plan
 from .tolerance import plan_tolerance, telling_arrays
 from .verification import Check, Verification
 
 MAX_ITERATIONS = 2**26  # of the kernel, a few seconds of emulation
+OTHER_SCHEDULE = "another schedule of a cut-down kernel"
+PERIOD = 32  # where schedules are made anew, loops lose multiples of it and keep their rests
+REPLAN_SECONDS = 5.0
 
 
 def verify_plan(
@@ -22,18 +33,79 @@ def verify_plan(
     check: Check,
     *,
     seed: int = 0,
+    may_reassociate: bool = False,
     file: KernelFile | None = None,
 ) -> Verification:
-    """Execute the whole program, if asked to or small enough for a quick check."""
+    """Execute the whole program if asked to or if it is small enough; else a cut-down one.
+
+    The cut-down program has the plan's coverings and its tilings' structure; where there is none
+    such, or where the plan is of a rewritten form, the cut-down kernel is scheduled anew, and
+    `Verification.subject` says so.
+    """
     if check is Check.OFF:
         return Verification(Check.OFF)
-    if check is Check.QUICK and num_iterations(kernel) > MAX_ITERATIONS:
-        failure = f"quick check not possible: {num_iterations(kernel)} iterations are too many"
-        return Verification(check, failure=failure)
-    return with_reference(_execute(plan, kernel, hw, Check.FULL, seed), kernel, file, seed)
+    if check is Check.FULL or num_iterations(kernel) <= MAX_ITERATIONS:
+        found = _execute(plan, plan.program, kernel, hw, Check.FULL, seed)
+    else:
+        found = _execute_small(plan, kernel, hw, seed, may_reassociate)
+    return with_reference(found, kernel, file, seed)
 
 
-def _execute(plan: Plan, kernel: Kernel, hw: Hardware, check: Check, seed: int) -> Verification:
+def _execute(
+    plan: Plan, program: Program, kernel: Kernel, hw: Hardware, check: Check, seed: int
+) -> Verification:
     arrays = telling_arrays(kernel, seed)
     tolerance = plan_tolerance(plan, kernel, arrays)
-    return execute_on(arrays, plan.program, kernel, hw, check, tolerance)
+    return execute_on(arrays, program, kernel, hw, check, tolerance)
+
+
+def _execute_small(
+    plan: Plan, kernel: Kernel, hw: Hardware, seed: int, may_reassociate: bool
+) -> Verification:
+    reason = "the plan is of a rewritten form"
+    for limits in LIMITS if not plan.steps else ():
+        found = shrink_plan(plan, hw, limits, may_reassociate)
+        if isinstance(found, str):
+            reason = found
+            continue
+        small, program = found
+        if num_iterations(small) > MAX_ITERATIONS:
+            reason = f"cut down to {num_iterations(small)} iterations it is still too large"
+            continue
+        return _execute(replace(plan, kernel=small), program, small, hw, Check.QUICK, seed)
+    return _replan(plan, kernel, hw, seed, may_reassociate, reason)
+
+
+def _replan(
+    plan: Plan, kernel: Kernel, hw: Hardware, seed: int, may_reassociate: bool, reason: str
+) -> Verification:
+    """Schedule a cut-down kernel anew, in the same form."""
+    loops = [loop for statement in kernel.statements for loop in statement.loops]
+    needs = {loop.name: Need(min(loop.extent, PERIOD), PERIOD) for loop in loops}
+    small = shrink_kernel(kernel, needs)
+    if isinstance(small, str):
+        return Verification(Check.QUICK, failure=f"quick check not possible: {reason}; {small}")
+    form = _rewrite(small, plan.steps)
+    if form is None or num_iterations(small) > MAX_ITERATIONS:
+        why = "it is still too large" if form else "the rewrites do not apply to it"
+        failure = f"quick check not possible: {reason}; of a cut-down kernel, {why}"
+        return Verification(Check.QUICK, failure=failure)
+    wishes = Wishes(time_limit_s=REPLAN_SECONDS, seed=seed, may_reassociate=may_reassociate)
+    try:
+        other = replace(find_plan(form, hw, wishes), steps=plan.steps)
+    except IsamapError as error:
+        failure = f"quick check not possible: {reason}; cut down: {error.message}"
+        return Verification(Check.QUICK, failure=failure)
+    found = _execute(other, other.program, small, hw, Check.QUICK, seed)
+    return replace(found, subject=f"{OTHER_SCHEDULE} ({reason})")
+
+
+def _rewrite(kernel: Kernel, steps: tuple[Step, ...]) -> Kernel | None:
+    """The same rewrites at the same sites; None where one of them does not apply."""
+    table = {rewrite.name: rewrite for rewrite in REWRITES}
+    for step in steps:
+        sites = dict(table[step.rewrite].sites(kernel))
+        if step.site not in sites:
+            return None
+        kernel = sites[step.site]
+    return kernel

@@ -32,7 +32,8 @@ class Verification:
     """`sizes`: extent of each kernel loop that was executed. `mismatch`: the first wrong element.
 
     `failure`: why the program was rejected or nothing could be compared. `tolerance`: largest
-    allowed difference, 0 for bit-exact.
+    allowed difference, 0 for bit-exact. `subject`: what was executed, if it was not what `check`
+    promises.
     """
 
     check: Check
@@ -42,6 +43,7 @@ class Verification:
     failure: str = ""
     is_wrong: bool = False
     reference: Reference = Reference.ABSENT
+    subject: str = ""
 
     @property
     def is_verified(self) -> bool:

@@ -9,8 +9,6 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from float_bounds import BOUNDS
-from kernel_sizes import ODD_SIZES, Sizes
 
 from isamap.ir import (
     FLOAT_LIMITS,
@@ -26,6 +24,8 @@ from isamap.ir import (
 )
 from isamap.ir.array_ops import apply_op
 from isamap.ir.propagate import propagate
+from tests.ir.float_bounds import BOUNDS
+from tests.ir.kernel_sizes import ODD_SIZES, Sizes
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 FLOAT_CASES = [(f, n, sizes) for (f, n), every in ODD_SIZES.items() for sizes in every[1:]

@@ -1,0 +1,136 @@
+"""Cut a whole plan down to sizes that execute in an instant.
+
+In: a plan, the machine, how much may remain. Out: the small kernel and its program, with the same
+coverings and the same kind of tiling in every task; or why there is none. Not its job: running it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import islice
+from math import lcm
+
+from isamap.errors import IsamapError
+from isamap.hwdesc import Hardware
+from isamap.ir import Buffer, Kernel, Loop, verify
+from isamap.mapper import Task, TaskNode, coverings, flatten
+from isamap.program import Program
+from isamap.scheduler import Piece, Plan, PlannedTask, compose, is_legal
+
+from .loop_classes import Need, shrunk_extents
+from .run_quick import MAX_COVERINGS, structure
+from .shrink import Limits, shrink, shrink_tiling
+
+
+def shrink_kernel(kernel: Kernel, needs: Mapping[str, Need]) -> Kernel | str:
+    """The kernel with every loop as small as `needs` allow, or why that is none."""
+    extents: dict[str, int] = {}
+    for statement in kernel.statements:
+        for loop in statement.loops:
+            if extents.setdefault(loop.name, loop.extent) != loop.extent:
+                return f"two loops are called {loop.name}"
+    small = shrink(kernel, shrunk_extents(kernel, needs))
+    try:
+        verify(small)
+    except IsamapError as error:
+        return f"the cut-down kernel is no kernel: {error.message}"
+    return small
+
+
+def shrink_plan(
+    plan: Plan, hw: Hardware, limits: Limits, may_reassociate: bool
+) -> tuple[Kernel, Program] | str:
+    """The small kernel and a program of the same structure, or why there is none."""
+    small = shrink_kernel(plan.kernel, plan_needs(plan, limits))
+    if isinstance(small, str):
+        return small
+    nodes = tuple(_shrink_node(node, small) for node in plan.nodes)
+    pieces = []
+    for planned, task in zip(plan.tasks, flatten(nodes), strict=True):
+        piece = _shrink_piece(planned, task, hw, limits, may_reassociate)
+        if isinstance(piece, str):
+            return piece
+        pieces.append(piece)
+    try:
+        return small, compose(small, nodes, tuple(pieces), hw)
+    except IsamapError as error:
+        return f"the cut-down tasks do not fit together: {error.message}"
+
+
+def plan_needs(plan: Plan, limits: Limits) -> dict[str, Need]:
+    """What each loop must keep for its task's structure; a few iterations on the host."""
+    needs: dict[str, Need] = {}
+    for planned in plan.tasks:
+        for statement in planned.task.statements:
+            for loop in statement.loops:
+                needs[loop.name] = Need(min(loop.extent, limits.tiles), 1)
+    for planned in plan.tasks:
+        if planned.on_host or planned.answer is None:
+            continue
+        best = planned.answer.best
+        assert best.solution.tiling is not None, "a schedule has a tiling"
+        extents, _ = shrink_tiling(best.covering, best.solution.tiling, limits)
+        for name, least in extents.items():
+            block, known = best.covering.loop(name).block, needs.get(name, Need(1, 1))
+            needs[name] = Need(max(least, known.least), lcm(block, known.step))
+    return needs
+
+
+def _shrink_node(node: TaskNode, small: Kernel) -> TaskNode:
+    if isinstance(node, Task):
+        return _shrink_task(node, small)
+    body = tuple(_shrink_node(child, small) for child in node.body)
+    return replace(node, loop=_loop_of(small, node.loop), body=body)
+
+
+def _shrink_task(task: Task, small: Kernel) -> Task:
+    """The task with the small kernel's loops and buffers, roles as they were."""
+    kernel = task.kernel
+    statements = tuple(
+        replace(s, loops=tuple(_loop_of(small, loop) for loop in s.loops))
+        for s in kernel.statements
+    )
+    buffers = tuple(_buffer_of(small, buffer) for buffer in kernel.buffers)
+    parts = tuple(_shrink_task(part, small) for part in task.parts)
+    return replace(
+        task, kernel=replace(kernel, buffers=buffers, statements=statements), parts=parts
+    )
+
+
+def _loop_of(small: Kernel, loop: Loop) -> Loop:
+    return next(x for s in small.statements for x in s.loops if x.name == loop.name)
+
+
+def _buffer_of(small: Kernel, buffer: Buffer) -> Buffer:
+    return replace(buffer, shape=small.buffer(buffer.name).shape)
+
+
+def _shrink_piece(
+    planned: PlannedTask, task: Task, hw: Hardware, limits: Limits, may_reassociate: bool
+) -> Piece | str:
+    """How the small task runs: as the large one does."""
+    if planned.on_host or planned.answer is None:
+        return Piece(task, None)
+    best = planned.answer.best
+    assert best.solution.tiling is not None, "a schedule has a tiling"
+    _, tiling = shrink_tiling(best.covering, best.solution.tiling, limits)
+    wanted = structure(best.covering)
+    stream = coverings(
+        task.kernel,
+        hw,
+        [],
+        may_reassociate=may_reassociate,
+        held=task.held,
+        volatile=task.volatile,
+        ends=task.ends,
+    )
+    for candidate in islice(stream, MAX_COVERINGS):
+        if structure(candidate) == wanted:
+            break
+    else:
+        return f"no cut-down sizes give the same covering of statement {task.number}"
+    if not is_legal(candidate, tiling, hw):
+        return f"the cut-down schedule of statement {task.number} is not legal"
+    # costs and program of the large schedule stay in it: `compose` reads covering and tiling only
+    return Piece(
+        task, replace(best, covering=candidate, solution=replace(best.solution, tiling=tiling))
+    )
