@@ -25,18 +25,28 @@ def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[Tiled
     """
     if not _may_stand_in(match):
         return
+    for loops in _tilings(kernel, index, match):
+        yield (*loops, *_synthetic_loops(match))
+
+
+def _tilings(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[TiledLoop, ...]]:
+    """The tilings without stand-ins; most callers want the first, so the rest is made late."""
     statement = kernel.statements[index]
-    may_pad = [loop for _, group in match.binding for loop in group]
-    may_pad = [name for name in may_pad if _may_pad(name, kernel, index)]
     plain = _cut_loops(statement, match, frozenset())
-    choices = [n for n in may_pad if _cut_loops(statement, match, frozenset({n})) != plain]
-    seen = set()
-    for count in range(len(choices) + 1):
+    bound = [name for _, group in match.binding for name in group]
+    past = {loop.name for loop in plain if loop.extent != loop.kernel_extent}
+    if all(_may_pad(name, kernel, index) for name in past):
+        yield plain
+    choices = [n for n in bound if _cut_loops(statement, match, frozenset({n})) != plain]
+    choices = [n for n in choices if _may_pad(n, kernel, index)]
+    seen = {plain}
+    for count in range(1, len(choices) + 1):
         for padded in combinations(choices, count):
             loops = _cut_loops(statement, match, frozenset(padded))
-            if loops not in seen and _is_allowed(loops, may_pad):
+            past = {loop.name for loop in loops if loop.extent != loop.kernel_extent}
+            if loops not in seen and all(_may_pad(name, kernel, index) for name in past):
                 seen.add(loops)
-                yield (*loops, *_synthetic_loops(match))
+                yield loops
 
 
 def _cut_loops(statement: Statement, match: Match, padded: frozenset[str]) -> tuple[TiledLoop, ...]:
@@ -100,10 +110,6 @@ def _cut_outermost(extent: int, rule: ExtentRule, inner: int, pad: bool) -> tupl
         padded = -(-extent // step) * step
         return min(room // step * step, padded), padded
     return min(room, extent), extent
-
-
-def _is_allowed(loops: tuple[TiledLoop, ...], may_pad: list[str]) -> bool:
-    return all(loop.extent == loop.kernel_extent or loop.name in may_pad for loop in loops)
 
 
 def _synthetic_loops(match: Match) -> tuple[TiledLoop, ...]:

@@ -267,10 +267,6 @@ def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[Oper
             is_same = inlet.layout == outlet.layout and not is_foreign
             if len(residences) > 1 or not (is_same or is_foreign or drain.planes > 1):
                 continue
-            keeps = role is Role.INOUT and subject.outlet is None
-            if not is_same and keeps and not subject.touches_all:
-                reason = "elements that the kernel does not write would be lost on the way back"
-                continue
             if not is_same and overlaps(subject.access):
                 reason = "its tiles overlap and cannot be read back as they are written"
                 continue

@@ -53,21 +53,6 @@ class Subject:
         """Does the instruction write the operand?"""
         return self.match.instruction.result.buffer == self.name
 
-    @property
-    def touches_all(self) -> bool:
-        """Is every element of the buffer touched by some executed iteration?"""
-        names = [name for index in self.access.indices for name in index.names]
-        if len(set(names)) < len(names):
-            return False  # dimensions that move together leave most of the buffer out
-        for index, size in zip(self.access.indices, self.buffer.shape, strict=True):
-            reached = {index.constant}
-            for name, step in index.terms:
-                steps = range(0, step * self.loop(name).extent, step)
-                reached = {place + move for place in reached for move in steps}
-            if not reached.issuperset(range(size)):
-                return False
-        return True
-
     def loop(self, name: str) -> TiledLoop:
         """The tiled loop called `name`."""
         return next(loop for loop in self.loops if loop.name == name)

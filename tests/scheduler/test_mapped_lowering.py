@@ -79,7 +79,7 @@ def scatter(w=5, s=3, c=3, k=6):
         D[x + r, o] += i32(A[x, i]) * i32(W[r, i, o])
 '''
 REFUSALS = (
-    "elements that the kernel does not write would be lost",
+    "its tiles overlap and cannot be read back as they are written",
     "zeros there would change the result",
     "no copy takes i32 from",  # machines that drain packed blocks only, or load gapless ones
     "no copy brings it from",
