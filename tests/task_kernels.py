@@ -187,7 +187,9 @@ def _grow(maker: _Maker, recent: list[tuple[str, tuple[str, ...]]]) -> None:
     kind = choose(kinds)
     if kind in ("finish", "again") and recent:
         source, axes = choose(recent[-2:])
-        flips = len(axes) == 2 and len(maker.shapes[source][1]) == 2 and choose((False,) * 5 + (True,))
+        flips = (
+            len(axes) == 2 and len(maker.shapes[source][1]) == 2 and choose((False,) * 5 + (True,))
+        )
         dtype = choose(("i8", "i8", "i32"))
         shape = maker.space(axes)
         target = maker.buffer(dtype, shape, fresh=choose((True, True, False)))

@@ -141,10 +141,10 @@ def _may_stand_in(match: Match) -> bool:
 def _may_pad(name: str, kernel: Kernel, index: int) -> bool:
     """May `name` run past its extent, on zeros or on elements that do not exist?"""
     statement = kernel.statements[index]
-    if _leaves(statement.target, name, kernel, statement):
+    if leaves(statement.target, name, kernel, statement):
         return True  # what is computed there is thrown away
     return statement.update == "+=" and _is_zero(
-        statement.value, lambda access: _leaves(access, name, kernel, statement)
+        statement.value, lambda access: leaves(access, name, kernel, statement)
     )
 
 
@@ -163,7 +163,7 @@ def _is_zero(value: Expr, reads_zero: Callable[[Access], bool]) -> bool:
             return False
 
 
-def _leaves(access: Access, name: str, kernel: Kernel, statement: Statement) -> bool:
+def leaves(access: Access, name: str, kernel: Kernel, statement: Statement) -> bool:
     """Is the access outside its buffer whenever the loop is past its extent?"""
     shape = kernel.buffer(access.buffer).shape
     for index, size in zip(access.indices, shape, strict=True):

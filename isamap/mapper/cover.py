@@ -23,7 +23,7 @@ from isamap.ir import (
     pretty_statement,
 )
 
-from .blocks import tile_loops
+from .blocks import leaves, tile_loops
 from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
 from .match_joined import match_joined
@@ -228,14 +228,16 @@ def cover_match(
         is_target = rule.name == match.instruction.result.buffer
         if is_target and _adds_to_zeros(kernel, index) and overlaps(own.access):
             return f"operand {rule.name}: its elements are summed up in several tiles, from zeros"
-        pad = own.access.pad or (inlet.access.pad if inlet else None)
-        if pad:
-            return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
         outlet = None
         if is_target and ends is not None and not match.is_whole:
             outlet = _source(kernel, match, rule.name, ends.outlet, synthetic)
+            if not _stores_no_more(kernel, index, loops, ends.outlet):
+                return f"operand {rule.name}: would write more of {outlet.buffer.name} than asked"
             if ends.inlet is not None:
                 inlet = _source(kernel, match, rule.name, ends.inlet, synthetic)
+        pad = own.access.pad or (inlet.access.pad if inlet else None)
+        if pad:
+            return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
         buffers = {source.access.buffer for source in (own, inlet, outlet) if source}
         fresh = tuple(dict.fromkeys(loop for name, loop in volatile if name in buffers))
         statement = kernel.statements[index]
@@ -255,6 +257,19 @@ def cover_match(
             kernel, index, match.instruction.name, match.binding, match.immediates, loops, plans
         )
         for plans in product(*choices)
+    )
+
+
+def _stores_no_more(
+    kernel: Kernel, index: int, loops: tuple[TiledLoop, ...], outlet: Access
+) -> bool:
+    """Do iterations past the kernel's loops store outside the outlet's array?"""
+    statement = kernel.statements[index]
+    extents = {loop.name: loop.extent for loop in loops if outlet.moves_with(loop.name)}
+    return all(
+        leaves(outlet, loop.name, kernel, statement)
+        for loop in statement.loops
+        if extents.get(loop.name, 0) > loop.extent
     )
 
 
