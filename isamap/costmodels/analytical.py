@@ -18,12 +18,12 @@ from isamap.mapper import Covering
 
 from .passes import flow_passes, moves_blocks, needs_one_slot, stay_of
 from .tiling import Stay, Tiling, axis_extent, operand_plan, tile_units
-from .waiting import exchange_cycles, ring_cycles, stall_cycles, starved_cycles
+from .waiting import exchange_cycles, ring_cycles, stall_cycles, starved_cycles, uneven_cycles
 from .work import Flow, Port, Work
 
 # Of the work that other units hide, one part in so many does delay the computation: an estimate,
 # small enough to matter only between schedules that are otherwise equal.
-OVERLAP_LOSS = 4096
+OVERLAP_LOSS = 16384
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     busiest = max(*units.values(), *ports.values(), units[work.compute_unit] + stall)
     busiest = max(busiest, ring_cycles(covering, work, tiling, hw))
     busiest = max(busiest, starved_cycles(covering, work, tiling, hw))
+    busiest = max(busiest, uneven_cycles(covering, work, tiling, hw))
     hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
     busiest += hidden / OVERLAP_LOSS
     startup = startup_cycles(covering, work, tiling, hw)

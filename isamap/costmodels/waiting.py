@@ -214,6 +214,39 @@ def burst_cycles(
     return max(0.0, moved - max(0.0, work.compute_cycles - others) / kept)
 
 
+def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
+    """Least cycles where the last, shorter tile of a loop keeps a fill unit longer than the others.
+
+    What does not depend on the loop is fetched for a short tile as for a full one, and nothing
+    fetches ahead over many tiles: a fill unit may set the pace there, the computation elsewhere.
+    """
+    counts = {unit.name: unit.count for unit in hw.units}
+    longest = 0.0
+    for loop in covering.loops:
+        last = loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
+        rest = work.compute_cycles * (1 - last / loop.units)
+        for unit in fill_units(work):
+            fetched = sum(
+                last_passes(covering, tiling, f, loop, last) * f.pass_cycles
+                for f in work.flows
+                if f.unit == unit and not f.windows
+            )
+            longest = max(longest, rest + fetched / counts[unit])
+    return longest
+
+
+def last_passes(
+    covering: Covering, tiling: Tiling, flow: Flow, loop: TiledLoop, last: int
+) -> float:
+    """Passes of a flow during the last tiles of `loop`, which have `last` units."""
+    passes = flow_passes(covering, tiling, flow)
+    guard = guards(covering, tiling, stay_of(tiling, flow))
+    if loop.name in operand_plan(covering, flow.operand).loops or loop.name in guard.refetch_inner:
+        return passes * last / loop.units
+    is_again = loop.name in guard.refetch_outer
+    return passes / trips(covering, tiling, loop.name) if is_again else 0.0
+
+
 def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
     """Waiting for tokens: with two credits, two tiles take at least one round trip of fill and
     compute."""

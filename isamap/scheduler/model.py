@@ -24,6 +24,7 @@ class TilingModel:
         objective = Objective(self.vars, work, hw)
         self.cycles = objective.cycles
         self.moved = objective.moved
+        self.first_tiles = objective.first_tiles()
         self.doubles = [s.is_double for s in self.vars.stays]
         self.late_sums = objective.late_sums
 

@@ -34,6 +34,7 @@ class Objective:
         self.work = work
         self.hw = hw
         self.moved: dict[int, Linear] = {}
+        self.passes: dict[int, Number] = {}
         self.late_sums = self._late_sums()
         self.cycles = self._add_total()
 
@@ -42,7 +43,7 @@ class Objective:
         units: dict[str, list[Linear]] = {}
         ports: dict[tuple[str, str], list[Linear]] = {}
         for number, flow in enumerate(self.work.flows):
-            passes = self._passes(flow, number)
+            passes = self.passes[number] = self._passes(flow, number)
             self.moved[number] = _scaled(flow.pass_cycles) * passes
             units.setdefault(flow.unit, []).append(self.moved[number])
             for port, cycles in flow.ports:
@@ -68,13 +69,15 @@ class Objective:
             self.cp.model.add(busiest >= add_up(loads))
         for stay in self.vars.stays:
             stalls.add_ring(stay, busiest)
+        for name in self.vars.loops:
+            stalls.add_uneven(name, busiest, self.passes)
         total = self.cp.model.new_int_var(0, 2 * horizon, "total")
         edges = self._startup() + self._finish(horizon)
         self.cp.model.add(total == busiest + edges + add_up(losses))
         self.cp.model.minimize(total)
         return total
 
-    def _passes(self, flow: Flow, number: int) -> Linear:
+    def _passes(self, flow: Flow, number: int) -> Number:
         stay = self._stay(flow)
         factors: list[Number] = [stay.factor]
         for name in flow.windows:
@@ -152,6 +155,14 @@ class Objective:
             rounds = self.cp.either(0, self.vars.tile[name], late, f"late_rounds_{name}")
             total += block * rounds
         return total + SCALE * latency
+
+    def first_tiles(self) -> Linear:
+        """Fetches of the first tiles of outputs, beside those of inputs in the first round."""
+        return add_up(
+            _scaled(flow.first_cycles) * self._stay(flow).volume
+            for flow in self.work.flows
+            if not flow.is_drain and self._stay(flow).plan.is_output
+        )
 
     def _late_sums(self) -> dict[str, Bool]:
         """Per sum: does its unit loop run inside another one (see analytical.late_sums)?"""

@@ -122,24 +122,23 @@ def is_uneven(loop: TiledLoop, tile: int) -> bool:
 
 
 def alternates(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
-    """Do two slots of single blocks take turns even in the last, shorter tiles?
+    """Do two slots of single blocks take turns even around the last, shorter tiles?
 
-    The slot is a weighted sum of the unit loops that change blocks; where an inner one of them
-    makes an uneven last tile, neighbours would land in the same slot and wait for each other.
+    The slot is the parity of a weighted sum of the loops that change blocks; the weight of a unit
+    loop is the product of the full tiles inside it. An odd number of missing units times an odd
+    weight puts the next block into the slot of the one before it, and they wait for each other.
     """
     if stay.level == 1 or stay.slots == 1:
         return True
-    moving = operand_plan(covering, stay.operand).loops
-    active = [name for name in tiling.inner if name in moving and tiling.tile(name) > 1]
-    return not any(
-        is_uneven(covering.loop(n), tiling.tile(n)) for n in _under_others(tiling, active)
-    )
-
-
-def _under_others(tiling: Tiling, active: list[str]) -> list[str]:
-    """Unit loops with an active one outside them, those of one unit per full tile included."""
-    first = tiling.inner.index(active[0]) if active else len(tiling.inner)
-    return [name for name in active if tiling.inner.index(name) > first]
+    still = guards(covering, tiling, stay).inner
+    weight = 1
+    for name in reversed(tiling.inner):
+        tile = tiling.tile(name)
+        if tile > 1 and name not in still:
+            if is_uneven(covering.loop(name), tile) and weight % 2:
+                return False
+            weight *= tile
+    return True
 
 
 def stays_of(

@@ -101,7 +101,7 @@ def _least_traffic(built: TilingModel, first: cp_model.CpSolver, time_limit_s: f
     built.model.clear_hints()  # type: ignore[no-untyped-call]
     built.hint(best)
     preferences = add_up(built.late_sums.values()) - add_up(built.doubles)
-    built.model.minimize(add_up(built.moved.values()) + preferences)
+    built.model.minimize(add_up(built.moved.values()) + built.first_tiles + preferences)
     solver = cp_model.CpSolver()
     solver.parameters.copy_from(first.parameters)
     solver.parameters.max_time_in_seconds = time_limit_s

@@ -63,6 +63,38 @@ class Stalls:
             )
         return worst
 
+    def add_uneven(self, name: str, busiest: cp_model.IntVar, passes: dict[int, Number]) -> None:
+        """Fill units that set the pace in the last tiles of a loop (see waiting.uneven_cycles)."""
+        units, last = self.vars.loops[name].units, self.vars.last[name]
+        counts = {unit.name: unit.count for unit in self.hw.units}
+        for unit in fill_units(self.work):
+            terms = [
+                (ceil(SCALE * flow.pass_cycles), self._last_passes(number, flow, name, passes))
+                for number, flow in enumerate(self.work.flows)
+                if flow.unit == unit and not flow.windows
+            ]
+            whole = counts[unit] * units
+            if whole * high(busiest) + sum(c * high(p) for c, p in terms) > LIMIT:
+                continue  # too large to compare exactly: the bound stays valid without it
+            rest = counts[unit] * SCALE * self.work.compute_cycles * (units - last)
+            self.cp.model.add(whole * busiest >= rest + add_up(c * p for c, p in terms))
+
+    def _last_passes(self, number: int, flow: Flow, name: str, passes: dict[int, Number]) -> Number:
+        """`units` times the passes during the last tiles of a loop (see waiting.last_passes)."""
+        units, last = self.vars.loops[name].units, self.vars.last[name]
+        stay = next(
+            s for s in self.vars.stays if (s.plan.name, s.number) == (flow.operand, flow.residence)
+        )
+        label = f"last_{name}_{number}"
+        if name in stay.plan.loops:
+            return self.cp.product([passes[number], last], label)
+        others = self.cp.product([f for n, f in stay.factors.items() if n != name], f"o_{label}")
+        again = self.cp.either(0, others, stay.refetch[name], f"again_{label}")
+        if name in stay.refetch_inner:
+            parts = self.cp.product([others, last], f"parts_{label}")
+            again = self.cp.either(again, parts, stay.refetch_inner[name], f"some_{label}")
+        return self.cp.product([units, again], label)
+
     def stall(self, stay: StayVars) -> Linear:
         """Waiting for a stay that cannot be prefetched (see waiting.stall_cycles)."""
         mine = [

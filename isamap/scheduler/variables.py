@@ -36,7 +36,8 @@ class StayVars:
     changes_inner: dict[str, cp_model.IntVar] = field(default_factory=dict)
     refetch: dict[str, cp_model.IntVar] = field(default_factory=dict)
     refetch_inner: dict[str, cp_model.IntVar] = field(default_factory=dict)
-    factor: Number = 1
+    factors: dict[str, Number] = field(default_factory=dict)  # per loop that fetches again
+    factor: Number = 1  # product of them
     volume: Number = 1  # blocks (or window positions) of a tile
     kept_volume: Number = 1  # of the tiles kept side by side
     room: Number = 1  # of all slots of them
@@ -69,7 +70,9 @@ class Variables:
         self.tile: dict[str, cp_model.IntVar] = {}
         self.trips: dict[str, cp_model.IntVar] = {}
         self.iterations: dict[str, cp_model.IntVar] = {}
+        self.last: dict[str, cp_model.IntVar] = {}  # units of the last tile
         self.uneven: dict[str, Bool] = {}  # is the last tile of other parity than the others?
+        self.even: dict[str, Bool] = {}  # is the tile's size even?
         self.many_tiles: dict[str, Bool] = {}
         self.many_units: dict[str, Bool] = {}
         self.outside: dict[tuple[str, str], Bool] = {}
@@ -89,13 +92,18 @@ class Variables:
     def _add_loop(self, name: str) -> None:
         loop = self.loops[name]
         pairs = tile_options(self.covering, loop, self.hw)
-        rows = [(t, r, min(t * loop.block, loop.extent), int(is_uneven(loop, t))) for t, r in pairs]
+        rows = [
+            (t, r, min(t * loop.block, loop.extent), loop.units - (r - 1) * t)
+            + (int(is_uneven(loop, t)), int(t % 2 == 0))
+            for t, r in pairs
+        ]
         columns = []
-        for label, values in zip("trnu", zip(*rows, strict=True), strict=True):
+        for label, values in zip("trnlue", zip(*rows, strict=True), strict=True):
             domain = cp_model.Domain.from_values(list(values))
             columns.append(self.cp.model.new_int_var_from_domain(domain, f"{label}_{name}"))
         self.cp.model.add_allowed_assignments(columns, rows)
-        self.tile[name], self.trips[name], self.iterations[name], self.uneven[name] = columns
+        self.tile[name], self.trips[name], self.iterations[name] = columns[:3]
+        self.last[name], self.uneven[name], self.even[name] = columns[3:]
         for store, column, label in (
             (self.many_tiles, columns[1], "tiles"),
             (self.many_units, columns[0], "units"),
@@ -145,11 +153,11 @@ class Variables:
         for name in moving:
             self._add_changes(stay, name, label)
         self._keep_inside(stay, moving)
-        self._alternate(stay, moving)
         changed_inside = self.cp.any_of(list(stay.changes_inner.values()), f"changed_{label}")
         for name in self.loops:
             if name not in moving:
                 self._add_refetch(stay, name, changed_inside, label)
+        self._alternate(stay, label)
         self._add_volume(stay, label)
         if must_stay_whole(self.covering, plan):
             for literal in (*stay.refetch.values(), *stay.refetch_inner.values()):
@@ -180,22 +188,28 @@ class Variables:
                 low, self.many_units[name], f"inner_{label}_{name}"
             )
 
-    def _alternate(self, stay: StayVars, moving: list[str]) -> None:
+    def _alternate(self, stay: StayVars, label: str) -> None:
         """Two slots of single blocks take turns (see options.alternates)."""
         if stay.is_never_low or (isinstance(stay.is_double, int) and not stay.is_double):
             return
         chosen = [stay.is_low, stay.is_double]
         excused = [negated(choice) for choice in chosen if not isinstance(choice, int)]
-        for name in moving:
-            for other in moving:
-                if other != name:
-                    self.cp.model.add_bool_or(
-                        *excused,
-                        negated(self.uneven[name]),
-                        negated(self.many_units[name]),
-                        negated(self.many_units[other]),
-                        self.outside_inner[name, other],
-                    )
+        counts = {name: stay.refetch_inner.get(name, self.many_units[name]) for name in self.loops}
+        evens = {
+            name: self.cp.both(counts[name], self.even[name], f"evens_{label}_{name}")
+            for name in self.loops
+        }
+        for name in self.loops:
+            even_inside = [
+                self.cp.both(
+                    self.outside_inner[name, other], evens[other], f"w_{label}_{name}_{other}"
+                )
+                for other in self.loops
+                if other != name
+            ]
+            self.cp.model.add_bool_or(
+                *excused, negated(self.uneven[name]), negated(counts[name]), *even_inside
+            )
 
     def _keep_inside(self, stay: StayVars, moving: list[str]) -> None:
         """Kept loops lie inside the loops that replace the data (elsewhere keeping gains
@@ -230,6 +244,7 @@ class Variables:
             whole = self.cp.model.new_int_var(1, units, f"whole_{label}_{name}")
             self.cp.model.add_min_equality(whole, [both, units])
             factor = self.cp.either(factor, whole, again, f"g_{label}_{name}")
+        stay.factors[name] = factor
         stay.factor = self.cp.product([stay.factor, factor], f"factor_{label}_{name}")
 
     def _add_volume(self, stay: StayVars, label: str) -> None:
