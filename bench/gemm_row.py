@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from count_calls import count_calls
+from extrapolate import extrapolate_cycles
 from gemmini_heuristic import Shape, heuristic_program
 
 from isamap.costmodels import roofline
@@ -25,6 +26,7 @@ KERNEL_NAMES = {
     (False, True): "gemm_nt",
     (True, True): "gemm_tt",
 }
+PIECES = 8  # programs to extrapolate from are first looked for among those so much smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Limits:
 class GemmResult:
     """Cycles of one shape; None: not known (not emulated, no baseline on this machine, failed).
 
+    `is_extrapolated`: emulated and baseline cycles of the row come from `extrapolate_cycles`.
     `busiest`: the unit or port with the largest share of the emulated time, in words.
     """
 
@@ -52,6 +55,7 @@ class GemmResult:
     roofline_limit: str = ""
     is_natural: bool = True
     emulated_cycles: int | None = None
+    is_extrapolated: bool = False
     baseline_cycles: int | None = None
     busiest: str = ""
 
@@ -61,6 +65,11 @@ class GemmResult:
         if self.analytical_cycles is None or not self.bound_cycles:
             return None
         return self.analytical_cycles / self.bound_cycles - 1
+
+    @property
+    def is_emulated_in_full(self) -> bool:
+        """Was every call timed, the baseline's too if there is one?"""
+        return self.emulated_cycles is not None and not self.is_extrapolated
 
     @property
     def gain(self) -> float | None:
@@ -120,7 +129,8 @@ def _emulate(result: GemmResult, program: Program, hw: Hardware, limits: Limits)
     except IsamapError as error:
         return replace(result, error=f"emulator: {' '.join(str(error).split())[:300]}")
     if timing is None:
-        return result
+        cycles = _extrapolate(program, hw, limits)
+        return replace(result, emulated_cycles=cycles, is_extrapolated=cycles is not None)
     return replace(result, emulated_cycles=timing.cycles, busiest=_busiest(timing, hw))
 
 
@@ -137,8 +147,16 @@ def _compare(result: GemmResult, hw: Hardware, limits: Limits) -> GemmResult:
     """Gemmini's heuristic on the same emulator, where the machine is Gemmini."""
     if hw.name != "gemmini":
         return result
-    timing = _time(heuristic_program(result.shape), hw, limits)
-    return replace(result, baseline_cycles=timing.cycles) if timing else result
+    program = heuristic_program(result.shape)
+    timing = _time(program, hw, limits)
+    if timing is not None:
+        return replace(result, baseline_cycles=timing.cycles)
+    cycles = _extrapolate(program, hw, limits)
+    return replace(
+        result,
+        baseline_cycles=cycles,
+        is_extrapolated=result.is_extrapolated or cycles is not None,
+    )
 
 
 def _time(program: Program, hw: Hardware, limits: Limits) -> Timing | None:
@@ -146,6 +164,18 @@ def _time(program: Program, hw: Hardware, limits: Limits) -> Timing | None:
     if count_calls(program) > limits.emulated_calls:
         return None
     return time_program(program, hw)
+
+
+def _extrapolate(program: Program, hw: Hardware, limits: Limits) -> int | None:
+    """Cycles of a program with too many calls: from small pieces, else from pieces at the limit."""
+
+    def piece_cycles(piece: Program, most_calls: int) -> int | None:
+        if count_calls(piece) <= most_calls:
+            return time_program(piece, hw).cycles
+        return extrapolate_cycles(piece, lambda part: piece_cycles(part, most_calls))
+
+    small = piece_cycles(program, limits.emulated_calls // PIECES)
+    return piece_cycles(program, limits.emulated_calls) if small is None else small
 
 
 def _busiest(timing: Timing, hw: Hardware) -> str:

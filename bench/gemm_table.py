@@ -16,7 +16,10 @@ LEGEND = (
     "cycles     of the closed-form model",
     "bound      proven for every schedule in the solver's space, under the same model",
     "solve s    coverings, models and proof, one solver thread (two rows at a time)",
-    "emulated   cycles of the whole program, every call timed; '-': more calls than --emulate",
+    "emulated   cycles of the whole program, every call timed; '~' where it or the baseline makes"
+    " more calls than --emulate:",
+    "           from programs with a loop cut to n, n + 2, n + 4 trips, if both steps agree"
+    " (bench/extrapolate.py)",
     "share      roofline / emulated cycles ('*': / cycles of the model)",
     "error %    model against emulated cycles",
     "baseline   emulated cycles of Gemmini's own tiling and loop nest, bench/gemmini_heuristic.py",
@@ -41,6 +44,7 @@ def row_line(result: GemmResult) -> str:
     shape = result.shape
     share = result.roofline_share
     star = "" if result.emulated_cycles else "*"
+    is_extrapolated = result.is_extrapolated and result.emulated_cycles is not None
     limit = ""
     if share is not None and share < LOW_SHARE:
         limit = ", ".join(filter(None, (result.roofline_limit, result.busiest)))
@@ -58,7 +62,7 @@ def row_line(result: GemmResult) -> str:
             _percent(result.gap),
             _decimal(result.solver_seconds, 2),
             _number(result.roofline_cycles),
-            _number(result.emulated_cycles),
+            _number(result.emulated_cycles) + "~" * is_extrapolated,
             _decimal(share, 3) + (star if share is not None else ""),
             _percent(result.analytical_error),
             _number(result.baseline_cycles),
@@ -87,7 +91,9 @@ def summary_lines(rows: Sequence[GemmResult]) -> list[str]:
     lines = [
         f"rows               {len(rows)}, {len({row.shape for row in rows})} different",
         f"failures           {len(failed)}",
-        f"emulated in full   {sum(row.emulated_cycles is not None for row in rows)}",
+        f"emulated in full   {sum(row.is_emulated_in_full for row in rows)}",
+        f"extrapolated       {sum(row.is_extrapolated for row in rows)}",
+        f"compared           {sum(row.gain is not None for row in rows)} with the baseline",
         f"packed layouts     {sum(not row.is_natural for row in rows)}",
     ]
     if seconds:

@@ -62,7 +62,7 @@ class Objective:
         losses: list[Linear] = []
         for unit, loads in units.items():
             self.cp.model.add(counts[unit] * busiest >= add_up(loads))
-            loss = self.cp.model.new_int_var(0, horizon, f"loss_{unit}")
+            loss = self.cp.model.new_int_var(0, horizon // OVERLAP_LOSS + 1, f"loss_{unit}")
             self.cp.model.add(OVERLAP_LOSS * counts[unit] * loss >= add_up(loads))
             losses.append(loss)
         for loads in ports.values():
@@ -152,8 +152,8 @@ class Objective:
                 latency = max(latency, flow.latency_cycles)
         block = _scaled(slowest_block_cycles(self.vars.covering, self.work, self.hw))
         for name, late in self.late_sums.items():
-            rounds = self.cp.either(0, self.vars.tile[name], late, f"late_rounds_{name}")
-            total += block * rounds
+            once = self.cp.either(0, self.vars.tile[name], late, f"late_once_{name}")
+            total += block * self._late_rounds(name, once)
         return total + SCALE * latency
 
     def first_tiles(self) -> Linear:
@@ -163,6 +163,29 @@ class Objective:
             for flow in self.work.flows
             if not flow.is_drain and self._stay(flow).plan.is_output
         )
+
+    def _late_rounds(self, name: str, once: cp_model.IntVar) -> cp_model.IntVar:
+        """`once` for every set of tiles kept along a late sum (see analytical.late_rounds)."""
+        all_rounds: list[cp_model.IntVar] = [once]
+        for stay in self.vars.stays:
+            if stay.plan.is_output or name not in stay.kept:
+                continue
+            label = f"{name}_{stay.label}"
+            sets: list[Number] = [once]
+            for other, trips in self.vars.trips.items():
+                if other in stay.kept:
+                    sets.append(self.cp.either(trips, 1, stay.kept[other], f"s_{label}_{other}"))
+                elif other in stay.plan.loops:
+                    sets.append(trips)
+                else:
+                    again = stay.refetch[other]
+                    sets.append(self.cp.either(1, trips, again, f"s_{label}_{other}"))
+            rounds = self.cp.product(sets, f"late_sets_{label}")
+            all_rounds.append(self.cp.either(once, rounds, stay.kept[name], f"late_{label}"))
+        most = self.cp.model.new_int_var(0, max(map(high, all_rounds)), f"late_rounds_{name}")
+        for rounds in all_rounds:
+            self.cp.model.add(most >= rounds)
+        return most
 
     def _late_sums(self) -> dict[str, Bool]:
         """Per sum: does its unit loop run inside another one (see analytical.late_sums)?"""
