@@ -194,21 +194,20 @@ class Variables:
             return
         chosen = [stay.is_low, stay.is_double]
         excused = [negated(choice) for choice in chosen if not isinstance(choice, int)]
-        counts = {name: stay.refetch_inner.get(name, self.many_units[name]) for name in self.loops}
+        moving = {n: self.many_units[n] for n in self.loops if n in stay.plan.loops}
+        counts = {**moving, **stay.refetch_inner}  # loops that change the slot
         evens = {
-            name: self.cp.both(counts[name], self.even[name], f"evens_{label}_{name}")
-            for name in self.loops
+            name: self.cp.both(counted, self.even[name], f"evens_{label}_{name}")
+            for name, counted in counts.items()
         }
-        for name in self.loops:
+        for name, counted in counts.items():
             even_inside = [
-                self.cp.both(
-                    self.outside_inner[name, other], evens[other], f"w_{label}_{name}_{other}"
-                )
-                for other in self.loops
+                self.cp.both(self.outside_inner[name, other], even, f"w_{label}_{name}_{other}")
+                for other, even in evens.items()
                 if other != name
             ]
             self.cp.model.add_bool_or(
-                *excused, negated(self.uneven[name]), negated(counts[name]), *even_inside
+                *excused, negated(self.uneven[name]), negated(counted), *even_inside
             )
 
     def _keep_inside(self, stay: StayVars, moving: list[str]) -> None:
