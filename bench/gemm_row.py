@@ -102,7 +102,7 @@ def solve_gemm(shape: Shape, hw_file: str, limits: Limits) -> GemmResult:
             result = step(result, hw, limits)
     except Exception as error:  # a benchmark has to show every failure as a row, our own bugs too
         text = str(error) if isinstance(error, IsamapError) else f"{type(error).__name__}: {error}"
-        return replace(result, error=" ".join(text.split())[:300] or type(error).__name__)
+        return replace(result, error=" ".join(text.split())[:300].rstrip() or type(error).__name__)
     return result
 
 
