@@ -18,7 +18,14 @@ from isamap.mapper import Covering
 
 from .passes import fetches, flow_passes, moves_blocks, needs_one_slot, stay_of
 from .tiling import Stay, Tiling, axis_extent, operand_plan, tile_units, trips
-from .waiting import exchange_cycles, ring_cycles, stall_cycles, starved_cycles, uneven_cycles
+from .waiting import (
+    exchange_cycles,
+    resumed_cycles,
+    ring_cycles,
+    stall_cycles,
+    starved_cycles,
+    uneven_cycles,
+)
 from .work import Flow, Port, Work
 
 # Of the work that other units hide, one part in so many is charged: the emulator shows no delay,
@@ -54,7 +61,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
         for port, cycles in flow.ports:
             ports[port] = ports.get(port, 0.0) + passes * cycles
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
-    stall += exchange_cycles(covering, work, tiling, hw)
+    stall += exchange_cycles(covering, work, tiling, hw) + resumed_cycles(covering, work, tiling)
     busiest = max(*units.values(), *ports.values(), units[work.compute_unit] + stall)
     busiest = max(busiest, ring_cycles(covering, work, tiling, hw))
     busiest = max(busiest, starved_cycles(covering, work, tiling, hw))

@@ -247,6 +247,39 @@ def last_passes(
     return passes / trips(covering, tiling, loop.name) if is_again else 0.0
 
 
+def resumed_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
+    """Waiting where a loop of the sum outside advances: the first tile then fetches everything.
+
+    Unlike the tiles after it, it needs new inputs as well as sums that were written before, behind
+    the drain of the tile two before it; one tile's computation hides that much.
+    """
+    waiting = 0.0
+    for stay in tiling.stays:
+        mine = [f for f in work.flows if stay_of(tiling, f) == stay]
+        fill = next((f for f in mine if not f.is_drain and f.unit != work.compute_unit), None)
+        again = guards(covering, tiling, stay).refetch_outer
+        if not operand_plan(covering, stay.operand).is_output or fill is None or not again:
+            continue
+        fetched = sum(
+            f.first_cycles * tile_blocks(covering, tiling, stay_of(tiling, f))
+            for f in work.flows
+            if f.unit == fill.unit and not f.is_drain
+        )
+        latency = sum(f.latency_cycles for f in mine) + work.latency_cycles
+        calls = prod(tiling.tile(loop.name) for loop in covering.loops)
+        excess = max(0.0, fetched + latency - calls * work.issue_cycles)
+        waiting += excess * (prod(trips(covering, tiling, n) for n in again) - 1)
+    return waiting
+
+
+def tile_blocks(covering: Covering, tiling: Tiling, stay: Stay) -> int:
+    """Blocks that a fetch of the stay brings; window axes count as one."""
+    axes = operand_plan(covering, stay.operand).axes
+    if stay.level == 0:
+        return 1
+    return prod(tiling.tile(axis.loops[0]) for axis in axes if not axis.is_window)
+
+
 def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
     """Waiting for tokens: with two credits, two tiles take at least one round trip of fill and
     compute."""

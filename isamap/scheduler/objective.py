@@ -56,6 +56,7 @@ class Objective:
         for stay, wait in zip(self.vars.stays, waiting, strict=True):
             stalls.add_starving(stay, busiest, wait)
         waiting.append(stalls.exchange())
+        waiting += [self._resumed(stay, horizon) for stay in self.vars.stays]
         compute_load = add_up(units.pop(self.work.compute_unit, [])) + compute
         self.cp.model.add(busiest >= compute_load + add_up(waiting))
         counts = {unit.name: unit.count for unit in self.hw.units}
@@ -76,6 +77,39 @@ class Objective:
         self.cp.model.add(total == busiest + edges + add_up(losses))
         self.cp.model.minimize(total)
         return total
+
+    def _resumed(self, stay: StayVars, horizon: int) -> Linear:
+        """Waiting where sums that were written are fetched again (see waiting.resumed_cycles)."""
+        mine = [f for f in self.work.flows if self._stay(f) is stay]
+        fills = (f for f in mine if not f.is_drain and f.unit != self.work.compute_unit)
+        fill = next(fills, None)
+        if not stay.plan.is_output or fill is None or isinstance(stay.factor, int):
+            return 0
+        fetches = [
+            (_scaled(flow.first_cycles), self._blocks(self._stay(flow)))
+            for flow in self.work.flows
+            if flow.unit == fill.unit and not flow.is_drain
+        ]
+        latency = sum(f.latency_cycles for f in mine) + self.work.latency_cycles
+        calls = self.cp.product(list(self.vars.tile.values()), f"calls_{stay.label}")
+        top = SCALE * latency + sum(cycles * high(blocks) for cycles, blocks in fetches)
+        excess = self.cp.model.new_int_var(0, min(top, LIMIT), f"excess_{stay.label}")
+        fetched = add_up(cycles * blocks for cycles, blocks in fetches)
+        hidden = SCALE * self.work.issue_cycles * calls
+        self.cp.model.add(excess >= fetched + SCALE * latency - hidden)
+        times = self.cp.model.new_int_var(0, high(stay.factor) - 1, f"times_{stay.label}")
+        self.cp.model.add(times == stay.factor - 1)
+        waiting = self.cp.model.new_int_var(0, horizon, f"resumed_{stay.label}")
+        self.cp.model.add_multiplication_equality(waiting, [excess, times])
+        return waiting
+
+    def _blocks(self, stay: StayVars) -> Number:
+        """Blocks that a fetch of the stay brings (see waiting.tile_blocks)."""
+        names = [axis.loops[0] for axis in stay.plan.axes if not axis.is_window]
+        if not any(axis.is_window for axis in stay.plan.axes):
+            return stay.volume
+        tiles: list[Number] = [self.vars.tile[name] for name in names if name in self.vars.loops]
+        return self.cp.product(tiles, f"blocks_{stay.label}")
 
     def _passes(self, flow: Flow, number: int) -> Number:
         stay = self._stay(flow)
