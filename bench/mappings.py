@@ -3,8 +3,8 @@
 In: how many to lower per kernel and machine. Out: a text table in `bench/results/mappings.txt`;
 `python bench/mappings.py`. Not its job: which mapping is fast.
 
-Counted: every kernel of `kernels/` on every instruction of `hw_specs/` that computes it. Lowered:
-mappings chosen evenly from each list, at two sets of odd small sizes, one of their first coverings
+Counted: every kernel of `kernels/` on every instruction of `hw_specs/` that computes it; where none
+does, what one rewrite makes of the kernel. Lowered: mappings chosen evenly from each list, at two sets of odd small sizes, one of their first coverings
 with a random legal tiling, executed in the emulator and compared bit by bit.
 """
 
@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
 from pathlib import Path
 
@@ -25,6 +26,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "scheduler")]
 
 from lowered import lower_mapping  # noqa: E402
 
+from isamap.compile import list_mappings  # noqa: E402
 from isamap.emulator import run  # noqa: E402
 from isamap.errors import IsamapError, ProgramError  # noqa: E402
 from isamap.hwdesc import Hardware, load_hardware  # noqa: E402
@@ -71,10 +73,11 @@ def judge(task: tuple[Pair, int]) -> Row:
     """Count one pair's mappings, lower and execute some."""
     pair, limit = task
     begin = time.perf_counter()
-    hw = load_hardware(ROOT / "hw_specs" / f"{pair.hw}.yaml")
+    hw = machine(pair.hw)
     kernel = build(pair, None)
     both = [Counter(m.instruction for m in mappings(kernel, hw, gather=g)) for g in (True, False)]
     counts = tuple((name, count, both[1][name]) for name, count in both[0].items())
+    rewritten = () if counts else count_rewritten(kernel, hw)
     outcomes: Counter[str] = Counter()
     failures: list[str] = []
     for number in range(len(SMALL_EXTENTS)) if counts and limit else ():
@@ -85,12 +88,30 @@ def judge(task: tuple[Pair, int]) -> Row:
             outcomes[outcome] += 1
             failures += [text] if text else []
     seconds = time.perf_counter() - begin
-    return Row(pair, counts, tuple(outcomes.items()), tuple(failures), seconds)
+    return Row(pair, (*counts, *rewritten), tuple(outcomes.items()), tuple(failures), seconds)
+
+
+@cache
+def machine(name: str) -> Hardware:
+    """A bundled machine, read once per process."""
+    return load_hardware(ROOT / "hw_specs" / f"{name}.yaml")
+
+
+def count_rewritten(kernel: Kernel, hw: Hardware) -> tuple[tuple[str, int, int], ...]:
+    """Counts for what one rewrite makes of a kernel that no instruction computes as it is."""
+    both = []
+    for gather in (True, False):
+        found = list_mappings(kernel, hw, gather=gather, max_rewrites=1)
+        both.append(Counter((m.instruction, m.rewrites[0].split()[0]) for _, m in found.stream))
+    return tuple(
+        (f"{name} ({rewrite})", count, both[1][name, rewrite])
+        for (name, rewrite), count in both[0].items()
+    )
 
 
 def lower_and_run(kernel: Kernel, pair: Pair, mapping: Mapping) -> tuple[str, str]:
     """ "right", "wrong" or why it was not lowered; the details of a wrong one."""
-    hw = load_hardware(ROOT / "hw_specs" / f"{pair.hw}.yaml")
+    hw = machine(pair.hw)
     kernel = alone(kernel, mapping.statement)
     target = kernel.statements[0].target.buffer
     if any(read.buffer == target for read in accesses(kernel.statements[0].value)):
@@ -182,7 +203,7 @@ def report(rows: list[Row], limit: int, seconds: float) -> list[str]:
         f"right      {outcomes['right']}",
         f"wrong      {outcomes['wrong']}",
         "",
-        f"{'kernel':<28} {'machine':<10} {'instruction':<14} {'gather':>7} {'without':>8}"
+        f"{'kernel':<28} {'machine':<10} {'instruction':<26} {'gather':>7} {'without':>8}"
         f" {'right':>6} {'wrong':>6} {'not lowered':>12}",
     ]
     for row in rows:
@@ -191,7 +212,7 @@ def report(rows: list[Row], limit: int, seconds: float) -> list[str]:
         lowered = f" {done['right']:>6} {done['wrong']:>6} {rest:>12}"
         for number, (instruction, gathered, plain) in enumerate(row.counts):
             lines.append(
-                f"{row.pair.kernel:<28} {row.pair.hw:<10} {instruction:<14} {gathered:>7}"
+                f"{row.pair.kernel:<28} {row.pair.hw:<10} {instruction:<26} {gathered:>7}"
                 f" {plain:>8}{lowered if number == 0 else ''}"
             )
     reasons = [(name, n) for name, n in outcomes.items() if name not in ("right", "wrong")]

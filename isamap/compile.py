@@ -13,10 +13,11 @@ from isamap.costmodels import Roofline, roofline
 from isamap.emulator import Timing, time_program
 from isamap.errors import KernelError, MappingError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import Kernel, load_kernels
+from isamap.ir import Kernel, Statement, load_kernels
 from isamap.mapper import Mapping as Binding
 from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten, mappings, unmatched
 from isamap.program import Program
+from isamap.rewrites import FORMS, variants
 from isamap.scheduler import (
     Answer,
     Plan,
@@ -111,11 +112,14 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class MappingList:
-    """All mappings of a kernel, made while they are read; `mismatches`: what computes nothing."""
+    """All mappings of a kernel, made while they are read; `mismatches`: what computes nothing.
+
+    Each comes with the kernel that it maps: the one asked for, or a rewritten form of it.
+    """
 
     kernel: Kernel
     hardware: Hardware
-    stream: Iterator[Binding]
+    stream: Iterator[tuple[Kernel, Binding]]
     mismatches: tuple[Mismatch, ...]
 
 
@@ -272,17 +276,33 @@ def list_mappings(
     name: str | None = None,
     gather: bool = True,
     replicate: bool = False,
+    max_rewrites: int = 0,
 ) -> MappingList:
     """Every distinct binding of the kernel's statements to the machine's instructions.
 
     Args:
         kernel, hw, sizes, name: as for `map`; sizes do not change what can be bound.
         gather, replicate: as for `isamap.mapper.mappings`.
+        max_rewrites: also of the statements that up to so many rewrites (`FORMS`) bring about.
     """
     built, _ = _build_kernel(kernel, sizes or {}, name)
     machine = _load_machine(hw)
-    stream = mappings(built, machine, gather=gather, replicate=replicate)
+    stream = _map_forms(built, machine, gather, replicate, max_rewrites)
     return MappingList(built, machine, stream, unmatched(built, machine))
+
+
+def _map_forms(
+    kernel: Kernel, hw: Hardware, gather: bool, replicate: bool, max_rewrites: int
+) -> Iterator[tuple[Kernel, Binding]]:
+    """The kernel's own mappings, then those of each form's new statements."""
+    known: set[Statement] = set()
+    for form in variants(kernel, rewrites=FORMS, max_steps=max_rewrites):
+        names = tuple(f"{step.rewrite} {step.site}" for step in form.steps)
+        fresh = [number for number, s in enumerate(form.kernel.statements) if s not in known]
+        known.update(form.kernel.statements)
+        for found in mappings(form.kernel, hw, gather=gather, replicate=replicate, rewrites=names):
+            if found.statement in fresh:
+                yield form.kernel, found
 
 
 def _load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:

@@ -22,12 +22,20 @@ from .map_command import read_sizes
 @click.option(
     "--replicate", is_flag=True, help="A tile may also hold an element several times (broadcast)."
 )
+@click.option(
+    "--rewrites",
+    "max_rewrites",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Also map what up to so many rewrites make of the kernel.",
+)
 @click.option("--count", is_flag=True, help="Print how many there are, not which.")
 @click.option("--limit", type=click.IntRange(1), help="List only so many.")
 @click.option("--json", "json_path", metavar="FILE", help="Write them as JSON (-: stdout).")
 def mappings_command(
     kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, gather: bool,
-    replicate: bool, count: bool, limit: int | None, json_path: str | None,
+    replicate: bool, max_rewrites: int, count: bool, limit: int | None, json_path: str | None,
 ) -> None:  # fmt: skip
     """List all distinct mappings of KERNEL (a file, a bundled name, either with :NAME).
 
@@ -39,6 +47,12 @@ def mappings_command(
     from .show_mappings import show_mappings
 
     found = list_mappings(
-        kernel, hardware, sizes=read_sizes(sizes), name=name, gather=gather, replicate=replicate
+        kernel,
+        hardware,
+        sizes=read_sizes(sizes),
+        name=name,
+        gather=gather,
+        replicate=replicate,
+        max_rewrites=max_rewrites,
     )
     show_mappings(found, counts_only=count, limit=limit, json_path=json_path)

@@ -4,13 +4,14 @@ In: the stream. Out: a line each while it runs, then the counts; JSON. Not its j
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import islice
 
 import click
 
 from isamap.compile import MappingList
 from isamap.errors import MappingError
-from isamap.ir import pretty_statement
+from isamap.ir import Kernel, pretty_statement
 from isamap.mapper import Mapping
 
 from .write import write_json
@@ -28,18 +29,18 @@ def show_mappings(
         MappingError: there is none.
     """
     to_stdout = json_path == "-"
-    counts: Counter[tuple[int, str]] = Counter()
-    kept: list[Mapping] = []
+    counts: Counter[Place] = Counter()
+    kept: list[tuple[Place, Mapping]] = []
     stream = found.stream if counts_only else islice(found.stream, limit)
-    for mapping in stream:
-        key = (mapping.statement, mapping.instruction)
+    for kernel, mapping in stream:
+        place = _place(found, kernel, mapping)
         if not counts_only and not to_stdout:
-            if not any(statement == mapping.statement for statement, _ in counts):
-                click.echo(pretty_statement(found.kernel.statements[mapping.statement]))
+            if not any(known.text == place.text for known in counts):
+                click.echo(place.text)
             click.echo("  " + mapping_line(mapping))
         if json_path is not None and not counts_only:
-            kept.append(mapping)
-        counts[key] += 1
+            kept.append((place, mapping))
+        counts[place] += 1
     if not counts:
         raise MappingError(_why_none(found))
     is_cut = not counts_only and next(found.stream, None) is not None
@@ -50,6 +51,29 @@ def show_mappings(
         write_json(json_path, _to_json(found, kept, counts, is_cut))
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a count is of: a statement of the kernel or of a form of it, and an instruction.
+
+    `number`: of the statement in its kernel; `name`: empty where there is only one.
+    """
+
+    number: int
+    name: str
+    text: str
+    instruction: str
+
+
+def _place(found: MappingList, kernel: Kernel, mapping: Mapping) -> Place:
+    text = pretty_statement(kernel.statements[mapping.statement])
+    name = ""
+    if mapping.rewrites:
+        name = f"{text}  after {', '.join(mapping.rewrites)}"
+    elif len(found.kernel.statements) > 1:
+        name = f"statement {mapping.statement + 1}"
+    return Place(mapping.statement, name, text, mapping.instruction)
+
+
 def mapping_line(mapping: Mapping) -> str:
     """`compute  C=y A=x W=weights  i={b,p} j={o} k={i}`."""
     operands = " ".join(f"{name}={access.buffer}" for name, access in mapping.operands)
@@ -58,20 +82,19 @@ def mapping_line(mapping: Mapping) -> str:
     return f"{mapping.instruction}  {operands}  {groups}{rewrites}"
 
 
-def count_lines(found: MappingList, counts: Counter[tuple[int, str]], is_cut: bool) -> list[str]:
+def count_lines(found: MappingList, counts: Counter[Place], is_cut: bool) -> list[str]:
     """The total, then one row per statement and instruction."""
     total = sum(counts.values())
     word = "mapping" if total == 1 else "mappings"
     more = " (the first; there are more)" if is_cut else ""
     lines = [f"{total} {word} of {found.kernel.name} onto {found.hardware.name}{more}"]
-    for (statement, instruction), count in counts.items():
-        which = f"  statement {statement + 1}" if len(found.kernel.statements) > 1 else ""
-        lines.append(f"{count:>8}  {instruction}{which}")
+    for place, count in counts.items():
+        lines.append(f"{count:>8}  {place.instruction}  {place.name}".rstrip())
     return lines
 
 
 def _to_json(
-    found: MappingList, kept: list[Mapping], counts: Counter[tuple[int, str]], is_cut: bool
+    found: MappingList, kept: list[tuple[Place, Mapping]], counts: Counter[Place], is_cut: bool
 ) -> dict[str, object]:
     return {
         "schema": "isamap-mappings",
@@ -80,16 +103,22 @@ def _to_json(
         "hardware": found.hardware.name,
         "is_complete": not is_cut,
         "counts": [
-            {"statement": statement, "instruction": instruction, "mappings": count}
-            for (statement, instruction), count in counts.items()
+            {
+                "statement": place.number,
+                "text": place.text,
+                "instruction": place.instruction,
+                "mappings": count,
+            }
+            for place, count in counts.items()
         ],
-        "mappings": [_mapping_json(mapping) for mapping in kept],
+        "mappings": [_mapping_json(place, mapping) for place, mapping in kept],
     }
 
 
-def _mapping_json(mapping: Mapping) -> dict[str, object]:
+def _mapping_json(place: Place, mapping: Mapping) -> dict[str, object]:
     return {
         "statement": mapping.statement,
+        "text": place.text,
         "instruction": mapping.instruction,
         "operands": {
             name: {"buffer": access.buffer, "indices": [str(index) for index in access.indices]}

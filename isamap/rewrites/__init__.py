@@ -6,6 +6,7 @@ In: verified kernels. Out: the public names below; `REWRITES` is the table.
 from .block_diagonal import block_diagonal
 from .factor import factor
 from .fission import fission
+from .forms import FORMS
 from .fuse import fuse
 from .im2col import im2col
 from .inline import inline
@@ -27,6 +28,7 @@ from .transpose import transpose
 from .variant import Rewrite, Step, Variant
 
 __all__ = [
+    "FORMS",
     "REWRITES",
     "Rewrite",
     "Search",

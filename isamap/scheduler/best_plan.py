@@ -12,9 +12,8 @@ from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, candidates, cut_tasks, flatten
-from isamap.rewrites import variants
+from isamap.rewrites import FORMS, variants
 
-from .forms import FORMS
 from .plan import Plan, TaskKey, Wishes, find_plan, host_task_cycles, task_key
 from .schedule import Answer
 

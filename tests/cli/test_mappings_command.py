@@ -54,3 +54,13 @@ def test_no_mapping_is_exit_code_3_with_the_nearest_miss(tmp_path: Path) -> None
         "smopa: computes C[i, j] + i32(A[i, k]) * i32(B[j, k]), the kernel i32(A[i])"
         in found.output
     )
+
+
+def test_rewritten_forms_are_mapped_on_request() -> None:
+    lines = run("mttkrp", "--hw", "outer", "--count", "--rewrites", "1").output.splitlines()
+    assert lines[0] == "6 mappings of mttkrp onto outer"
+    assert [line.partition("  after ")[2] for line in lines[1:]] == [
+        "factor A: C out of c",
+        "factor A: B out of d",
+    ]
+    assert run("mttkrp", "--hw", "outer", "--count").exit_code == 3

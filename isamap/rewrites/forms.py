@@ -5,7 +5,8 @@ rewrites for what the mapper and the solver decide anyway (loop order, tiles, pa
 layouts).
 """
 
-from isamap.rewrites import REWRITES, Rewrite
+from .table import REWRITES
+from .variant import Rewrite
 
 NAMES = (
     "factor",
