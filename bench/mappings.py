@@ -4,8 +4,9 @@ In: how many to lower per kernel and machine. Out: a text table in `bench/result
 `python bench/mappings.py`. Not its job: which mapping is fast.
 
 Counted: every kernel of `kernels/` on every instruction of `hw_specs/` that computes it; where none
-does, what one rewrite makes of the kernel. Lowered: mappings chosen evenly from each list, at two sets of odd small sizes, one of their first coverings
-with a random legal tiling, executed in the emulator and compared bit by bit.
+does, what one rewrite makes of the kernel. Lowered: mappings chosen evenly from each list, at two
+sets of odd small sizes, one of their first coverings with a random legal tiling, executed in the
+emulator and compared bit by bit.
 """
 
 import argparse

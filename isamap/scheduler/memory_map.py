@@ -73,7 +73,8 @@ class MemoryMap:
                 inlet = self._own_inlet(name)
                 if inlet is not None and self._begins(name):
                     found.append(Placement(name, self.address(name, inlet), inlet))
-                elif role is Role.INOUT and not self._is_written_first(name):
+                is_same = inlet is not None and same(inlet, home.layout)
+                if role is Role.INOUT and not is_same and not self._is_covered(name):
                     found.append(Placement(name, home.address, home.layout))
             elif self._begins(name):
                 found.append(Placement(name, home.address, home.layout))
@@ -144,6 +145,12 @@ class MemoryMap:
         role = self.kernel.buffer(name).role
         is_padded = _has_padding(self.homes[name].layout)
         return role is Role.INOUT or is_padded or not self._is_written_first(name)
+
+    def _is_covered(self, name: str) -> bool:
+        """Does one statement write every element, so that nothing of the caller's stays?"""
+        statements = (s for piece in self.pieces for s in piece.task.statements)
+        buffer = self.kernel.buffer(name)
+        return any(s.target.buffer == name and covers(s, buffer) for s in statements)
 
     def _is_written_first(self, name: str) -> bool:
         """Does the first task on the buffer write all of it without reading it?"""
