@@ -48,9 +48,10 @@ def emit_functional(bound: Bound) -> str:
     shapes: dict[str, Mapping[str, tuple[int, ...]]] = {}
     for number, name in enumerate(names):
         shapes[name] = _array_shapes(bound, name)
-        kernel = bound.hardware.instruction(name).semantics
-        loops = semantic_loops(kernel)
-        lines += emit_semantics(kernel, number, loops, shapes[name])
+        instruction = bound.hardware.instruction(name)
+        kernel, loops = instruction.semantics, semantic_loops(instruction.semantics)
+        immediates = {rule.name: rule.dtype for rule in instruction.immediates}
+        lines += emit_semantics(kernel, number, loops, shapes[name], immediates)
     for call in bound.calls:
         lines += _emit_function(bound, call, names.index(call.instruction.name), shapes)
         lines += _emit_versions(call)
@@ -194,7 +195,7 @@ def _emit_function(
         if region.is_read:
             lines += _emit_move(bound, once, region, number, arrays, is_gather=True)
     extents = [f"x{[n for n, _ in call.spans].index(loop)}" for loop in _loops(call)]
-    immediates = [f"{value}LL" for _, value in call.issue.immediates]
+    immediates = [_immediate(value) for _, value in call.issue.immediates]
     lines.append(f"exec{number}({', '.join(extents + immediates)});")
     for region in once.regions:
         if region.is_written:
@@ -202,6 +203,11 @@ def _emit_function(
             memory = _memory(bound, region)
             lines += _emit_granules(bound, once, region, f"memset(written{memory} + g, 1, n);")
     return [*lines, "}" * len(repeats), "return 0; }"]
+
+
+def _immediate(value: int | float) -> str:
+    """The exact number in C."""
+    return value.hex() if isinstance(value, float) else f"{value}LL"
 
 
 def _loops(call: Call) -> tuple[str, ...]:

@@ -140,9 +140,16 @@ class _Writer:
 
 
 def emit_semantics(
-    kernel: Kernel, number: int, loops: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]]
+    kernel: Kernel,
+    number: int,
+    loops: tuple[str, ...],
+    shapes: Mapping[str, tuple[int, ...]],
+    immediates: Mapping[str, str | None],
 ) -> list[str]:
-    """Arrays `m<number>_<buffer>` and the function `exec<number>(e_<loop>..., imm_<name>...)`."""
+    """Arrays `m<number>_<buffer>` and the function `exec<number>(e_<loop>..., imm_<name>...)`.
+
+    `immediates`: by name, the float type, None for integers.
+    """
     prefix = f"m{number}_"
     lines = []
     for buffer in kernel.buffers:
@@ -152,7 +159,9 @@ def emit_semantics(
             " __attribute__((aligned(64)));"
         )
     parameters = [f"const i64 e_{loop}" for loop in loops]
-    parameters += [f"const i64 imm_{name}" for name in kernel.immediates]
+    for name in kernel.immediates:
+        dtype = immediates[name]
+        parameters.append(f"const {value_type(dtype) if dtype else 'i64'} imm_{name}")
     head = ", ".join(parameters) or "void"
     lines.append(f"static inline __attribute__((always_inline)) void exec{number}({head}) {{")
     for buffer in kernel.buffers:

@@ -7,7 +7,7 @@ check those.
 """
 
 from isamap.errors import ProgramError, closest
-from isamap.hwdesc import Hardware, Instruction, OperandRule, StrideRule
+from isamap.hwdesc import Hardware, Instruction, OperandRule, StrideRule, immediate_value
 from isamap.ir import Affine, Kernel, accesses
 from isamap.program import Address, For, Issue, Node, Operand, Placement, Program, Span, When
 
@@ -232,12 +232,16 @@ def _used_shape(issue: Issue, kernel: Kernel, buffer: str) -> tuple[int, ...]:
 
 def _check_immediates(issue: Issue, instruction: Instruction, where: str) -> None:
     found = [name for name, _ in issue.immediates]
-    expected = [name for name, _, _ in instruction.immediates]
+    expected = [rule.name for rule in instruction.immediates]
     if found != expected:
         raise ProgramError(f"{where}: immediates {found}, the instruction has {expected}")
-    for (name, value), (_, low, high) in zip(issue.immediates, instruction.immediates):
-        if not low <= value <= high:
-            raise ProgramError(f"{where}: immediate {name!r} is {value}, not in {low} .. {high}")
+    for (name, value), rule in zip(issue.immediates, instruction.immediates):
+        if not rule.minimum <= value <= rule.maximum:
+            limits = f"{rule.minimum} .. {rule.maximum}"
+            raise ProgramError(f"{where}: immediate {name!r} is {value}, not in {limits}")
+        if immediate_value(rule, value) != value:
+            kind = rule.dtype or "integer"
+            raise ProgramError(f"{where}: immediate {name!r} is {value}, which is no {kind}")
 
 
 def _check_channels(issue: Issue, instruction: Instruction, hardware: Hardware, where: str) -> None:

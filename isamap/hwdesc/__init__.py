@@ -2,7 +2,7 @@
 
 In: YAML files. Out: `Hardware`. Not its job: programs, costs of whole programs.
 Reading files needs pydantic, PyYAML and networkx, which only `load_hardware`, `check_hardware` and
-`hardware_schema` import.
+`hardware_schema` import; `immediate_value` needs NumPy.
 """
 
 from importlib import import_module
@@ -16,6 +16,7 @@ from .hardware import (
     ExtentRule,
     Hardware,
     HostRule,
+    ImmediateRule,
     Instruction,
     Memory,
     MemoryKind,
@@ -29,6 +30,7 @@ from .hardware import (
 from .host import count_operations, host_instruction, with_host_calls
 
 if TYPE_CHECKING:
+    from .immediate import immediate_value
     from .load import check_hardware, hardware_schema, load_hardware
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "ExtentRule",
     "Hardware",
     "HostRule",
+    "ImmediateRule",
     "Instruction",
     "Memory",
     "MemoryKind",
@@ -52,13 +55,19 @@ __all__ = [
     "count_operations",
     "hardware_schema",
     "host_instruction",
+    "immediate_value",
     "load_hardware",
     "with_host_calls",
 ]
-LAZY = ("check_hardware", "hardware_schema", "load_hardware")
+LAZY = {
+    "check_hardware": ".load",
+    "hardware_schema": ".load",
+    "immediate_value": ".immediate",
+    "load_hardware": ".load",
+}
 
 
 def __getattr__(name: str) -> object:
     if name in LAZY:
-        return getattr(import_module(".load", __name__), name)
+        return getattr(import_module(LAZY[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

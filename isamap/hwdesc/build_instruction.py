@@ -4,17 +4,28 @@ In: a checked model and a reader. Out: `Instruction`; None for one with a mistak
 Not its job: the language of `semantics` (`isamap.ir`), rules between several parts (`check`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from isamap.errors import KernelError, closest
-from isamap.ir import Buffer, Kernel, Role, parse_semantics
+from isamap.ir import (
+    Apply,
+    Buffer,
+    Expr,
+    Immediate,
+    Kernel,
+    Role,
+    argument_types,
+    is_float,
+    parse_semantics,
+)
 
 from .document import Path
 from .expression import Expression
 from .hardware import (
     ExtentKind,
     ExtentRule,
+    ImmediateRule,
     Instruction,
     OperandRule,
     RepeatRule,
@@ -61,6 +72,7 @@ def build_instruction(
     if semantics is None:
         _check_without_semantics(site)
         return None
+    _check_immediate_types(semantics, immediates, site)
     names = [*_loops(semantics), *model.repeat]
     issue = reader.expression(model.issue, Quantity.TIME, site.path("issue"), names)
     instruction = Instruction(
@@ -267,14 +279,49 @@ def _build_repeat(name: str, model: RepeatModel, semantics: Kernel, site: _Site)
     return RepeatRule(name, site.reader.integer(model.at_most, (*path, "at_most"), 1), strides)
 
 
-def _build_immediates(site: _Site) -> tuple[tuple[str, int, int], ...]:
+def _build_immediates(site: _Site) -> tuple[ImmediateRule, ...]:
     result = []
     for name, model in site.model.immediates.items():
         path = site.path("immediates", name)
         _check_name(name, (*site.reader.parameters, *site.model.repeat), path, site)
-        low = site.reader.integer(model.min, (*path, "min"))
-        high = site.reader.integer(model.max, (*path, "max"))
+        dtype = None if model.type == "integer" else model.type
+        low, high = (
+            site.reader.integer(text, (*path, key))
+            if dtype is None
+            else site.reader.real(text, dtype, (*path, key))
+            for key, text in (("min", model.min), ("max", model.max))
+        )
         if low > high:
             site.error(f"immediate '{name}': min {low} is above max {high}", path, "swap them")
-        result.append((name, low, high))
+        result.append(ImmediateRule(name, low, high, dtype))
     return tuple(result)
+
+
+def _check_immediate_types(
+    semantics: Kernel, immediates: tuple[ImmediateRule, ...], site: _Site
+) -> None:
+    """A float immediate stands only where its own type is wanted: nothing is converted silently."""
+    used = [
+        pair
+        for statement in semantics.statements
+        for pair in _immediate_types(
+            statement.value, semantics, semantics.buffer(statement.target.buffer).dtype
+        )
+    ]
+    for rule in immediates:
+        others = [dtype for name, dtype in used if name == rule.name and dtype != rule.dtype]
+        if rule.dtype is not None and others:
+            message = (
+                f"immediate '{rule.name}' is {rule.dtype}, the semantics uses it as {others[0]}"
+            )
+            hint = f"write 'type: {others[0]}'" if is_float(others[0]) else "leave out 'type'"
+            site.error(message, site.path("immediates", rule.name, "type"), hint)
+
+
+def _immediate_types(expr: Expr, semantics: Kernel, dtype: str) -> Iterator[tuple[str, str]]:
+    """(name, type) of every immediate in `expr`, which has type `dtype`."""
+    if isinstance(expr, Immediate):
+        yield expr.name, dtype
+    if isinstance(expr, Apply):
+        for arg, wanted in zip(expr.args, argument_types(expr, semantics, dtype), strict=True):
+            yield from _immediate_types(arg, semantics, wanted)

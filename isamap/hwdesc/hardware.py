@@ -144,6 +144,17 @@ class RepeatRule:
 
 
 @dataclass(frozen=True, slots=True)
+class ImmediateRule:
+    """A number that each call is given, from minimum to maximum: an integer, or a value of the
+    float type `dtype` (`immediate_value`)."""
+
+    name: str
+    minimum: int | float
+    maximum: int | float
+    dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Instruction:
     """One machine operation.
 
@@ -164,7 +175,7 @@ class Instruction:
     latency_cycles: Expression
     accumulate_cycles: Expression | None = None
     repeats: tuple[RepeatRule, ...] = ()
-    immediates: tuple[tuple[str, int, int], ...] = ()  # name, minimum, maximum
+    immediates: tuple[ImmediateRule, ...] = ()
     energy_pj: Expression | None = None
     emit: tuple[tuple[str, str], ...] = ()  # ("asm" | "c" | "bits", text)
     is_sync: bool = False
@@ -195,6 +206,10 @@ class Instruction:
             for access in (statement.target, *accesses(statement.value))
             if access.buffer == operand
         )
+
+    def immediate(self, name: str) -> ImmediateRule:
+        """The rule of the immediate called `name`."""
+        return {rule.name: rule for rule in self.immediates}[name]
 
     def extent(self, loop: str) -> ExtentRule:
         """The rule of the loop called `loop`."""

@@ -5,11 +5,13 @@ A mistake is recorded and a harmless stand-in returned, so that one run finds al
 Not its job: which leaf is what (`build_parts`, `build_instruction`).
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from isamap.errors import SpecError, closest
+from isamap.ir import nearest_float
 
 from .document import Document, Path
 from .expression import Expression
@@ -64,6 +66,22 @@ class Reader:
             bound = "" if least is None else f", at least {least}"
             self.error(f"'{text}' must be a whole number{bound}", path)
         return 1 if least is None else least
+
+    def real(self, text: str, dtype: str, path: Path) -> float:
+        """A value of a float type (rounded to it), or an expression over parameters that gives
+        one."""
+        with self.problems.caught():
+            try:
+                value = float(text)  # expressions hold no 1e30
+            except ValueError:
+                loc = self.document.loc(path)
+                exact = Expression.parse(text, loc, (), self.parameters).evaluate_exact({})
+                value = float(exact)
+            rounded = nearest_float(value, dtype)
+            if math.isfinite(rounded):
+                return rounded
+            self.error(f"'{text}' must be a finite number of type {dtype}", path)
+        return 0.0
 
     def expression(
         self, text: str, quantity: Quantity, path: Path, names: Collection[str] | None

@@ -37,6 +37,11 @@ Integer = Annotated[
     BeforeValidator(_as_text),
     WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
 ]
+Number = Annotated[
+    str,
+    BeforeValidator(_as_text),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
+]
 SOURCE = "Where the figures come from: document and section; a guess says 'estimate'."
 
 
@@ -166,8 +171,11 @@ class RepeatModel(Model):
 class ImmediateModel(Model):
     """A number that each call chooses."""
 
-    min: Integer = Field(description="Smallest value.")
-    max: Integer = Field(description="Largest value.")
+    type: Literal["integer", "f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64"] = Field(
+        default="integer", description="integer, or the float type that a call encodes."
+    )
+    min: Number = Field(description="Smallest value.")
+    max: Number = Field(description="Largest value.")
 
 
 class EmitModel(Model):

@@ -58,13 +58,14 @@ from .verify import index_range, verify
 if TYPE_CHECKING:
     from .interp import interpret
     from .interp_slow import interpret_slow
-    from .numpy_types import numpy_dtype
+    from .numpy_types import nearest_float, numpy_dtype
     from .random_inputs import random_arrays
     from .rounding import rounding_errors
 
 LAZY = {
     "interpret": ".interp",
     "interpret_slow": ".interp_slow",
+    "nearest_float": ".numpy_types",
     "numpy_dtype": ".numpy_types",
     "random_arrays": ".random_inputs",
     "rounding_errors": ".rounding",
@@ -119,6 +120,7 @@ __all__ = [
     "may_interchange",
     "may_permute",
     "may_swap",
+    "nearest_float",
     "normalise_update",
     "numpy_dtype",
     "parse_semantics",

@@ -38,7 +38,7 @@ class Machine:
 
     kernel: Kernel
     arrays: Mapping[str, Array]
-    immediates: Mapping[str, int]
+    immediates: Mapping[str, int | float]
 
 
 def count_points(box: Box) -> int:

@@ -27,13 +27,13 @@ STORED_AS = {"i4": np.dtype(np.int8), "u4": np.dtype(np.uint8)}
 def interpret(
     kernel: Kernel,
     arrays: Mapping[str, np.ndarray],
-    immediates: Mapping[str, int] | None = None,
+    immediates: Mapping[str, int | float] | None = None,
 ) -> dict[str, np.ndarray]:
     """Run a kernel.
 
     Args:
         arrays: by name, one per In and InOut buffer, of the buffer's shape and `numpy_dtype`.
-        immediates: by name, one integer per immediate of the kernel.
+        immediates: by name, one number per immediate of the kernel.
 
     Returns:
         New arrays by name, for Out and InOut buffers.
@@ -57,7 +57,7 @@ def interpret(
 
 
 def check_names(
-    kernel: Kernel, arrays: Mapping[str, np.ndarray], immediates: Mapping[str, int]
+    kernel: Kernel, arrays: Mapping[str, np.ndarray], immediates: Mapping[str, int | float]
 ) -> None:
     """KernelError when an array or immediate is missing or unknown."""
     inputs = [b.name for b in kernel.buffers if b.role in (Role.IN, Role.INOUT)]

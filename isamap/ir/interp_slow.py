@@ -24,7 +24,7 @@ Memory = dict[str, np.ndarray]
 def interpret_slow(
     kernel: Kernel,
     arrays: Mapping[str, np.ndarray],
-    immediates: Mapping[str, int] | None = None,
+    immediates: Mapping[str, int | float] | None = None,
 ) -> dict[str, np.ndarray]:
     """Run a verified kernel element by element."""
     memory: Memory = {}
@@ -45,7 +45,7 @@ def run_nest(
     values: dict[str, int],
     kernel: Kernel,
     memory: Memory,
-    immediates: Mapping[str, int],
+    immediates: Mapping[str, int | float],
 ) -> None:
     """Run neighbours that share their first `depth` loops, whose values are given."""
     position = 0
@@ -72,7 +72,7 @@ def run_once(
     values: dict[str, int],
     kernel: Kernel,
     memory: Memory,
-    immediates: Mapping[str, int],
+    immediates: Mapping[str, int | float],
 ) -> None:
     """Run one statement in one iteration."""
     dtype = kernel.buffer(statement.target.buffer).dtype

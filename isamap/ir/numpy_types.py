@@ -32,3 +32,9 @@ assert NUMPY_DTYPES.keys() == DTYPES.keys()
 def numpy_dtype(name: str) -> np.dtype:
     """NumPy dtype of the scalar type called `name`; 4-bit types take one byte per element."""
     return NUMPY_DTYPES[scalar_type(name).name]
+
+
+def nearest_float(value: float, dtype: str) -> float:
+    """The value of a float type that a literal `value` is: the nearest one, ties to even."""
+    with np.errstate(over="ignore"):
+        return float(np.float64(value).astype(numpy_dtype(dtype)))

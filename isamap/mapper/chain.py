@@ -10,6 +10,7 @@ from math import lcm
 
 import networkx
 
+from isamap.hwdesc import immediate_value
 from isamap.ir import Role, size_bytes
 from isamap.program import Layout
 
@@ -225,9 +226,9 @@ class Chains:
         for mover in self.movers:
             at = mover.instruction.operand(mover.target).memory
             if mover.role is InstructionRole.SHIFT and at == here.memory and self._carries(mover):
-                low, high = mover.instruction.immediates[0][1:]
+                count = immediate_value(mover.instruction.immediates[0], 8)
                 found = find_transfer(mover, self._dims(here, None), self.element_bytes, 1)
-                if found is not None and low <= 8 <= high:
+                if found is not None and count is not None:
                     return found
         return None
 

@@ -135,7 +135,7 @@ class Transfer:
     walked: tuple[CopyDim, ...]
     planes: int = 1
     shift: "Transfer | None" = None
-    immediates: tuple[tuple[str, int], ...] = ()
+    immediates: tuple[tuple[str, int | float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class Covering:
     statement: int
     instruction: str
     binding: tuple[tuple[str, tuple[str, ...]], ...]
-    immediates: tuple[tuple[str, int], ...]
+    immediates: tuple[tuple[str, int | float], ...]
     loops: tuple[TiledLoop, ...]
     operands: tuple[OperandPlan, ...]
 

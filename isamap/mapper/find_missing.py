@@ -7,7 +7,7 @@ has all of them does not fit (`match`).
 from isamap.hwdesc import Hardware
 from isamap.ir import OPS, UPDATES, Apply, Expr, Kernel, Notation, Statement, argument_types
 
-from .match import plain
+from .spelling import plain
 
 Typed = tuple[str, tuple[str, ...]]  # operation, types of its arguments
 

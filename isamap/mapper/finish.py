@@ -4,13 +4,14 @@ In: an expression over a sum, a machine, the memory the sum lies in. Out: sequen
 that update the sum in place, and the one that stores it. Not its job: blocks, layouts, costs.
 
 The store computes the outermost operations, each instruction before it the next ones inside. An
-expression is also tried with `relu`, saturating casts and rounding shifts spelled out.
+expression is also tried as `spelling` has it, and with saturating casts and rounding shifts spelled
+out.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from isamap.hwdesc import Hardware, Instruction
+from isamap.hwdesc import Hardware, ImmediateRule, Instruction, immediate_value
 from isamap.ir import (
     DTYPES,
     OPS,
@@ -23,12 +24,13 @@ from isamap.ir import (
     integer_range,
 )
 
-from .match import plain, spelled_update
+from .match import spelled_update
 from .roles import InstructionRole, Mover
+from .spelling import instruction_spellings, kernel_spellings, plain
 
 MAX_STEPS = 8  # instructions between a sum and its store
 
-Immediates = tuple[tuple[str, int], ...]
+Immediates = tuple[tuple[str, int | float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ def find_finishes(
     inside = (dtypes[0], dtypes[0])
     updates = [u for u in map(_as_update, hw.instructions) if u and _stays(u, inside, memory)]
     seen: set[Finish] = set()
-    for form in dict.fromkeys((plain(value), plain(spelled_out(value)))):
+    forms = (*kernel_spellings(value, {total.buffer: dtypes[0]}), plain(spelled_out(value)))
+    for form in dict.fromkeys(forms):
         for store in stores:
             for rest, given in _peel(store, form):
                 for steps in _updates(rest, total, updates, MAX_STEPS):
@@ -128,15 +131,16 @@ def _peel(mover: Mover, value: Expr) -> Iterator[tuple[Expr, Immediates]]:
     """What the instruction's source must hold so that it computes `value`."""
     statement = spelled_update(mover.instruction.semantics.statements[0])
     source = mover.source or mover.target
-    ranges = {name: (low, high) for name, low, high in mover.instruction.immediates}
-    for rest, given in _match(plain(statement.value), value, source, ranges):
-        if rest is not None and len(given) == len(ranges):
-            yield rest, tuple((name, given[name]) for name in ranges)
+    rules = {rule.name: rule for rule in mover.instruction.immediates}
+    for pattern in instruction_spellings(statement.value, mover.instruction):
+        for rest, given in _match(pattern, value, source, rules):
+            if rest is not None and len(given) == len(rules):
+                yield rest, tuple((name, given[name]) for name in rules)
 
 
 def _match(
-    pattern: Expr, value: Expr, source: str, ranges: dict[str, tuple[int, int]]
-) -> Iterator[tuple[Expr | None, dict[str, int]]]:
+    pattern: Expr, value: Expr, source: str, rules: dict[str, ImmediateRule]
+) -> Iterator[tuple[Expr | None, dict[str, int | float]]]:
     """(what stands where the pattern reads its source, immediates): None if it does not."""
     match pattern:
         case Access():
@@ -146,10 +150,10 @@ def _match(
             if pattern == value:
                 yield None, {}
         case Immediate(name):
-            low, high = ranges[name]
-            number = value.value if isinstance(value, Literal) else None
-            if isinstance(number, int) and low <= number <= high:
-                yield None, {name: number}
+            if isinstance(value, Literal):
+                number = immediate_value(rules[name], value.value)
+                if number is not None:
+                    yield None, {name: number}
         case Apply(op, args):
             if not isinstance(value, Apply) or value.op != op:
                 return
@@ -157,20 +161,20 @@ def _match(
             if OPS[op].is_commutative and len(args) == 2:
                 orders.append(value.args[::-1])
             for order in dict.fromkeys(orders):
-                yield from _match_all(args, order, source, ranges)
+                yield from _match_all(args, order, source, rules)
 
 
 def _match_all(
     patterns: tuple[Expr, ...],
     values: tuple[Expr, ...],
     source: str,
-    ranges: dict[str, tuple[int, int]],
-) -> Iterator[tuple[Expr | None, dict[str, int]]]:
+    rules: dict[str, ImmediateRule],
+) -> Iterator[tuple[Expr | None, dict[str, int | float]]]:
     if not patterns:
         yield None, {}
         return
-    for first, given in _match(patterns[0], values[0], source, ranges):
-        for rest, more in _match_all(patterns[1:], values[1:], source, ranges):
+    for first, given in _match(patterns[0], values[0], source, rules):
+        for rest, more in _match_all(patterns[1:], values[1:], source, rules):
             is_twice = first is not None and rest is not None and first != rest
             clashes = any(given[name] != more[name] for name in given.keys() & more.keys())
             if not is_twice and not clashes:

@@ -50,7 +50,7 @@ class Mapping:
     statement: int
     instruction: str
     operands: tuple[tuple[str, Access], ...]
-    immediates: tuple[tuple[str, int], ...]
+    immediates: tuple[tuple[str, int | float], ...]
     groups: Groups
     rewrites: tuple[str, ...] = ()
     inlets: tuple[tuple[str, Access], ...] = ()

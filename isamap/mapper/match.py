@@ -6,7 +6,7 @@ legality between statements.
 
 Rules. The instruction's operation tree equals the statement's up to commutativity, types included
 unless ranges prove that neither wraps nor saturates (`exact_form`).
-An update equals its spelled-out form, `relu(x)` equals `max(x, 0)`. Where the instruction reads its
+An update equals its spelled-out form; `spelling` has further laws. Where the instruction reads its
 own target, the kernel may read another buffer instead: the target's inlet.
 An instruction loop runs over an ordered group of kernel loops (none: extent 1) of the same role:
 the target moves with both or with neither; an input that moves with the kernel loop moves with the
@@ -16,10 +16,10 @@ whole.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
 from typing import assert_never
 
-from isamap.hwdesc import ExtentKind, ExtentRule, Instruction
+from isamap.hwdesc import ExtentKind, ExtentRule, Instruction, immediate_value
 from isamap.ir import (
     OPS,
     UPDATES,
@@ -37,6 +37,8 @@ from isamap.ir import (
     without_casts,
 )
 
+from .spelling import instruction_spellings, kernel_spellings
+
 MAX_GROUP = 3  # loops bound to one instruction loop; longer groups need extents below 16 ** (1 / 3)
 
 
@@ -50,7 +52,7 @@ class Match:
 
     instruction: Instruction
     operands: tuple[tuple[str, Access], ...]
-    immediates: tuple[tuple[str, int], ...]
+    immediates: tuple[tuple[str, int | float], ...]
     binding: tuple[tuple[str, tuple[str, ...]], ...]
     inlets: tuple[tuple[str, Access], ...] = ()
 
@@ -76,7 +78,7 @@ class Bindings:
     """Operand accesses and immediates bound so far."""
 
     operands: tuple[tuple[str, Access], ...] = ()
-    immediates: tuple[tuple[str, int], ...] = ()
+    immediates: tuple[tuple[str, int | float], ...] = ()
     inlets: tuple[tuple[str, Access], ...] = ()
 
     @property
@@ -178,14 +180,6 @@ def spelled_update(statement: Statement) -> Statement:
     return replace(statement, update="=", value=value)
 
 
-def plain(expr: Expr) -> Expr:
-    """`relu(x)` as `max(x, 0)`, everywhere."""
-    if not isinstance(expr, Apply):
-        return expr
-    args = tuple(plain(arg) for arg in expr.args)
-    return Apply("max", (*args, Literal(0))) if expr.op == "relu" else Apply(expr.op, args)
-
-
 class Unifier:
     """Unifies operation trees and remembers the deepest failure for the explanation."""
 
@@ -199,11 +193,18 @@ class Unifier:
     def unify_statement(self, pattern: Statement, subject: Statement) -> Iterator[Bindings]:
         """All bindings under which the pattern's target and value are the subject's."""
         for bound in self._unify(pattern.target, subject.target, Bindings(), 0):
-            yield from self._unify(plain(pattern.value), plain(subject.value), bound, 1)
+            yield from self.unify_value(pattern.value, subject.value, bound)
 
     def unify_value(self, pattern: Expr, subject: Expr, bound: Bindings) -> Iterator[Bindings]:
-        """All extensions of `bound` under which one expression is the other."""
-        yield from self._unify(plain(pattern), plain(subject), bound, 1)
+        """All extensions of `bound` under which one expression is the other, by `spelling`."""
+        dtypes = {buffer.name: buffer.dtype for buffer in self.kernel.buffers}
+        wanted = instruction_spellings(pattern, self.instruction)
+        given = kernel_spellings(subject, dtypes)
+        for pair in product(wanted, given):
+            told = self.depth, self.reason
+            yield from self._unify(*pair, bound, 1)
+            if pair != (wanted[0], given[0]):  # reasons speak of what stands there
+                self.depth, self.reason = told
 
     def _fail(self, depth: int, reason: str) -> None:
         if depth > self.depth:
@@ -279,14 +280,17 @@ class Unifier:
     def _unify_immediate(
         self, name: str, subject: Expr, bound: Bindings, depth: int
     ) -> Iterator[Bindings]:
-        low, high = {n: (lo, hi) for n, lo, hi in self.instruction.immediates}[name]
+        rule = self.instruction.immediate(name)
         if not isinstance(subject, Literal):
             self._fail(depth, f"takes an immediate where the kernel has {pretty_expr(subject)}")
-        elif not (isinstance(subject.value, int) and low <= subject.value <= high):
-            self._fail(depth, f"immediate {name} takes {low} to {high}, not {subject.value}")
-        elif dict(bound.immediates).get(name, subject.value) == subject.value:
-            values = dict(bound.immediates) | {name: subject.value}
-            ordered = (n for n, _, _ in self.instruction.immediates if n in values)
+            return
+        value = immediate_value(rule, subject.value)
+        if value is None:
+            limits = f"{rule.minimum} to {rule.maximum}"
+            self._fail(depth, f"immediate {name} takes {limits}, not {subject.value}")
+        elif dict(bound.immediates).get(name, value) == value:
+            values = dict(bound.immediates) | {name: value}
+            ordered = (r.name for r in self.instruction.immediates if r.name in values)
             yield replace(bound, immediates=tuple((n, values[n]) for n in ordered))
         else:
             self._fail(depth, f"immediate {name} would have two values")

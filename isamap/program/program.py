@@ -92,7 +92,7 @@ class Issue:
     operands: tuple[Operand, ...]
     extents: tuple[tuple[str, Span], ...]
     repeats: tuple[Repeat, ...] = ()
-    immediates: tuple[tuple[str, int], ...] = ()
+    immediates: tuple[tuple[str, int | float], ...] = ()
     pops: tuple[str, ...] = ()
     pushes: tuple[str, ...] = ()
 

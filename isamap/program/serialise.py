@@ -138,6 +138,12 @@ def _read_pair(value: Json, where: str) -> tuple[str, int]:
     return _read_text(value[0], where), _read_integer(value[1], where)
 
 
+def _read_immediate(value: Json, where: str) -> tuple[str, int | float]:
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[1], float):
+        return _read_text(value[0], where), value[1]
+    return _read_pair(value, where)
+
+
 def _read_host_call(value: Json, where: str) -> Kernel:
     if not isinstance(value, list) or len(value) != 2:
         raise ProgramError(f"{where}: expected [name, semantics]")
@@ -286,7 +292,7 @@ def _read_node(data: Json, where: str) -> Node:
             record.items("operands", _read_operand),
             record.items("extents", _read_extent),
             record.items("repeats", _read_repeat),
-            record.items("immediates", _read_pair),
+            record.items("immediates", _read_immediate),
             record.items("pops", _read_text),
             record.items("pushes", _read_text),
         )

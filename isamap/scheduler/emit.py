@@ -31,7 +31,7 @@ class Call:
     instruction: Instruction
     extents: tuple[tuple[str, Span], ...]
     operands: tuple[Operand, ...]
-    immediates: tuple[tuple[str, int], ...] = ()
+    immediates: tuple[tuple[str, int | float], ...] = ()
 
 
 def emit_walks(call: Call, walks: tuple[Walk, ...]) -> tuple[Node, ...]:

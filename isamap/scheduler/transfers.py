@@ -192,7 +192,7 @@ class Transfers:
         )
         given = dict(transfer.immediates)
         immediates = tuple(
-            (name, given.get(name, immediate or 0)) for name, _, _ in instruction.immediates
+            (rule.name, given.get(rule.name, immediate or 0)) for rule in instruction.immediates
         )
         return emit_walks(Call(instruction, tuple(extents), operands, immediates), all_walks)
 

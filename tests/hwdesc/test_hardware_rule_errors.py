@@ -89,6 +89,36 @@ CASES = (
         "swap",
     ),
     Case(
+        "{min: 0, max: 15}",
+        "{type: f33, min: 0, max: 15}",
+        "f33",
+        "'f33' is no choice for 'type'",
+        "did you mean 'f32'?",
+    ),
+    Case("max: 15}", "max: 1.5}", "1.5", "'1.5' must be a whole number", ""),
+    Case(
+        "{min: 0, max: 15}",
+        "{type: f32, min: 0, max: 1e39}",
+        "1e39}",
+        "'1e+39' must be a finite number of type f32",
+        "",
+    ),
+    Case("{min: 0, max: 15}", "{type: f32, min: low, max: 1}", "low", "unknown name 'low'", ""),
+    Case(
+        "{min: 0, max: 15}",
+        "{type: f32, min: 0, max: 15}",
+        "f32",
+        "immediate 'factor' is f32, the semantics uses it as i32",
+        "leave out 'type'",
+    ),
+    Case(
+        "{min: 0, max: 15}",
+        "{type: f32, min: 2.5, max: 1e0}",
+        "{type",
+        "immediate 'factor': min 2.5 is above max 1.0",
+        "swap",
+    ),
+    Case(
         '"st"}',
         '"st"}\n    is_sync: true',
         "semantics",
@@ -224,6 +254,18 @@ CASES = (
         "in order without tokens",
     ),
 )
+
+
+FLOAT_FACTOR = TINY.replace("X[n] * factor", "i32(f16(X[n]) * factor)")
+
+
+def test_a_float_immediate_has_the_type_that_the_semantics_wants(tmp_path: Path) -> None:
+    right = FLOAT_FACTOR.replace("{min: 0, max: 15}", "{type: f16, min: -dim / 8, max: 1e3}")
+    assert errors_of(right, tmp_path) == ()
+    (error,) = errors_of(right.replace("type: f16", "type: f32"), tmp_path)
+    assert error.message == "immediate 'factor' is f32, the semantics uses it as f16"
+    assert error.hint == "write 'type: f16'"
+    assert error.loc is not None and error.loc.text[error.loc.column - 1 :].startswith("f32")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.message or case.new)

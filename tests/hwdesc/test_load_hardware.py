@@ -10,6 +10,7 @@ from isamap.hwdesc import (
     Direction,
     ExtentKind,
     ExtentRule,
+    ImmediateRule,
     MemoryKind,
     Port,
     StrideRule,
@@ -113,7 +114,7 @@ def test_instruction_rules_follow_the_semantics_order(spec: Path) -> None:
     assert (outer.name, outer.maximum, inner.name, inner.maximum) == ("outer", 16, "inner", 4)
     assert outer.strides == (StrideRule(), StrideRule(is_dense=True))
     assert inner.strides == (StrideRule(fixed_bytes=0), StrideRule(maximum_bytes=1024))
-    assert take.immediates == (("bias", -8, 127),)
+    assert take.immediates == (ImmediateRule("bias", -8, 127),)
     assert take.semantics.immediates == ("bias",)
     assert take.emit == (("asm", "take {S}"), ("c", "take();"))
 

@@ -40,7 +40,7 @@ LOAD = Issue(
     ),
     (("r", Span(16)), ("c", Span(16, 700, Affine.of([("j", 16)])))),
     (Repeat("rows", Span(4, 700, Affine.of([("j", 64)]), 16), (0, 256)),),
-    (("shift", 3),),
+    (("shift", 3), ("scale", 2.0**-149)),
     ("compute_to_load",),
     ("load_to_compute",),
 )
@@ -63,9 +63,9 @@ output C: i8[30] at byte 4096, 32 bytes, packed [2 x (dim 0 step 16) every 16 B,
 for i < 3:
   for j < 4:
     when first j:
-      load(r=16, c=min(16, 700 - 16*j), shift=#3) S=dram[128 + 4096*i] by (64, 1), \
-D=sram[1024 + 512*((j + 1) % 2)] by (16, 1) repeat rows=min(4, ceil((700 - 64*j) / 16)) \
-step [0, 256] pop compute_to_load push load_to_compute
+      load(r=16, c=min(16, 700 - 16*j), shift=#3, scale=#1.401298464324817e-45) \
+S=dram[128 + 4096*i] by (64, 1), D=sram[1024 + 512*((j + 1) % 2)] by (16, 1) \
+repeat rows=min(4, ceil((700 - 64*j) / 16)) step [0, 256] pop compute_to_load push load_to_compute
 wait()
 """
 
@@ -118,6 +118,9 @@ def test_malformed_json_is_refused_with_its_place() -> None:
     )
     assert broken(lambda data: data["body"][1].update(extents=[1])) == (
         "program.body[1].extents[0]: expected [loop, span]"
+    )
+    assert broken(lambda data: data["body"][1].update(immediates=[["x", "1.5"]])) == (
+        "program.body[1].immediates[0]: expected a whole number, found str"
     )
     assert broken(lambda data: data["body"][1].update(immediates=[1])) == (
         "program.body[1].immediates[0]: expected [name, number]"
