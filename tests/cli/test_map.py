@@ -114,7 +114,7 @@ def test_explain_names_the_instruction_and_both_sides() -> None:
     done = run_map("gemm", "--hw", "gemmini", *SMALL, "--verify", "off", "--explain")
     _, _, text = done.output.partition("why not other instructions")
     assert "kernel: C[i, j] += i32(A[i, p]) * i32(B[p, j])" in text
-    assert "mvout_i8: D[r, c] = sat_i8(S[r, c])" in text
+    assert "mvout_i8: D[r, c] = sat_i8(round_even(f32(S[r, c]) * scale))" in text
 
 
 def test_nothing_found_is_its_own_exit_code_and_explained(tmp_path: Path) -> None:

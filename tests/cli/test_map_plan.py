@@ -34,7 +34,7 @@ def test_answer_has_every_section_and_is_verified() -> None:
     assert ", verified (" in done.output.splitlines()[0]
     assert "for t_3 (3, one at a time):" in done.output
     assert "host       reset[z_5, j_5] = sigmoid(" in done.output
-    assert "not on gemmini: it lacks sigmoid(f32), " in done.output
+    assert "not on gemmini: it lacks sigmoid(f32)" in done.output
     assert "from tasks 2, 3  to tasks 3, 4, 5, 6" in done.output
     assert not any(line.endswith(" ") for line in done.output.splitlines())
 
@@ -140,7 +140,7 @@ def test_explain_goes_statement_by_statement() -> None:
     assert "kernel: C[i_2, j_2] = sat_i8(" in text
     misses = text.partition("kernel: C[i_2, j_2]")[2]
     assert misses.index("mvout_i8: ") < misses.index("compute: "), "nearest miss first"
-    assert "reads S where the kernel has rshift_round(" in misses
+    assert "computes round_even(f32(S[r, c]) * scale), the kernel rshift_round(" in misses
 
 
 def test_explain_says_when_order_forbids_every_instruction() -> None:

@@ -5,10 +5,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from isamap.hwdesc import Hardware, Synchronisation, check_hardware, hardware_schema, load_hardware
+from isamap.hwdesc import (
+    Hardware,
+    Synchronisation,
+    check_hardware,
+    hardware_schema,
+    immediate_value,
+    load_hardware,
+)
 from isamap.hwdesc.document import read_document
 from isamap.hwdesc.problems import Problems
-from isamap.ir import Statement
+from isamap.ir import DTYPES, Statement, is_float
 
 FOLDER = Path(__file__).parents[2] / "hw_specs"
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -51,6 +58,13 @@ def test_the_schema_rejects_what_the_loader_rejects(change: dict[str, object]) -
         jsonschema.validate({**document.data, **change}, hardware_schema())
 
 
+def test_every_float_type_may_be_an_immediates_type() -> None:
+    definitions = hardware_schema()["$defs"]
+    assert isinstance(definitions, dict)
+    choices = definitions["ImmediateModel"]["properties"]["type"]["enum"]
+    assert choices == ["integer", *(name for name in DTYPES if is_float(name))]
+
+
 def test_the_schema_is_valid_and_describes_every_key() -> None:
     schema = hardware_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -73,6 +87,12 @@ def test_gemmini_figures() -> None:
     assert cycles(hw, "mvin_acc", r=16, c=16)[0] == 64
     assert cycles(hw, "mvin_acc", r=5, c=3)[0] == 5
     assert hw.instruction("mvout_acc").operand("S").strides[0].fixed_bytes == 64
+    assert cycles(hw, "mvout_acc", r=16, c=16) == (64, 40 + 64)
+    for name in ("mvout_i8", "mvout_relu_i8"):
+        assert cycles(hw, name, r=16, c=16) == (16, 40 + 16), "a quarter of the bytes"
+        (scale,) = hw.instruction(name).immediates
+        assert immediate_value(scale, 3.4028235e38) == scale.maximum == 2.0**128 - 2.0**104
+        assert immediate_value(scale, -(2.0**-149)) == -(2.0**-149), "the smallest f32"
 
 
 def test_conv_engine_figures() -> None:

@@ -110,6 +110,11 @@ ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
         ]
         for form in ("", "_bias_first")
     },
+    ("conv2d_epilogue", "conv2d_requantise_scaled"): [*each(CONV[:1], k=1), *each(CONV[1:3], k=5)],
+    ("mlp", "mlp_scaled"): [
+        {"n": 1, "c": 1, "first": 1, "second": 1, "k": 1},
+        {"n": 3, "c": 7, "first": 5, "second": 11, "k": 2},
+    ],
     ("mlp", "mlp"): [
         {"n": 1, "c": 1, "first": 1, "second": 1, "k": 1, "shift": 0},
         {"n": 3, "c": 7, "first": 5, "second": 11, "k": 2, "shift": 6},
