@@ -87,7 +87,8 @@ def _plan_cycles(hw: Hardware, plan: OperandPlan) -> float:
 def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
     """Sliding windows as windows first; then every loop on its own (overlapping elements are copied
     twice)."""
-    fresh = tuple(TileAxis(name, (name,)) for name in subject.volatile)
+    moving = {name for index in subject.access.indices for name in index.names}
+    fresh = tuple(TileAxis(name, (name,)) for name in subject.volatile if name not in moving)
     bound = {name for _, group in subject.match.binding for name in group}
     fused = {n for _, group in subject.match.binding if len(group) > 1 for n in group}
     seen: set[str] = set()
