@@ -43,7 +43,8 @@ class MemoryMap:
         self.homes: dict[str, Home] = {}
         self.extra: dict[tuple[str, Layout], int] = {}  # further layouts: inputs, copies
         for buffer in kernel.buffers:
-            if any(buffer.name in piece.task.touched for piece in pieces):
+            is_seen = buffer.role in (Role.OUT, Role.INOUT)
+            if is_seen or any(buffer.name in piece.task.touched for piece in pieces):
                 layout = self._home_layout(buffer.name)
                 self.homes[buffer.name] = Home(self._room(layout), layout)
         for piece in pieces:
@@ -154,7 +155,9 @@ class MemoryMap:
 
     def _is_written_first(self, name: str) -> bool:
         """Does the first task on the buffer write all of it without reading it?"""
-        first = next(p for p in self.pieces if name in p.task.touched)
+        first = next((p for p in self.pieces if name in p.task.touched), None)
+        if first is None:
+            return False
         statements = first.task.statements
         statement = next((s for s in statements if s.target.buffer == name), None)
         if statement is None or any(
