@@ -62,9 +62,32 @@ def join_task(kernel: Kernel, siblings: tuple[Task, ...], position: int) -> Task
             taken.append(beginning)
         else:
             inlet = total.statement.target  # from what others left there
+    if not _begins_anew(kernel, total, [own.get(number) for number in before]):
+        return None
     if not _may_join(kernel, total, tuple(taken)):
         return None
     return _joined(kernel, total, tuple(taken), Ends(inlet, finish.target, finish.value))
+
+
+def _begins_anew(kernel: Kernel, total: Task, before: list[Task | None]) -> bool:
+    """Does no iteration of a held loop use what an earlier one left in the sum?
+
+    It would be gone: a joined sum is not stored. `before`: the other tasks on it that precede the
+    sum, None for one that is not under the same held loops.
+    """
+    target = total.statement.target
+    held = [name for name in total.held if total.statement.extent(name) > 1]
+    if not held:
+        return True
+    for task in before:
+        if task is None or not _is_plain(task.statement.target):
+            return False
+        reads = {a for a in accesses(task.statement.value) if a.buffer == target.buffer}
+        if reads or _renaming(total, task, task.statement.target) is None:
+            return False
+    first = next(iter(before), None)
+    is_set = first is not None and first.statement.update == "="
+    return is_set or all(target.moves_with(name) for name in held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +114,8 @@ class _Finish:
         target = _renamed(statement.target, renaming)
         whole = total.statement.target
         dtype = kernel.buffer(whole.buffer).dtype
-        addend = None if is_float(dtype) else _find_addend(value, whole)
+        is_once = accesses(value).count(whole) == 1
+        addend = _find_addend(value, whole) if is_once and not is_float(dtype) else None
         if addend is not None:
             if kernel.buffer(addend.buffer).dtype != dtype:
                 return None
