@@ -26,7 +26,7 @@ from isamap.ir import (
     may_swap,
 )
 
-from .tasks import Ends, Task
+from .tasks import Ends, Task, TaskNode, flatten
 
 
 def join_task(kernel: Kernel, siblings: tuple[Task, ...], position: int) -> Task | None:
@@ -67,6 +67,23 @@ def join_task(kernel: Kernel, siblings: tuple[Task, ...], position: int) -> Task
     if not _may_join(kernel, total, tuple(taken)):
         return None
     return _joined(kernel, total, tuple(taken), Ends(inlet, finish.target, finish.value))
+
+
+def keeps_order(kernel: Kernel, nodes: tuple[TaskNode, ...]) -> bool:
+    """May the tasks, some of them joined, run in this order? Joins move statements both ways, so
+    that two of them may pass each other."""
+    numbers = [
+        [part.number for task in flatten((node,)) for part in (task.parts or (task,))]
+        for node in nodes
+    ]
+    return all(
+        may_swap(kernel.statements[second], kernel.statements[first], may_reassociate=True)
+        for position, before in enumerate(numbers)
+        for after in numbers[position + 1 :]
+        for first in before
+        for second in after
+        if first > second
+    )
 
 
 def _begins_anew(kernel: Kernel, total: Task, before: list[Task | None]) -> bool:

@@ -21,6 +21,7 @@ from isamap.mapper import (
     cut_tasks,
     flatten,
     join_task,
+    keeps_order,
 )
 from isamap.program import Program
 from isamap.rewrites import Step
@@ -184,10 +185,12 @@ def _join(
         numbers = [part.number for part in joined.parts]
         is_free = all(not planned[number].task.parts for number in numbers)
         cycles = found.best.estimate.cycles
-        if is_free and cycles < sum(planned[number].cycles for number in numbers):
+        gone = [part for part in joined.parts if part.number != task.number]
+        after = tuple(joined if node is task else node for node in nodes if node not in gone)
+        is_faster = cycles < sum(planned[number].cycles for number in numbers)
+        if is_free and is_faster and keeps_order(kernel, after):
             planned[task.number] = PlannedTask(joined, found, False, cycles)
-            gone = [part for part in joined.parts if part.number != task.number]
-            nodes = tuple(joined if node is task else node for node in nodes if node not in gone)
+            nodes = after
     return nodes
 
 

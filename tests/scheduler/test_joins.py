@@ -95,6 +95,16 @@ def test_a_sum_leaves_what_it_may_not_take(text: str) -> None:
     assert not joined_numbers(parse_semantics(text, "stays"))
 
 
+def test_two_joins_do_not_pass_each_other() -> None:
+    """U begins from C before C takes T: either sum may take over, not both."""
+    text = HEAD + each("U[i, j] = C[i, j]") + SUM + SUM.replace("T[", "U[")
+    text += each("C[i, j] = T[i, j]") + each("E[i, j] = U[i, j]")
+    subject, hw = parse_semantics(text, "crossing"), machine("fused_npu")
+    plan = find_plan(subject, hw, Wishes())
+    assert [len(task.task.statements) for task in plan.tasks] == [1, 2, 1, 1]
+    assert verify_full(plan.program, subject, hw).is_verified
+
+
 @pytest.mark.parametrize("hw_name", ["vta", "gemmini", "fused_npu"])
 @pytest.mark.parametrize("text", JOINED.values(), ids=JOINED.keys())
 def test_forced_joins_compute_the_same(text: str, hw_name: str) -> None:
