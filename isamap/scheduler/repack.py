@@ -97,10 +97,18 @@ def _spread(name: str, source: _Place, target: _Place, memory: str) -> HostCall:
 
 
 def _simple_end(home: _Place, positions: tuple[Affine, ...]) -> _End:
-    """The array itself, without the border around it."""
+    """The array itself, without the border around it; either side may have further unit dims."""
     strides = tuple(axis.stride_bytes for axis in home.layout.axes)
     first = sum(b * stride for b, stride in zip(home.layout.border, strides, strict=True))
-    return _End(positions, _shape(home.layout), strides, home.address + first, None)
+    shape = _shape(home.layout)
+    units = len(positions) - len(shape)
+    return _End(
+        (*positions, *(Affine((), 0) for _ in range(-units))),
+        (*shape, *(1 for _ in range(units))),
+        (*strides, *(size_bytes(home.layout.dtype) for _ in range(units))),
+        home.address + first,
+        None,
+    )
 
 
 def _shape(layout: Layout) -> tuple[int, ...]:
