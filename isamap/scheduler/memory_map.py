@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from isamap.ir import Kernel, Role, accesses, covers
+from isamap.ir import Kernel, Role, Statement, accesses, covers, may_distribute
 from isamap.mapper import OperandPlan, Task
 from isamap.program import Layout, Placement, natural_layout
 
@@ -165,7 +165,24 @@ class MemoryMap:
         ):
             return False
         on_chip = first.schedule is not None and first.task.kernel.buffer(name).role is Role.OUT
-        return (statement.update == "=" or on_chip) and covers(statement, self.kernel.buffer(name))
+        is_whole = (statement.update == "=" or on_chip) and covers(
+            statement, self.kernel.buffer(name)
+        )
+        return is_whole and self._comes_first(statement, first.task.held)
+
+    def _comes_first(self, writer: Statement, held: tuple[str, ...]) -> bool:
+        """Does no other statement under the same held loops use an element before it is written?
+
+        Loops over which the target does not move write all of it again.
+        """
+        for piece in self.pieces:
+            for other in piece.task.statements:
+                common = [n for n in held if n in [loop.name for loop in other.loops]]
+                moving = tuple(n for n in common if writer.target.moves_with(n))
+                resting = [n for n in common if n not in moving]
+                if other is not writer and not may_distribute(writer, other, moving, resting):
+                    return False
+        return True
 
     def _find(self, name: str, layout: Layout) -> None:
         if not same(self.homes[name].layout, layout) and (name, layout) not in self.extra:

@@ -34,6 +34,15 @@ for i, j, k in grid(2, 3, 2):
   B0[i, j] += i32(B4[k, i]) * i32(B5[k, j])
 """,
     ),
+    "elements used before they are written": (
+        "conv_engine",
+        """
+T, D = Temp(i32, 4, 4), Out(i32, 4, 4)
+for i, j in grid(4, 4):
+  T[i, j] = 5
+  D[i, j] = T[j, i]
+""",
+    ),
 }
 
 
