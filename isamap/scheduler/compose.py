@@ -21,7 +21,9 @@ from .fuse_tokens import fuse_tokens
 from .host_calls import Home, HostCall, call_statement
 from .lower import lower_nest
 from .memory_map import MemoryMap, Piece
+from .place import NOTHING
 from .repack import Slices, repack
+from .share_chip import share_chip
 from .tokens import signal
 
 
@@ -34,7 +36,7 @@ def compose(
         MappingError: a buffer passes between tasks that lay it out differently and nothing moves
         it; units have no tokens to wait for each other.
     """
-    composer = _Composer(kernel, pieces, hw)
+    composer = _Composer(kernel, nodes, pieces, hw)
     body = composer.emit(nodes)
     machine = with_host_calls(hw, [call.semantics for call in composer.calls])
     if hw.synchronisation is Synchronisation.TOKENS:
@@ -54,11 +56,16 @@ def compose(
 class _Composer:
     """Emits tasks in program order and collects the host's calls."""
 
-    def __init__(self, kernel: Kernel, pieces: tuple[Piece, ...], hw: Hardware) -> None:
+    def __init__(
+        self, kernel: Kernel, nodes: tuple[TaskNode, ...], pieces: tuple[Piece, ...], hw: Hardware
+    ) -> None:
         self.kernel = kernel
         self.hw = hw
         self.pieces: Mapping[int, Piece] = {piece.task.number: piece for piece in pieces}
         self.memory = MemoryMap(kernel, pieces)
+        room = share_chip(nodes, self.pieces, hw)
+        assert not room.crowded, f"tasks {room.crowded} do not fit side by side"
+        self.starts = room.starts
         self.calls: list[HostCall] = []
 
     def emit(self, nodes: tuple[TaskNode, ...]) -> tuple[Node, ...]:
@@ -89,7 +96,8 @@ class _Composer:
             for plan in piece.plans
             for _, name, external in plan.ends
         }
-        nest = lower_nest(schedule.covering, tiling, self.hw, homes)
+        starts = self.starts.get(piece.task.number, NOTHING)
+        nest = lower_nest(schedule.covering, tiling, self.hw, homes, starts)
         return (*before, *nest.body, *self._tell_all(nest.tokens.compute_unit), *after)
 
     def _repacks(self, piece: Piece) -> tuple[tuple[Node, ...], tuple[Node, ...]]:

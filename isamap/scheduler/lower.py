@@ -9,6 +9,7 @@ machines with tokens, and for sliding windows, whole tiles are fetched before th
 drained after them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from isamap.costmodels import Tiling
@@ -19,7 +20,7 @@ from isamap.program import For, Node, Operand, Program, Span
 from .emit import Call, Walk, emit_walks
 from .frame import Frame, tile_name, unit_name
 from .fuse_tokens import fuse_tokens
-from .place import Homes, Slot, place
+from .place import NOTHING, Homes, Slot, place
 from .tokens import Tokens, plan_tokens
 from .transfers import Transfers
 
@@ -35,9 +36,15 @@ class Nest:
     tokens: Tokens
 
 
-def lower_nest(covering: Covering, tiling: Tiling, hw: Hardware, homes: Homes) -> Nest:
-    """The nest of a legal tiling as a part of a larger program."""
-    places = place(covering, tiling, hw, homes)
+def lower_nest(
+    covering: Covering,
+    tiling: Tiling,
+    hw: Hardware,
+    homes: Homes,
+    starts: Mapping[str, int] = NOTHING,
+) -> Nest:
+    """The nest of a legal tiling as a part of a larger program; `starts` as in `place`."""
+    places = place(covering, tiling, hw, homes, starts)
     assert places is not None, "a legal tiling has a place"
     tokens = plan_tokens(covering, tiling, hw)
     nest = _Nest(Frame(covering, tiling, hw, places), tokens)

@@ -6,6 +6,7 @@ too small. Not its job: deciding sizes, emitting calls.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan
 from isamap.hwdesc import Hardware
@@ -62,13 +63,19 @@ def used_bytes(covering: Covering, tiling: Tiling) -> dict[str, int]:
 
 # where a buffer in a layout begins in the external memory
 Homes = Mapping[tuple[str, Layout], int]
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 def place(
-    covering: Covering, tiling: Tiling, hw: Hardware, homes: Homes | None = None
+    covering: Covering,
+    tiling: Tiling,
+    hw: Hardware,
+    homes: Homes | None = None,
+    starts: Mapping[str, int] = NOTHING,
 ) -> Places | None:
-    """Stays one after another in each memory; external buffers too, unless `homes` says where."""
-    used: dict[str, int] = {}
+    """Stays one after another in each memory from `starts` (else 0) on; external buffers too,
+    unless `homes` says where."""
+    used = dict(starts)
     slots = []
     for stay in sorted(tiling.stays, key=lambda s: -_align(covering, s)):  # wastes least room
         plan = operand_plan(covering, stay.operand)

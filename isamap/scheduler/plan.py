@@ -7,6 +7,7 @@ job: what a single covering's best tiling is (`find_schedule`), emitting nodes (
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, prod
 
 from isamap.costmodels import compulsory_bytes, port_cycles
@@ -29,6 +30,7 @@ from isamap.rewrites import Step
 from .compose import compose
 from .memory_map import Piece
 from .schedule import Answer, Schedule, find_schedule
+from .share_chip import share_chip
 from .solve import Status
 
 
@@ -146,9 +148,11 @@ def find_plan(
     planned = {
         task.number: _choose(task, _schedule(task, hw, soon, shared, known), hw) for task in tasks
     }
-    nodes = _join(kernel, nodes, planned, lambda task: _schedule(task, hw, soon, shared, known))
+    schedule = partial(_schedule, hw=hw, wishes=soon, shared=shared, known=known)
+    nodes = _join(kernel, nodes, planned, schedule)
+    _make_room(nodes, planned, schedule, hw)
     chosen = tuple(planned[task.number] for task in flatten(nodes))
-    pieces = tuple(Piece(p.task, None if p.on_host else _best(p)) for p in chosen)
+    pieces = tuple(map(_piece, chosen))
     program = compose(kernel, nodes, pieces, hw)
     proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)
     return Plan(
@@ -192,6 +196,47 @@ def _join(
             planned[task.number] = PlannedTask(joined, found, False, cycles)
             nodes = after
     return nodes
+
+
+def _make_room(
+    nodes: tuple[TaskNode, ...],
+    planned: dict[int, PlannedTask],
+    schedule: Callable[[Task], Answer | MappingError],
+    hw: Hardware,
+) -> None:
+    """Where tasks under a held loop do not fit on chip side by side, let the largest that keep data
+    over it fetch them again in every iteration; `planned` changes."""
+    while crowded := _crowded(nodes, planned, hw):
+        for number in crowded:
+            old = planned[number]
+            task = _keeping_nothing(old.task)
+            found = schedule(task)
+            if task != old.task and isinstance(found, Answer):
+                cycles = found.best.estimate.cycles
+                planned[number] = replace(old, task=task, answer=found, cycles=cycles)
+                break
+        else:
+            raise MappingError(
+                f"statements under one loop do not fit side by side on the chip of {hw.name}",
+                hint="make the loops inside smaller, or give its memories more room",
+            )
+
+
+def _crowded(
+    nodes: tuple[TaskNode, ...], planned: dict[int, PlannedTask], hw: Hardware
+) -> tuple[int, ...]:
+    pieces = {task.number: _piece(planned[task.number]) for task in flatten(nodes)}
+    return share_chip(nodes, pieces, hw).crowded
+
+
+def _keeping_nothing(task: Task) -> Task:
+    """The task with nothing on chip from one iteration of its held loops to the next."""
+    names = [buffer.name for buffer in task.kernel.buffers]
+    return replace(task, volatile=tuple((name, loop) for name in names for loop in task.held))
+
+
+def _piece(planned: PlannedTask) -> Piece:
+    return Piece(planned.task, None if planned.on_host else _best(planned))
 
 
 def _schedule(

@@ -4,8 +4,10 @@ In: small kernels on the shipped machines. Out: failures. Not its job: joins (`t
 of arrays (`test_partial_arrays`).
 """
 
+from dataclasses import replace
+
 import pytest
-from cases import machine
+from cases import MACHINES, machine
 
 from isamap.ir import parse_semantics
 from isamap.scheduler import Wishes, find_plan
@@ -44,6 +46,39 @@ for i, j in grid(4, 4):
 """,
     ),
 }
+
+
+STEPS = """
+A, B, C = In(i8, 3, 3, 5), In(i8, 5, 3), In(i8, 5, 3)
+T, S, D = Temp(i32, 3, 3), Temp(i32, 3, 3), Out(i32, 3, 3, 3)
+for t in range(3):
+  for i, j, k in grid(3, 3, 5):
+    T[i, j] += i32(A[t, i, k]) * i32(B[k, j])
+  for i, j, k in grid(3, 3, 5):
+    S[i, j] += i32(A[t, i, k]) * i32(C[k, j])
+  for i, j in grid(3, 3):
+    D[t, i, j] = T[i, j] + S[i, j]
+  for i, j in grid(3, 3):
+    T[i, j] = D[t, i, j]
+"""
+
+
+@pytest.mark.parametrize("hw_name", MACHINES)
+def test_what_stays_on_chip_over_time_steps_is_not_overwritten(hw_name: str) -> None:
+    subject, hw = parse_semantics(STEPS, "steps"), machine(hw_name)
+    found = verify_full(find_plan(subject, hw, Wishes()).program, subject, hw)
+    assert found.is_verified, found
+
+
+def test_what_does_not_fit_side_by_side_is_fetched_again() -> None:
+    """Two tiles of weights and of sums are all that some memories hold."""
+    subject, hw = parse_semantics(STEPS, "steps"), machine("gemv_engine")
+    small = {"tiles": 2 * 4096, "vectors": 4 * 64, "sums": 8 * 256}
+    memories = tuple(replace(m, size_bytes=small.get(m.name, m.size_bytes)) for m in hw.memories)
+    for narrow in (replace(hw, memories=memories), machine("gemmini")):
+        plan = find_plan(subject, narrow, Wishes())
+        assert verify_full(plan.program, subject, narrow).is_verified
+    assert any(("B", "t") in task.task.volatile for task in plan.tasks)
 
 
 @pytest.mark.parametrize(("hw_name", "text"), KERNELS.values(), ids=KERNELS.keys())
