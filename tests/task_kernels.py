@@ -64,7 +64,7 @@ class _Maker:
 
     def loop(self, axis: str) -> Loop:
         """The loop over an axis; time is always the same one, others change with `suffix`."""
-        name = axis if axis == TIME else f"{axis}{self.suffix}"
+        name = axis if axis == TIME else f"{axis}_{self.suffix}"
         return Loop(name, self.extents[axis])
 
     def loops(self, axes: Sequence[str]) -> tuple[Loop, ...]:
