@@ -1,0 +1,141 @@
+"""Tasks run in their order, statement by statement, mean what the kernel means.
+
+In: random kernels. Out: failures. Not its job: how a task runs.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from isamap.ir import (
+    Affine,
+    Expr,
+    Kernel,
+    Literal,
+    Role,
+    Statement,
+    interpret,
+    numpy_dtype,
+    parse_semantics,
+    random_arrays,
+)
+from isamap.ir.kernel import Access, Apply
+from isamap.mapper import Task, TaskNode, cut_tasks, flatten
+from tests.strategies import INTEGERS, kernels
+from tests.task_kernels import make_kernel
+
+QUICK = settings(
+    max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+State = dict[str, np.ndarray]
+
+
+def fixed(statement: Statement, values: dict[str, int]) -> Statement:
+    """The statement with some loops at one value each."""
+    numbers = {name: Affine((), value) for name, value in values.items()}
+    return replace(
+        statement,
+        loops=tuple(loop for loop in statement.loops if loop.name not in values),
+        target=at(statement.target, numbers),
+        value=everywhere(statement.value, numbers),
+    )
+
+
+def at(access: Access, numbers: dict[str, Affine]) -> Access:
+    """The access with numbers for loops."""
+    return replace(access, indices=tuple(index.substitute(numbers) for index in access.indices))
+
+
+def everywhere(value: Expr, numbers: dict[str, Affine]) -> Expr:
+    """The expression with numbers for loops."""
+    match value:
+        case Access():
+            return at(value, numbers)
+        case Apply(op, args):
+            return Apply(op, tuple(everywhere(arg, numbers) for arg in args))
+        case _:
+            return value
+
+
+def run(kernel: Kernel, statement: Statement, state: State) -> State:
+    """All arrays after one statement."""
+    buffers = tuple(replace(b, role=Role.INOUT) for b in kernel.buffers)
+    return {**state, **interpret(Kernel("one", buffers, (statement,)), state)}
+
+
+def execute(
+    kernel: Kernel, nodes: tuple[TaskNode, ...], state: State, values: dict[str, int]
+) -> State:
+    """All arrays after the tasks, held loops at `values`."""
+    for node in nodes:
+        if isinstance(node, Task):
+            assert set(node.held) == set(values)
+            statement = fixed(node.statement, values)
+            if begins_with_zeros(node, values):
+                ones = replace(statement, update="=", value=Literal(1))
+                name = statement.target.buffer
+                blank = {n: np.zeros_like(array) for n, array in state.items()}
+                touched = run(kernel, ones, blank)[name]
+                assert not np.any(state[name][touched == 1]), "said to be zero"
+            state = run(kernel, statement, state)
+        else:
+            for value in range(node.loop.extent):
+                state = execute(kernel, node.body, state, {**values, node.loop.name: value})
+    return state
+
+
+def begins_with_zeros(task: Task, values: dict[str, int]) -> bool:
+    """Is the sum claimed to be zero before this iteration?"""
+    target = task.statement.target
+    is_claimed = task.kernel.buffer(target.buffer).role is Role.OUT and task.statement.update != "="
+    return is_claimed and all(target.moves_with(n) or v == 0 for n, v in values.items())
+
+
+def assert_tasks_mean(kernel: Kernel) -> None:
+    """The tasks of a kernel compute what it says."""
+    arrays = random_arrays(kernel, 0)
+    state = {b.name: np.zeros(b.shape, numpy_dtype(b.dtype)) for b in kernel.buffers} | arrays
+    nodes = cut_tasks(kernel)
+    assert sorted(task.number for task in flatten(nodes)) == list(range(len(kernel.statements)))
+    found = execute(kernel, nodes, state, {})
+    for name, expected in interpret(kernel, arrays).items():
+        np.testing.assert_array_equal(found[name], expected, err_msg=name)
+
+
+@QUICK
+@given(kernels(INTEGERS))
+def test_tasks_of_any_kernel_mean_the_kernel(kernel: Kernel) -> None:
+    assert_tasks_mean(kernel)
+
+
+@QUICK
+@given(st.data())
+def test_tasks_of_sums_and_steps_mean_the_kernel(data: st.DataObject) -> None:
+    kernel = make_kernel(lambda options: data.draw(st.sampled_from(options)))
+    if kernel is not None:
+        assert_tasks_mean(kernel)
+
+
+def splits(text: str) -> list[tuple[str, ...]]:
+    """The held loops of every task."""
+    return [task.held for task in flatten(cut_tasks(parse_semantics(text, "cut")))]
+
+
+def test_a_shared_loop_is_split_only_where_dependences_allow_it() -> None:
+    """With D[i] and T[3 - i], iterations of one statement need those of the other in turn."""
+    text = "A, T, D = In(i8, 4), Temp(i8, 4), Out(i8, 4)\nfor i in range(4):\n  T[i] = A[i]\n"
+    assert splits(text + "  D[i] = T[i]\n") == [(), ()]
+    assert splits(text + "  D[i] = T[-i + 3]\n") == [("i",), ("i",)]
+
+
+def test_brute_force_notices_a_wrong_split() -> None:
+    """The same tasks, with the held loop split although it must not be."""
+    text = "A, T, D = In(i8, 4), Temp(i8, 4), Out(i8, 4)\nfor i in range(4):\n"
+    kernel = parse_semantics(text + "  T[i] = A[i]\n  D[i] = T[-i + 3]\n", "cut")
+    arrays = random_arrays(kernel, 0)
+    state = {b.name: np.zeros(b.shape, np.int8) for b in kernel.buffers} | arrays
+    torn = tuple(replace(task, held=()) for task in flatten(cut_tasks(kernel)))
+    found = execute(kernel, torn, state, {})
+    assert np.any(found["D"] != interpret(kernel, arrays)["D"])
