@@ -14,7 +14,7 @@ from .covering import (
     Transfer,
 )
 from .find_missing import find_missing
-from .join_tasks import join_task, keeps_order
+from .join_tasks import join_tasks, keeps_order
 from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
@@ -45,7 +45,7 @@ __all__ = [
     "cut_tasks",
     "find_missing",
     "flatten",
-    "join_task",
+    "join_tasks",
     "keeps_order",
     "layout_rank",
     "mappings",

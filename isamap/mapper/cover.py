@@ -103,7 +103,7 @@ def candidates(
     for instruction in hw.instructions:
         if role_of(instruction) not in COMPUTING:
             continue
-        if ends is not None and len(instruction.semantics.statements) > 1:
+        if ends and ends.outlet and len(instruction.semantics.statements) > 1:
             matches, mismatch = match_joined(kernel, index, ends, instruction, held)
         else:
             matches, mismatch = match_statement(kernel, index, instruction, held)
@@ -230,9 +230,11 @@ def cover_match(
             return f"operand {rule.name}: its elements are summed up in several tiles, from zeros"
         outlet = None
         if is_target and ends is not None and not match.is_whole:
-            outlet = _source(kernel, match, rule.name, ends.outlet, synthetic)
-            if not _stores_no_more(kernel, index, loops, ends.outlet):
-                return f"operand {rule.name}: would write more of {outlet.buffer.name} than asked"
+            if ends.outlet is not None:
+                outlet = _source(kernel, match, rule.name, ends.outlet, synthetic)
+                if not _stores_no_more(kernel, index, loops, ends.outlet):
+                    name = outlet.buffer.name
+                    return f"operand {rule.name}: would write more of {name} than asked"
             if ends.inlet is not None:
                 inlet = _source(kernel, match, rule.name, ends.inlet, synthetic)
         pad = own.access.pad or (inlet.access.pad if inlet else None)

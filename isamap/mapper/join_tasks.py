@@ -29,24 +29,47 @@ from isamap.ir import (
 from .tasks import Ends, Task, TaskNode, flatten
 
 
-def join_task(kernel: Kernel, siblings: tuple[Task, ...], position: int) -> Task | None:
-    """The sum at `position` of tasks under the same held loops, with what it can take over.
+def join_tasks(kernel: Kernel, siblings: tuple[Task, ...], position: int) -> tuple[Task, ...]:
+    """The sum at `position` of tasks under the same held loops, with all that it can take over,
+    and with its beginning only.
 
-    None: it is no sum into a temporary, or nothing can be taken over.
+    None at all: it is no sum, or nothing can be taken over.
     """
     total = siblings[position]
+    if total.statement.update != "+=" or not _is_plain(total.statement.target):
+        return ()
+    ways = _join_finish(kernel, siblings, total), _join_beginning(kernel, siblings, total)
+    return tuple(task for task in ways if task is not None)
+
+
+def _join_beginning(kernel: Kernel, siblings: tuple[Task, ...], total: Task) -> Task | None:
+    """The sum with the statement that says where it begins; it is stored as it is."""
+    before = [number for number in _users(kernel, total) if number < total.number]
+    beginning = next((task for task in siblings if [task.number] == before), None)
+    inlet = _begin(total, beginning) if beginning else None
+    if beginning is None or inlet is None or not _may_join(kernel, total, (beginning,)):
+        return None
+    return _joined(kernel, total, (beginning,), Ends(inlet, None, None))
+
+
+def _users(kernel: Kernel, total: Task) -> list[int]:
+    """Numbers of the statements that touch what the sum is added to."""
     name = total.statement.target.buffer
-    users = [
+    return [
         number
         for number, statement in enumerate(kernel.statements)
         if name in (statement.target.buffer, *(a.buffer for a in accesses(statement.value)))
     ]
+
+
+def _join_finish(kernel: Kernel, siblings: tuple[Task, ...], total: Task) -> Task | None:
+    """The sum into a temporary with what becomes of it, and with where it begins."""
+    name = total.statement.target.buffer
+    users = _users(kernel, total)
     own = {task.number: task for task in siblings}
     is_temporary = kernel.buffer(name).role is Role.TEMP
     after = [number for number in users if number > total.number]
-    if not is_temporary or total.statement.update != "+=" or len(after) != 1:
-        return None
-    if after[0] not in own or not _is_plain(total.statement.target):
+    if not is_temporary or len(after) != 1 or after[0] not in own:
         return None
     before = [number for number in users if number < total.number]
     finish = _Finish.read(kernel, total, own[after[0]])
@@ -249,7 +272,7 @@ def _joined(kernel: Kernel, total: Task, taken: tuple[Task, ...], ends: Ends) ->
     begins = ends.inlet is not None and ends.inlet.buffer == name
     known[name] = replace(known[name], role=Role.INOUT if begins else Role.OUT)
     for other in extra:
-        role = Role.OUT if other == ends.outlet.buffer else Role.IN
+        role = Role.OUT if ends.outlet and other == ends.outlet.buffer else Role.IN
         known.setdefault(other, replace(kernel.buffer(other), role=role))
     buffers = tuple(known[b.name] for b in kernel.buffers if b.name in known)
     volatile = dict.fromkeys(pair for task in (total, *taken) for pair in task.volatile)

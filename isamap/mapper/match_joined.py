@@ -26,6 +26,7 @@ def match_joined(
         return (), Mismatch(instruction.name, index, 0, reason)
     statement = kernel.statements[index]
     sums, finish = instruction.semantics.statements
+    assert ends.outlet is not None and ends.value is not None, "there is a finish to match"
     value = ends.value
     if ends.inlet is not None:
         begun = Apply("+", (statement.target, ends.inlet))

@@ -30,15 +30,15 @@ from isamap.ir import (
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What a summing task takes over from its neighbours (`join_task`), in its own loops.
+    """What a summing task takes over from its neighbours (`join_tasks`), in its own loops.
 
     `inlet`: where the sums begin (None: as the task's kernel says). `outlet` takes `value`, in
-    which the sum's target stands for the finished sum.
+    which the sum's target stands for the finished sum (None: the sum is stored as it is).
     """
 
     inlet: Access | None
-    outlet: Access
-    value: Expr
+    outlet: Access | None
+    value: Expr | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,11 @@ class Task:
             for name in (s.target.buffer, *(access.buffer for access in accesses(s.value)))
         }
         own = self.statement.target.buffer
-        stays = self.ends is not None and (not self.ends.inlet or self.ends.inlet.buffer != own)
+        stays = (
+            self.ends is not None
+            and self.ends.outlet is not None
+            and (not self.ends.inlet or self.ends.inlet.buffer != own)
+        )
         return frozenset(names - {own} if stays else names)
 
     @property

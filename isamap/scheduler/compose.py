@@ -174,6 +174,8 @@ def slices_of(piece: Piece, buffer: str) -> Slices | None:
         for access in (statement.target, *accesses(statement.value))
         if access.buffer == buffer
     }
+    own = {pair for pair in touching if pair[1] == piece.task.statement.loops}
+    touching = own or touching  # what a joined task begins with lies where its sum does
     if len(touching) > 1:
         return None
     access, loops = next(iter(touching))

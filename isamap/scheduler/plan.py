@@ -21,7 +21,7 @@ from isamap.mapper import (
     TaskNode,
     cut_tasks,
     flatten,
-    join_task,
+    join_tasks,
     keeps_order,
 )
 from isamap.program import Program
@@ -182,19 +182,19 @@ def _join(
     )
     siblings = tuple(node for node in nodes if isinstance(node, Task))
     for position, task in enumerate(siblings):
-        joined = join_task(kernel, siblings, position)
-        found = schedule(joined) if joined is not None else None
-        if joined is None or not isinstance(found, Answer):
-            continue
-        numbers = [part.number for part in joined.parts]
-        is_free = all(not planned[number].task.parts for number in numbers)
-        cycles = found.best.estimate.cycles
-        gone = [part for part in joined.parts if part.number != task.number]
-        after = tuple(joined if node is task else node for node in nodes if node not in gone)
-        is_faster = cycles < sum(planned[number].cycles for number in numbers)
-        if is_free and is_faster and keeps_order(kernel, after):
-            planned[task.number] = PlannedTask(joined, found, False, cycles)
-            nodes = after
+        for joined in join_tasks(kernel, siblings, position):
+            found = schedule(joined)
+            numbers = [part.number for part in joined.parts]
+            if not isinstance(found, Answer) or any(planned[n].task.parts for n in numbers):
+                continue
+            cycles = found.best.estimate.cycles
+            gone = [part for part in joined.parts if part.number != task.number]
+            after = tuple(joined if node is task else node for node in nodes if node not in gone)
+            is_faster = cycles < sum(planned[number].cycles for number in numbers)
+            if is_faster and keeps_order(kernel, after):
+                planned[task.number] = PlannedTask(joined, found, False, cycles)
+                nodes = after
+                break
     return nodes
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, parse_semantics
-from isamap.mapper import Mismatch, Task, coverings, cut_tasks, join_task
+from isamap.mapper import Mismatch, Task, coverings, cut_tasks, join_tasks
 from isamap.resources import find_hardware
 from isamap.scheduler import Wishes, find_plan
 from isamap.verify import Check, verify_plan
@@ -29,9 +29,7 @@ def layer(m: int, n: int, k: int, value: str = RESCALED) -> Kernel:
 def joined(kernel: Kernel) -> Task:
     """The sum with its finish."""
     siblings = tuple(node for node in cut_tasks(kernel) if isinstance(node, Task))
-    task = join_task(kernel, siblings, 0)
-    assert task is not None
-    return task
+    return join_tasks(kernel, siblings, 0)[0]
 
 
 def instructions(kernel: Kernel, mismatches: list[Mismatch]) -> set[str]:

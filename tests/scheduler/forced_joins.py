@@ -8,7 +8,7 @@ from dataclasses import replace
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_task
+from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks
 from isamap.program import Program
 from isamap.scheduler import find_schedule
 from isamap.scheduler.compose import compose
@@ -24,7 +24,7 @@ def join_all(kernel: Kernel, nodes: tuple[TaskNode, ...] | None = None) -> tuple
     )
     siblings = tuple(node for node in nodes if isinstance(node, Task))
     for position, task in enumerate(siblings):
-        joined = join_task(kernel, siblings, position)
+        joined = next(iter(join_tasks(kernel, siblings, position)), None)
         if joined is not None:
             gone = [part for part in joined.parts if part.number != task.number]
             return tuple(joined if node is task else node for node in nodes if node not in gone)
