@@ -78,7 +78,9 @@ def show_route(plan: OperandPlan, external: str) -> str:
         if residence.drain is not None:
             is_last = residence is plan.residences[-1]
             target = external if is_last else plan.residences[number + 1].memory
-            parts += [f"-{_show_instructions(residence.drain)}->", target]
+            steps = [update.instruction for update in residence.finish]
+            way = " ".join([*steps, _show_instructions(residence.drain)])
+            parts += [f"-{way}->", target]
     return " ".join(parts)
 
 

@@ -81,7 +81,8 @@ def _held(
         fetch = f"{residence.zero.instruction} clears {plan.buffer} in {size}"
         fetch += _when("first", first)
     if residence.drain is not None:
-        drain = f"{residence.drain.instruction} {plan.buffer} <- {residence.memory}"
+        updates = "".join(f"{update.instruction}, " for update in residence.finish)
+        drain = f"{updates}{residence.drain.instruction} {plan.buffer} <- {residence.memory}"
         drain += _when("last", first)
     return _Held(depth, fetch, drain)
 
