@@ -171,12 +171,38 @@ def make_kernel(choose: Choose) -> Kernel | None:
     begins = choose((0, 0, 9, 9, 1))  # where time begins
     count = choose((1, 2, 3, 3, 4, 5))
     recent: list[tuple[str, tuple[str, ...]]] = []
+    if choose((True, False)):
+        maker.is_timed = choose((False, False, True))
+        return _finished(maker, _chain(maker))
     while len(maker.statements) < count:
         maker.is_timed = len(maker.statements) >= begins
         if not choose((True, False, False)):
             maker.suffix += 1
         _grow(maker, recent)
-    return _finished(maker)
+    return _finished(maker, "")
+
+
+def _chain(maker: _Maker) -> str:
+    """A sum, perhaps begun somewhere, and what becomes of it, with strangers in between; returns
+    the sum's name."""
+    choose = maker.choose
+    axes = choose((("i", "j"), ("i", "j"), ("i",)))
+    name = maker.buffer("i32", maker.space(axes), fresh=True)
+    recent = [(name, axes)]
+    steps = choose((("sum", "finish"), ("init", "sum", "finish"), ("init", "sum", "sum", "finish")))
+    for step in steps:
+        maker.suffix += 1
+        if step == "init":
+            maker.init(name, axes)
+        elif step == "sum":
+            maker.sum(name, axes)
+        else:
+            target = maker.buffer(choose(("i8", "i32")), maker.space(axes), fresh=True)
+            maker.finish(name, axes, target, flips=False)
+        if choose((False, False, False, True)):
+            maker.suffix += 1
+            _grow(maker, recent)
+    return name
 
 
 def _grow(maker: _Maker, recent: list[tuple[str, tuple[str, ...]]]) -> None:
@@ -210,8 +236,8 @@ def _grow(maker: _Maker, recent: list[tuple[str, tuple[str, ...]]]) -> None:
     recent.append((name, axes))
 
 
-def _finished(maker: _Maker) -> Kernel | None:
-    """The kernel with roles for its buffers; None if it breaks a rule."""
+def _finished(maker: _Maker, temporary: str) -> Kernel | None:
+    """The kernel with roles for its buffers; None if it breaks a rule. `temporary`: one of them."""
     statements = tuple(maker.statements)
     read = {a.buffer for s in statements for a in accesses(s.value)}
     buffers = []
@@ -223,6 +249,7 @@ def _finished(maker: _Maker) -> Kernel | None:
         if name in maker.written:
             seen = [Role.OUT, Role.OUT, Role.INOUT]
             role = maker.choose([Role.TEMP] * 6 + seen if name in read else seen)
+            role = Role.TEMP if name == temporary else role
         buffers.append(Buffer(name, dtype, shape, role))
     kernel = Kernel("random", tuple(buffers), statements)
     if not any(b.role in (Role.OUT, Role.INOUT) for b in buffers):

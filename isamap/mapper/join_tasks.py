@@ -142,10 +142,11 @@ class _Finish:
     def read(kernel: Kernel, total: Task, task: Task) -> "_Finish | None":
         """The finish that a task computes, None if it does anything else."""
         statement = task.statement
-        reads = [a for a in accesses(statement.value) if a.buffer == total.statement.target.buffer]
+        name = total.statement.target.buffer
+        reads = [a for a in accesses(statement.value) if a.buffer == name]
         if statement.update != "=" or len(set(reads)) != 1:
             return None
-        if not _is_plain(reads[0]):
+        if statement.target.buffer == name or not _is_plain(reads[0]):
             return None
         renaming = _renaming(total, task, reads[0])
         if renaming is None:

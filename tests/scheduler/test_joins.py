@@ -76,6 +76,7 @@ REFUSED = {
     "two other arrays": HEAD + SUM + each("D[i, j] = max(T[i, j] + b[j], C[i, j])"),
     "an update as finish": HEAD + SUM + each("D[i, j] += T[i, j]"),
     "a sum added in place": HEAD + SUM + each("C[i, j] = C[i, j] + T[i, j]"),
+    "a finish in place": HEAD + SUM + each("T[i, j] = relu(T[i, j])"),
     "a diagonal": HEAD + SUM + "for i in range(3):\n  D[i, i] = T[i, i]\n",
     "a sum that goes on in the next step": STEPS + "for t in range(2):" + SUM_T + FINISH_T,
     "a sum begun before all steps": STEPS + each("T[i, j] = b[i, j]") + "for t in range(2):"
