@@ -3,12 +3,15 @@
 In: bench/deepbench.py, gemm_row.py, gemm_table.py. Not its job: how good schedules are.
 """
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from deepbench import main, read_gemm_rows, sweep
-from gemm_row import GemmResult, Limits, solve_gemm
+from deepbench import main, measure_all
+from deepbench_rows import read_gemms
+from figures import Limits
+from gemm_row import GemmResult, solve_gemm
 from gemm_table import row_line, summary_lines, title_line
 from gemmini_heuristic import Shape
 
@@ -31,11 +34,11 @@ DONE = GemmResult(
 
 
 def test_all_rows_of_the_benchmark_are_read() -> None:
-    counts = {suite: len(read_gemm_rows(suite)) for suite in ("training", "inference_server")}
+    counts = {suite: len(read_gemms(suite)) for suite in ("training", "inference_server")}
     assert counts == {"training": 160, "inference_server": 75}
-    assert len(read_gemm_rows("inference_device")) == 13
-    assert len(read_gemm_rows("all")) == 248
-    assert read_gemm_rows("all")[0].shape == Shape(1760, 16, 1760)
+    assert len(read_gemms("inference_device")) == 13
+    assert len(read_gemms("all")) == 248
+    assert read_gemms("all")[0] == Shape(1760, 16, 1760)
 
 
 def test_a_row_has_every_figure() -> None:
@@ -65,8 +68,9 @@ def test_a_failure_is_a_row_with_its_text(tmp_path: Path) -> None:
 
 
 def test_repeated_shapes_are_solved_once_and_shown_twice() -> None:
-    row = read_gemm_rows("inference_device")[-1]
-    results = list(sweep((row, row), "no such file", LIMITS, processes=1))
+    shape = read_gemms("inference_device")[-1]
+    work = partial(solve_gemm, hw_file="no such file", limits=LIMITS)
+    results = list(measure_all((shape, shape), work, processes=1))
     assert len(results) == 2
     assert results[0] is results[1]
 

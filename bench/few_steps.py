@@ -1,0 +1,75 @@
+"""Emulate a program with a loop over time steps: in full, or a few steps and the rest by rule.
+
+In: a program, its loop over time. Out: cycles of all steps, and how many were emulated. Not its
+job: other kinds of programs.
+
+Steps repeat one pattern, so a program of n + 1 steps takes a constant number of cycles more than
+one of n, once the first steps are over. Only where that is exactly so for all of `SAMPLES` are
+further steps added by multiplying.
+"""
+
+from dataclasses import dataclass, replace
+
+from count_calls import count_calls
+
+from isamap.emulator import Timing, time_program
+from isamap.hwdesc import Hardware
+from isamap.program import For, Program, Span
+
+SAMPLES = (4, 5, 6, 8)  # steps: single differences tell alternation, the double one drift
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Cycles of all steps, those in which the host is busy, and the steps that were emulated."""
+
+    cycles: int
+    host_cycles: int
+    steps: int
+
+
+def time_steps(
+    program: Program, loop: str, steps: int, hw: Hardware, most_calls: int
+) -> StepTime | None:
+    """Time of all steps; None: too many calls even for a few steps, or they do not repeat.
+
+    Args:
+        loop: of the program, at its top, over `steps` steps; without such a loop all is emulated.
+    """
+    if count_calls(program) <= most_calls:
+        timing = time_program(program, hw)
+        return StepTime(timing.cycles, _host_busy(timing, hw), steps)
+    short = [_cut(program, loop, number) for number in SAMPLES]
+    if steps <= SAMPLES[-1] or short[-1] == program or count_calls(short[-1]) > most_calls:
+        return None
+    timings = [time_program(one, hw) for one in short]
+    cycles = _extrapolate([timing.cycles for timing in timings], steps)
+    host = _extrapolate([_host_busy(timing, hw) for timing in timings], steps)
+    if cycles is None or host is None:
+        return None
+    return StepTime(cycles, host, SAMPLES[-1])
+
+
+def _cut(program: Program, loop: str, steps: int) -> Program:
+    """The program with only the first steps."""
+    body = tuple(
+        replace(node, span=Span(steps)) if isinstance(node, For) and node.loop == loop else node
+        for node in program.body
+    )
+    return replace(program, body=body)
+
+
+def _extrapolate(samples: list[int], steps: int) -> int | None:
+    """The value at `steps`, if the samples lie exactly on a line."""
+    slopes = {
+        (after - before) / (b - a)
+        for before, after, a, b in zip(samples, samples[1:], SAMPLES, SAMPLES[1:])
+    }
+    if len(slopes) != 1:
+        return None
+    return samples[-1] + round(slopes.pop() * (steps - SAMPLES[-1]))
+
+
+def _host_busy(timing: Timing, hw: Hardware) -> int:
+    unit = hw.host.unit if hw.host else None
+    return sum(time.busy_cycles for time in timing.unit_busy if time.unit == unit)
