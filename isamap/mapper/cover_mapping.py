@@ -15,6 +15,7 @@ from .cover import NO_COPY, NO_TILING, NO_ZEROS, cover_match
 from .covering import Covering
 from .mappings import Mapping, orientations
 from .match import Match, Mismatch
+from .planner import Planner
 
 
 def cover_mapping(
@@ -25,11 +26,12 @@ def cover_mapping(
     Appends to `mismatches` why an order had none. The caller has seen to it that the statement may
     be reordered (`coverings` checks it for its own).
     """
+    planner = Planner()
     for match in _matches(hw, mapping):
         reason = ""
         is_covered = False
         for loops in tile_loops(kernel, mapping.statement, match):
-            found = cover_match(kernel, mapping.statement, hw, match, loops)
+            found = cover_match(kernel, mapping.statement, hw, match, loops, planner)
             if not isinstance(found, str):
                 is_covered = True
                 yield from found

@@ -134,9 +134,18 @@ def _may_merge(outer: MoveDim, inner: MoveDim) -> bool:
 def _assignments(
     rules: tuple[_LoopRules, ...], groups: tuple[tuple[MoveDim, ...], ...]
 ) -> Iterator[tuple[int | None, ...]]:
-    """Injective maps from instruction loops to groups (None: extent 1)."""
+    """Injective maps from instruction loops to groups that they may take (None: extent 1)."""
     slots: list[int | None] = [*range(len(groups)), *([None] * len(rules))]
-    yield from dict.fromkeys(permutations(slots, len(rules)))
+    may_take = [
+        {
+            *(number for number, group in enumerate(groups) if _may_take(rule, group)),
+            *((None,) if rule.extent.allows(1) else ()),
+        }
+        for rule in rules
+    ]
+    for assigned in dict.fromkeys(permutations(slots, len(rules))):
+        if all(slot in allowed for slot, allowed in zip(assigned, may_take)):
+            yield assigned
 
 
 def _resolve(
@@ -150,18 +159,13 @@ def _resolve(
     by_group = {
         group: rule for rule, group in zip(rules, assigned, strict=True) if group is not None
     }
-    if any(
-        group is None and not rule.extent.allows(1)
-        for rule, group in zip(rules, assigned, strict=True)
-    ):
-        return None
     bases = _source_strides(groups, by_group, element_bytes)
     if bases is None:
         return None
     chosen: dict[int, tuple[CopyDim, ...]] = {}
     for number, group in enumerate(groups):
         rule = by_group.get(number)
-        if rule and not _fits(rule, group[-1], group, bases[number], mover):
+        if rule and mover.source is not None and not _may_step(rule, bases[number]):
             return None
         resolved: list[CopyDim] = []
         stride = bases[number]
@@ -267,18 +271,18 @@ def _is_disjoint(stride: int, count: int, spans: list[tuple[int, int]]) -> bool:
     return all(stride >= size or stride * count <= other for other, size in spans)
 
 
-def _fits(
-    rule: _LoopRules, dim: MoveDim, group: tuple[MoveDim, ...], stride: int, mover: Mover
-) -> bool:
+def _may_take(rule: _LoopRules, group: tuple[MoveDim, ...]) -> bool:
+    """May the instruction loop run over the group, as far as extents and target strides go?"""
     extent = 1
     for member in group:
         extent *= member.extent
     if not _extent_fits(rule.extent, extent, any(d.is_partial for d in group), len(group)):
         return False
-    if not (rule.target.is_dense or rule.target.allows(dim.target_stride_bytes)):
-        return False
-    if mover.source is None:
-        return True
+    return rule.target.is_dense or rule.target.allows(group[-1].target_stride_bytes)
+
+
+def _may_step(rule: _LoopRules, stride: int) -> bool:
+    """May the instruction loop step through the source so?"""
     if rule.source is None:
         return stride == 0
     return rule.source.is_dense or rule.source.allows(stride)

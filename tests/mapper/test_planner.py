@@ -1,0 +1,37 @@
+"""Operands planned once give the coverings that planning each anew gives.
+
+In: isamap/mapper/planner.py. Out: nothing. Not its job: plans themselves.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from isamap.hwdesc import load_hardware
+from isamap.ir import load_kernel
+from isamap.mapper.blocks import tile_loops
+from isamap.mapper.cover import candidates, cover_match
+from isamap.mapper.planner import Planner
+
+ROOT = Path(__file__).parents[2]
+CASES = (
+    ("gemm.py", {"m": 20, "n": 3, "k": 40}),
+    ("conv2d.py", {"n": 2, "h": 9, "w": 7, "c": 3, "k": 20, "stride": 2}),
+)
+
+
+@pytest.mark.parametrize("machine", ["gemmini", "vta", "conv_engine"])
+@pytest.mark.parametrize(("file", "sizes"), CASES)
+def test_remembered_plans_are_those_found_anew(
+    machine: str, file: str, sizes: dict[str, int]
+) -> None:
+    hw = load_hardware(str(ROOT / "hw_specs" / f"{machine}.yaml"))
+    kernel = load_kernel(ROOT / "kernels" / file, sizes)
+    shared = Planner()
+    count = 0
+    for candidate in candidates(kernel, 0, hw, [])[::3]:
+        for loops in tile_loops(kernel, 0, candidate.match):
+            known = cover_match(kernel, 0, hw, candidate.match, loops, shared)
+            assert known == cover_match(kernel, 0, hw, candidate.match, loops, Planner())
+            count += 1
+    assert count > 0
