@@ -7,7 +7,7 @@ bound for all coverings. Not its job: emulation, printing.
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 
 from isamap.costmodels import (
     COST_MODELS,
@@ -195,17 +195,30 @@ class _Search:
         self.is_complete = True
 
     def run(self, stream: Iterator[Covering]) -> None:
-        """Consume coverings until none can matter."""
-        for covering in stream:
-            work = count_work(covering, self.hw)
-            if self._is_hopeless(work.compute_cycles):
+        """Consume coverings until none can matter.
+
+        Of those with equal compute bounds the most natural come first, then the lowest bounds: what
+        is solved early rules out most of what follows.
+        """
+        rated = ((covering, count_work(covering, self.hw)) for covering in stream)
+        for compute_cycles, equals in groupby(rated, lambda pair: pair[1].compute_cycles):
+            if self._is_hopeless(compute_cycles):
                 return
-            is_late = bool(self.by_rank) and time.perf_counter() > self.deadline  # never nothing
-            if len(self.alternatives) >= MAX_COVERINGS or is_late:
-                self.is_complete = False
-                self.open_bounds.append((0, work.compute_cycles))
-                return
-            self._consider(covering, work)
+            while some := list(islice(equals, MAX_COVERINGS)):
+                for covering, work in sorted(some, key=self._order):
+                    if self._must_stop():
+                        self.is_complete = False
+                        self.open_bounds.append((0, compute_cycles))
+                        return
+                    self._consider(covering, work)
+
+    def _must_stop(self) -> bool:
+        """Is a limit reached? Never without any schedule, as far as time goes."""
+        is_late = bool(self.by_rank) and time.perf_counter() > self.deadline
+        return is_late or len(self.alternatives) >= MAX_COVERINGS
+
+    def _order(self, pair: tuple[Covering, Work]) -> tuple[int, int]:
+        return _rank(pair[0]), bound_cycles(*pair, self.hw)[0]
 
     def _is_hopeless(self, compute_cycles: int) -> bool:
         """Does the compute bound, which only grows along the stream, rule out everything that
@@ -228,7 +241,7 @@ class _Search:
         if not stay_choices(covering, self.hw):
             self.num_unordered += 1
             return
-        rank = sum(layout_rank(plan) for plan in covering.operands)
+        rank = _rank(covering)
         rivals = [s.estimate.cycles for r, s in self.by_rank.items() if r <= rank]
         cutoff = min(rivals, default=None)
         if cutoff is not None and bound >= cutoff:
@@ -282,13 +295,18 @@ class _Search:
 
         That is any covering in packed mode, otherwise any that is at least as natural.
         """
-        rank = sum(layout_rank(plan) for plan in schedule.covering.operands)
+        rank = _rank(schedule.covering)
         rivals = [b for r, b in self.open_bounds if self.layouts == "packed" or r <= rank]
         return min([schedule.solution.cycles, *rivals])
 
 
 def _lacks(operations: tuple[str, ...]) -> str:
     return f"it lacks {', '.join(operations)}" if operations else ""
+
+
+def _rank(covering: Covering) -> int:
+    """How far its buffers are from lying as they do."""
+    return sum(layout_rank(plan) for plan in covering.operands)
 
 
 def _why_nothing(
