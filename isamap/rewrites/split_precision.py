@@ -20,13 +20,13 @@ from isamap.ir import (
     Loop,
     Role,
     Statement,
-    index_range,
     wrap_integer,
 )
 
 from .attempt import attempt
 from .edit import fresh_names, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
+from .reach import find_reach
 from .variant import Rewrite
 from .window import find_sum
 
@@ -209,25 +209,17 @@ def split_operand(kernel: Kernel, old: Statement, whole: Access, taken: list[str
     buffer = kernel.buffer(whole.buffer)
     if buffer.dtype == "i8":
         return Operand(whole, ((whole, 0),))
-    extents = {loop.name: loop.extent for loop in old.loops}
-    ranges = [index_range(index, extents) for index in whole.indices]
-    shape = tuple(high - low + 1 for low, high in ranges)
-    loops = tuple(Loop(f"d{dim}", extent) for dim, extent in enumerate(shape))
-    source = tuple(Affine.var(loop.name) + low for loop, (low, _) in zip(loops, ranges))
-    is_inside = all(low >= 0 and high < size for (low, high), size in zip(ranges, buffer.shape))
-    read = Access(whole.buffer, source, None if is_inside else whole.pad)
-    moved = tuple(index + -low for index, (low, _) in zip(whole.indices, ranges))
-    narrow, values = narrow_parts(read, buffer.dtype)
+    reach = find_reach(kernel, old, whole)
+    narrow, values = narrow_parts(reach.element, buffer.dtype)
     names = fresh_names(kernel, (f"{buffer.name}_{part}" for part, _ in INTEGER_PARTS), taken)
     taken += names
-    here = tuple(Affine.var(loop.name) for loop in loops)
     return Operand(
         whole,
-        tuple((Access(n, moved), shift) for n, (_, shift) in zip(names, INTEGER_PARTS)),
+        tuple((Access(n, reach.moved), shift) for n, (_, shift) in zip(names, INTEGER_PARTS)),
         OFFSET if buffer.dtype == "i16" else 0,
-        tuple(Buffer(name, narrow, shape, Role.TEMP) for name in names),
+        tuple(Buffer(name, narrow, reach.shape, Role.TEMP) for name in names),
         tuple(
-            Statement(loops, Access(name, here), "=", value, old.loc)
+            Statement(reach.loops, Access(name, reach.here), "=", value, old.loc)
             for name, value in zip(names, values)
         ),
     )

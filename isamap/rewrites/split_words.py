@@ -11,22 +11,20 @@ from math import prod
 from isamap.errors import KernelError
 from isamap.ir import (
     Access,
-    Affine,
     Apply,
     Buffer,
     Expr,
     Kernel,
     Literal,
-    Loop,
     Role,
     Statement,
-    index_range,
 )
 
 from .attempt import attempt
 from .edit import fresh_names, replace_statement
 from .factors import interval
 from .fresh_loops import fresh_loops
+from .reach import find_reach
 from .split_precision import make_sum
 from .variant import Rewrite
 from .window import find_sum
@@ -97,23 +95,16 @@ def _split(
     kernel: Kernel, found: Statement, word: Access, taken: list[str]
 ) -> list[tuple[Buffer, Statement, Access]]:
     """Per digit, the lowest first: its TEMP, the statement that fills it, how it is read."""
-    extents = {loop.name: loop.extent for loop in found.loops}
-    ranges = [index_range(index, extents) for index in word.indices]
-    shape = tuple(high - low + 1 for low, high in ranges)
-    loops = tuple(Loop(f"d{dim}", extent) for dim, extent in enumerate(shape))
-    source = tuple(Affine.var(loop.name) + low for loop, (low, _) in zip(loops, ranges))
-    sizes = kernel.buffer(word.buffer).shape
-    is_inside = all(low >= 0 and high < size for (low, high), size in zip(ranges, sizes))
-    rest: Expr = Access(word.buffer, source, None if is_inside else word.pad)
-    here = tuple(Affine.var(loop.name) for loop in loops)
-    moved = tuple(index + -low for index, (low, _) in zip(word.indices, ranges))
+    reach = find_reach(kernel, found, word)
+    rest: Expr = reach.element
     digits: list[tuple[Buffer, Statement, Access]] = []
     for place in range(_num_digits(kernel, word)):
         (name,) = fresh_names(kernel, (f"{word.buffer}_digit{place}",), taken)
         taken.append(name)
-        digit = Access(name, here)
-        fill = Statement(loops, digit, "=", Apply("i8", (rest,)), found.loc)
-        digits.append((Buffer(name, "i8", shape, Role.TEMP), fill, Access(name, moved)))
+        digit = Access(name, reach.here)
+        fill = Statement(reach.loops, digit, "=", Apply("i8", (rest,)), found.loc)
+        buffer = Buffer(name, "i8", reach.shape, Role.TEMP)
+        digits.append((buffer, fill, Access(name, reach.moved)))
         rest = Apply(">>", (Apply("-", (rest, Apply("i32", (digit,)))), Literal(8)))
     return digits
 

@@ -1,0 +1,39 @@
+"""What one access of a statement reaches, as an array of its own.
+
+In: a kernel, a statement, one of its reads. Out: the box of elements that it reads, loops over the
+box, and how the box is read instead. Not its job: filling an array from it.
+"""
+
+from dataclasses import dataclass
+
+from isamap.ir import Access, Affine, Kernel, Loop, Statement, index_range
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The box of elements that an access reads, padding included.
+
+    `loops` run over the box of `shape`; inside them `element` is what stands at `here`. The access
+    itself reads the box at `moved`.
+    """
+
+    shape: tuple[int, ...]
+    loops: tuple[Loop, ...]
+    element: Access
+    here: tuple[Affine, ...]
+    moved: tuple[Affine, ...]
+
+
+def find_reach(kernel: Kernel, statement: Statement, access: Access) -> Reach:
+    """The box that `access` reads over all iterations of `statement`; loops are `d0`, `d1`, ..."""
+    extents = {loop.name: loop.extent for loop in statement.loops}
+    ranges = [index_range(index, extents) for index in access.indices]
+    shape = tuple(high - low + 1 for low, high in ranges)
+    loops = tuple(Loop(f"d{dim}", extent) for dim, extent in enumerate(shape))
+    here = tuple(Affine.var(loop.name) for loop in loops)
+    sizes = kernel.buffer(access.buffer).shape
+    is_inside = all(low >= 0 and high < size for (low, high), size in zip(ranges, sizes))
+    source = tuple(index + low for index, (low, _) in zip(here, ranges))
+    element = Access(access.buffer, source, None if is_inside else access.pad)
+    moved = tuple(index + -low for index, (low, _) in zip(access.indices, ranges))
+    return Reach(shape, loops, element, here, moved)
