@@ -17,7 +17,7 @@ from .tiling import (
     trips,
 )
 from .waiting import block_wait, drain_latency_cycles, round_trip_cycles, sweep_wait
-from .work import Flow, Work, bound_cycles, count_work
+from .work import Flow, Load, Work, bound_cycles, busiest, count_work, least_load
 
 __all__ = [
     "COST_MODELS",
@@ -27,6 +27,7 @@ __all__ = [
     "Estimate",
     "Flow",
     "Guards",
+    "Load",
     "Roofline",
     "Stay",
     "Tiling",
@@ -35,12 +36,14 @@ __all__ = [
     "axis_strides",
     "block_wait",
     "bound_cycles",
+    "busiest",
     "compulsory_bytes",
     "count_work",
     "drain_latency_cycles",
     "estimate",
     "fill_units",
     "guards",
+    "least_load",
     "is_replaced",
     "moves_blocks",
     "needs_one_slot",

@@ -5,6 +5,7 @@ In: a covering, the machine. Out: constants per flow, exact to the last partial 
 how often a pass is repeated, what overlaps.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
@@ -298,10 +299,16 @@ def _chunked(times: int, extent: int, maximum: int) -> list[tuple[float, int]]:
     return chunks + ([(float(times), rest)] if times and rest else [])
 
 
-def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str]:
-    """What no tiling of the covering beats, and the unit or port that is busy so long: one pass of
-    each flow."""
-    counts = {unit.name: unit.count for unit in hw.units}
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Cycles that each unit is busy, all its instances together, and each port."""
+
+    units: tuple[tuple[str, float], ...]
+    ports: tuple[tuple[Port, float], ...]
+
+
+def least_load(covering: Covering, work: Work) -> Load:
+    """What no tiling of the covering goes below: its calls, and one pass of each flow."""
     units: dict[str, float] = {work.compute_unit: float(work.compute_cycles)}
     ports: dict[Port, float] = {}
     for flow in work.flows:
@@ -313,10 +320,28 @@ def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str
         units[flow.unit] = units.get(flow.unit, 0.0) + positions * flow.pass_cycles
         for port, cycles in flow.ports:
             ports[port] = ports.get(port, 0.0) + positions * cycles
+    return Load(tuple(units.items()), tuple(ports.items()))
+
+
+def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str]:
+    """What no tiling of the covering beats, and the unit or port that is busy so long."""
+    return busiest([least_load(covering, work)], hw)
+
+
+def busiest(loads: Sequence[Load], hw: Hardware) -> tuple[int, str]:
+    """The unit or port that is busy longest under several loads together, and how long."""
+    counts = {unit.name: unit.count for unit in hw.units}
+    units: dict[str, float] = {}
+    ports: dict[Port, float] = {}
+    for load in loads:
+        for unit, cycles in load.units:
+            units[unit] = units.get(unit, 0.0) + cycles
+        for port, cycles in load.ports:
+            ports[port] = ports.get(port, 0.0) + cycles
     rows = [(c / counts[unit], f"unit {unit}") for unit, c in units.items()]
     rows += [(cycles, " ".join(port)) for port, cycles in ports.items()]
-    busiest, name = max(rows)
-    return ceil(busiest), name
+    longest, name = max(rows)
+    return ceil(longest), name
 
 
 def _touched_positions(covering: Covering, axis: TileAxis) -> int:

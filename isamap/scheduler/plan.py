@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, prod
 
-from isamap.costmodels import compulsory_bytes, port_cycles
+from isamap.costmodels import Load, busiest, compulsory_bytes, least_load, port_cycles
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, HostRule, count_operations
 from isamap.ir import Buffer, Kernel, Statement
@@ -307,18 +307,16 @@ def _shared_buffers(tasks: tuple[Task, ...]) -> frozenset[str]:
 
 
 def _bound(kernel: Kernel, planned: tuple[PlannedTask, ...], hw: Hardware) -> tuple[int, str]:
-    """The busiest unit with the least work of every task, or the compulsory traffic; and which."""
-    busy: dict[str, int] = {}
+    """The busiest unit or port with the least work of every task, or the compulsory traffic; and
+    which."""
+    loads = []
     for task in planned:
-        unit, cycles = "", task.cycles
         if task.on_host:
             assert hw.host is not None, "only a host runs such tasks"
-            unit = hw.host.unit
+            loads.append(Load(((hw.host.unit, float(task.cycles)),), ()))
         else:
-            work = _best(task).work
-            unit, cycles = work.compute_unit, work.compute_cycles
-        busy[unit] = busy.get(unit, 0) + cycles
-    counts = {unit.name: unit.count for unit in hw.units}
+            best = _best(task)
+            loads.append(least_load(best.covering, best.work))
     ports = port_cycles(hw, *compulsory_bytes(kernel))
-    units = [(ceil(cycles / counts[name]), f"unit {name}") for name, cycles in busy.items()]
-    return max([*units, *((cycles, name) for name, cycles in ports)], key=lambda pair: pair[0])
+    rows = [busiest(loads, hw), *((cycles, name) for name, cycles in ports)]
+    return max(rows, key=lambda pair: pair[0])
