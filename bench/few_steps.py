@@ -11,6 +11,7 @@ further steps added by multiplying.
 from dataclasses import dataclass, replace
 
 from count_calls import count_calls
+from extrapolate import extrapolate_cycles
 
 from isamap.emulator import Timing, time_program
 from isamap.hwdesc import Hardware
@@ -21,7 +22,10 @@ SAMPLES = (4, 5, 6, 8)  # steps: single differences tell alternation, the double
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Cycles of all steps, those in which the host is busy, and the steps that were emulated."""
+    """Cycles of all steps, those in which the host is busy, and the steps that were emulated.
+
+    `steps` 0: no step as a whole; loops within steps were cut too.
+    """
 
     cycles: int
     host_cycles: int
@@ -41,13 +45,37 @@ def time_steps(
         return StepTime(timing.cycles, _host_busy(timing, hw), steps)
     short = [_cut(program, loop, number) for number in SAMPLES]
     if steps <= SAMPLES[-1] or short[-1] == program or count_calls(short[-1]) > most_calls:
-        return None
+        return _time_pieces(program, hw, most_calls)
     timings = [time_program(one, hw) for one in short]
     cycles = _extrapolate([timing.cycles for timing in timings], steps)
     host = _extrapolate([_host_busy(timing, hw) for timing in timings], steps)
     if cycles is None or host is None:
         return None
     return StepTime(cycles, host, SAMPLES[-1])
+
+
+def _time_pieces(program: Program, hw: Hardware, most_calls: int) -> StepTime | None:
+    """Times from programs with any of their loops cut, those within steps too."""
+    known: dict[Program, Timing] = {}
+
+    def timing_of(piece: Program) -> Timing:
+        if piece not in known:
+            known[piece] = time_program(piece, hw)
+        return known[piece]
+
+    def cycles_of(piece: Program) -> int | None:
+        if count_calls(piece) <= most_calls:
+            return timing_of(piece).cycles
+        return extrapolate_cycles(piece, cycles_of)
+
+    def host_of(piece: Program) -> int | None:
+        if count_calls(piece) <= most_calls:
+            return _host_busy(timing_of(piece), hw)
+        return extrapolate_cycles(piece, host_of)
+
+    cycles = cycles_of(program)
+    host = None if cycles is None else host_of(program)
+    return None if cycles is None or host is None else StepTime(cycles, host, 0)
 
 
 def _cut(program: Program, loop: str, steps: int) -> Program:

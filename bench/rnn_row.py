@@ -20,7 +20,7 @@ from isamap.costmodels import guards, port_cycles
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, Role, load_kernel, size_bytes
 from isamap.mapper import Covering
-from isamap.scheduler import Plan, PlannedTask, Wishes, find_plan
+from isamap.scheduler import Plan, PlannedTask, Wishes, find_plan, repacks
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 WEIGHTS = "U"
@@ -60,12 +60,14 @@ class RnnResult(Figures):
     runs with it on the accelerator; `gemm_bound_cycles`: proven for it, under the model.
     `compute_bound_cycles`, `traffic_bound_cycles`: of the product, whatever the schedule: calls;
     weights that do not fit beside nothing else come again every step. `is_resident`: the weights
-    are loaded once. `host_cycles`: of what the host runs. `emulated_steps`: fewer than the shape's
+    are loaded once. `host_cycles`: of the statements that the host runs; `repack_cycles`: of
+    what it lays out anew in between. `emulated_steps`: fewer than the shape's
     where the rest is extrapolated. `baseline_cycles`: the heuristic's product times the steps.
     """
 
     shape: RnnShape
     host_cycles: int | None = None
+    repack_cycles: int | None = None
     emulated_host_cycles: int | None = None
     gemm_cycles: int | None = None
     gemm_bound_cycles: int | None = None
@@ -137,13 +139,15 @@ def rnn_kernel(shape: RnnShape) -> Kernel:
 def _plan(row: RnnResult, hw: Hardware, limits: Limits) -> RnnResult:
     plan = find_plan(rnn_kernel(row.shape), hw, Wishes(time_limit_s=limits.solver_seconds))
     product = _product(plan)
+    moved = sum(repack.cycles for repack in repacks(plan.program, hw))
     row = replace(
         row,
         status=plan.status.value,
-        analytical_cycles=plan.cycles,
+        analytical_cycles=plan.cycles + moved,
         bound_cycles=plan.bound_cycles,
         solver_seconds=plan.seconds,
         host_cycles=sum(task.cycles for task in plan.tasks if task.on_host),
+        repack_cycles=moved,
         gemm_cycles=product.cycles,
         on_chip=_where(product),
     )

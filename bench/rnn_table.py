@@ -17,6 +17,7 @@ LEGEND = (
     "gap %      of the whole; status 'optimal': the schedule of each task is proven best by itself",
     "solve s    tasks, coverings, models and proofs, one solver thread (two rows at a time)",
     "host       cycles of the model on the host: gates, and what no instruction computes",
+    "repack     cycles of the model on the host to lay out anew what the accelerator leaves",
     "gemm       cycles of the model for the recurrent products of all steps",
     "g-gap %    of the products, to the bound proven for every schedule in the solver's space",
     "g-calls    the products' bound by calls: the unit is never idle",
@@ -26,7 +27,7 @@ LEGEND = (
     "weights    'kept': loaded once for all steps",
     "runs       'gemm': on the accelerator, '+n': with n statements before or after it; or 'host'",
     "emulated   cycles of the whole; by: 'all' steps emulated, or that many, the rest extrapolated:"
-    " only where every further step takes exactly as long",
+    " only where every further step takes exactly as long; '~': steps cut too (extrapolate.py)",
     "error %    model against emulated cycles",
     "host %     of the emulated cycles: the host is busy",
     "others     emulated cycles in which the host does not work",
@@ -38,8 +39,8 @@ LEGEND = (
 
 COLUMNS = (
     ("cell", 7), ("hidden", 6), ("batch", 5), ("steps", 5), ("status", 9), ("cycles", 12),
-    ("bound", 12), ("gap %", 7), ("solve s", 7), ("host", 11), ("gemm", 11), ("g-gap %", 7),
-    ("g-calls", 11), ("g-bytes", 11), ("g-share", 7), ("weights", 7), ("runs", 7),
+    ("bound", 12), ("gap %", 7), ("solve s", 7), ("host", 11), ("repack", 10), ("gemm", 11),
+    ("g-gap %", 7), ("g-calls", 11), ("g-bytes", 11), ("g-share", 7), ("weights", 7), ("runs", 7),
     ("emulated", 12), ("by", 4), ("error %", 7), ("host %", 6), ("others", 11), ("baseline", 11),
     ("gain", 6), ("limit", 0),
 )  # fmt: skip
@@ -67,6 +68,7 @@ def row_line(result: RnnResult) -> str:
             percent(result.gap),
             decimal(result.solver_seconds, 2),
             number(result.host_cycles),
+            number(result.repack_cycles),
             number(result.gemm_cycles),
             percent(result.gemm_gap),
             number(result.compute_bound_cycles),
@@ -89,6 +91,8 @@ def row_line(result: RnnResult) -> str:
 def _steps(result: RnnResult) -> str:
     if result.emulated_steps is None:
         return "-"
+    if result.emulated_steps == 0:
+        return "~"
     return "all" if result.emulated_steps == result.shape.steps else str(result.emulated_steps)
 
 

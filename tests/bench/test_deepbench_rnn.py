@@ -37,7 +37,8 @@ def test_a_row_has_every_figure(cell: Cell) -> None:
     assert result.emulated_steps == 3 and result.is_resident
     bounds = (result.compute_bound_cycles, result.traffic_bound_cycles)
     assert max(bound or 0 for bound in bounds) <= (result.gemm_bound_cycles or 0)
-    assert (result.host_cycles or 0) + (result.gemm_cycles or 0) == result.analytical_cycles
+    parts = (result.host_cycles, result.repack_cycles, result.gemm_cycles)
+    assert sum(part or 0 for part in parts) == result.analytical_cycles
     assert result.gain == (result.baseline_cycles or 0) / (result.accelerator_cycles or 1)
 
 
@@ -61,7 +62,19 @@ def test_extrapolated_steps_are_what_emulating_them_gives() -> None:
     assert whole is not None and whole.steps == steps
     assert by_rule is not None and by_rule.steps == SAMPLES[-1]
     assert (by_rule.cycles, by_rule.host_cycles) == (whole.cycles, whole.host_cycles)
-    assert time_steps(plan.program, "no such loop", steps, hw, most_calls=most - 1) is None
+    assert time_steps(plan.program, "no such loop", steps, hw, most_calls=0) is None
+
+
+def test_steps_that_are_long_themselves_are_cut_too() -> None:
+    hw = load_hardware(GEMMINI)
+    steps = 40
+    kernel = rnn_kernel(RnnShape(Cell.VANILLA, hidden=512, batch=2, steps=steps))
+    plan = find_plan(kernel, hw, Wishes())
+    whole = time_steps(plan.program, "", steps, hw, most_calls=10**7)
+    cut = time_steps(plan.program, "", steps, hw, most_calls=30_000)
+    assert whole is not None and whole.steps == steps
+    assert cut is not None and cut.steps == 0
+    assert (cut.cycles, cut.host_cycles) == (whole.cycles, whole.host_cycles)
 
 
 def test_a_failure_is_a_row_with_its_reason() -> None:
