@@ -54,18 +54,19 @@ def _cut_loops(statement: Statement, match: Match, padded: frozenset[str]) -> tu
 
     `padded`: loops that fill whatever room there is, past their extent.
     """
-    cuts = {loop.name: (1, loop.extent) for loop in statement.loops}
+    extents = {loop.name: loop.extent for loop in statement.loops}
+    moving = {name for index in statement.target.indices for name in index.names}
+    cuts = {name: (1, extent) for name, extent in extents.items()}
     for instruction_loop, group in match.binding:
         rule = match.instruction.extent(instruction_loop)
-        members = tuple((name, statement.extent(name)) for name in group)
-        cuts |= cut_group(members, rule, padded)
+        cuts |= cut_group(tuple((name, extents[name]) for name in group), rule, padded)
     return tuple(
         TiledLoop(
             loop.name,
             loop.extent,
             cuts[loop.name][1],
             cuts[loop.name][0],
-            not statement.target.moves_with(loop.name),
+            loop.name not in moving,
         )
         for loop in statement.loops
     )

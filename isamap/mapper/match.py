@@ -96,12 +96,13 @@ def match_statement(
     """
     trees, mismatch = unify(kernel, index, instruction)
     statement = kernel.statements[index]
-    found: dict[Match, None] = {}
-    for tree in trees:
-        for binding in bind_loops(statement, instruction, dict(tree.operands), held):
-            match = Match(instruction, tree.operands, tree.immediates, binding, tree.foreign_inlets)
-            found[match] = None
-    return tuple(found), mismatch
+    different = dict.fromkeys((t.operands, t.immediates, t.foreign_inlets) for t in trees)
+    found = tuple(
+        Match(instruction, operands, immediates, binding, inlets)
+        for operands, immediates, inlets in different
+        for binding in bind_loops(statement, instruction, dict(operands), held)
+    )
+    return found, mismatch
 
 
 def unify(
