@@ -7,14 +7,15 @@ hardware lets neighbours overlap as far as their data allow.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import networkx as nx
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
-from isamap.ir import Affine, Kernel, accesses, index_range
+from isamap.ir import Access, Affine, Kernel, accesses, covers, index_range
 from isamap.mapper import Task, TaskNode
-from isamap.program import For, Node, Program, Span
+from isamap.program import For, Layout, Node, Program, Span
 
 from .frame import tile_name
 from .fuse_tokens import fuse_tokens
@@ -104,15 +105,20 @@ class _Composer:
         """Copies from home before the task, and back home after it."""
         before: list[Node] = []
         after: list[Node] = []
+        brought: set[tuple[str, Layout]] = set()
         for plan in piece.plans:
             for is_outlet, name, external in plan.ends:
                 if self.memory.is_home(name, external.layout):
                     continue
                 home = self.memory.homes[name]
                 there = Home(self.memory.address(name, external.layout), external.layout)
-                ends = (there, home) if is_outlet else (home, there)
-                nodes = after if is_outlet else before
-                nodes.extend(self._move(name, *ends, slices_of(piece, name)))
+                slices = slices_of(piece, name)
+                is_read = not is_outlet or not writes_all(piece, name)  # what is not written stays
+                if is_read and (name, external.layout) not in brought:
+                    brought.add((name, external.layout))
+                    before.extend(self._move(name, home, there, slices))
+                if is_outlet:
+                    after.extend(self._move(name, there, home, slices))
         return tuple(before), tuple(after)
 
     def _move(
@@ -161,6 +167,21 @@ class _Composer:
                     nodes.extend(signal(self.hw, source, target))
                     known.add(target)
         return tuple(nodes)
+
+
+def writes_all(piece: Piece, buffer: str) -> bool:
+    """Does a task write all of what it touches of a buffer in an iteration of its held loops?"""
+    for statement in piece.task.statements:
+        if statement.target.buffer != buffer:
+            continue
+        whole = piece.task.kernel.buffer(buffer)
+        held = set(piece.task.held)
+        free = [d for d, i in enumerate(statement.target.indices) if not held & set(i.names)]
+        target = Access(buffer, tuple(statement.target.indices[d] for d in free))
+        rest = replace(whole, shape=tuple(whole.shape[d] for d in free))
+        if covers(replace(statement, target=target), rest):
+            return True
+    return False
 
 
 def slices_of(piece: Piece, buffer: str) -> Slices | None:

@@ -45,6 +45,37 @@ for i, j in grid(4, 4):
   D[i, j] = T[j, i]
 """,
     ),
+    "the rest of an array in byte planes": (
+        "vta",
+        """
+B0, B1, B2 = InOut(i32, 2, 3, 4), In(i8, 4, 3), In(i8, 4, 4)
+S = Out(i32, 3)
+for i, j, k in grid(3, 4, 4):
+  B0[1, i, j] += i32(B1[k, i]) * i32(B2[k, j])
+for i in range(3):
+  S[i] = i32(B1[0, i])
+""",
+    ),
+    "every other element, then all": (
+        "vta",
+        """
+A, B, D, E = In(i8, 3, 4), In(i8, 4, 5), InOut(i32, 5, 5), Out(i32, 5, 5)
+for i, j, k in grid(3, 5, 4):
+  D[2 * i, j] += i32(A[i, k]) * i32(B[k, j])
+for i, j in grid(5, 5):
+  E[i, j] = D[i, j] + 1
+""",
+    ),
+    "a diagonal, then all": (
+        "gemv_engine",
+        """
+A, B, D, E = In(i8, 5, 4), In(i8, 4), InOut(i32, 5, 5), Out(i32, 5, 5)
+for i, k in grid(5, 4):
+  D[i, i] += i32(A[i, k]) * i32(B[k])
+for i, j in grid(5, 5):
+  E[i, j] = D[j, i] + 1
+""",
+    ),
 }
 
 
