@@ -307,7 +307,7 @@ def _write_access(writer: _Writer, access: Access, dtype: str) -> str:
         tests = [
             f"(uint64_t)({_c_index(index)}) < {size}u" for index, size in zip(access.indices, shape)
         ]
-        element = f"({' && '.join(tests)}) ? {element} : {_constant(access.pad, dtype)}"
+        element = f"({' && '.join(tests) or '1'}) ? {element} : {_constant(access.pad, dtype)}"
     return writer.variable(dtype, element)
 
 

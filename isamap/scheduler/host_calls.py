@@ -113,7 +113,7 @@ def _rising(task: Task) -> Statement:
         )
         every = (statement.target, *accesses(statement.value))
         steps = [index.coefficient(loop.name) for access in every for index in access.indices]
-        if free and min(steps) < 0 and max(steps) <= 0:
+        if free and min(steps, default=0) < 0 and max(steps) <= 0:
             backwards[loop.name] = Affine.of([(loop.name, -1)], loop.extent - 1)
     return replace(
         statement,

@@ -76,6 +76,16 @@ for i, j in grid(5, 5):
   E[i, j] = D[j, i] + 1
 """,
     ),
+    "scalars": (
+        "vta",
+        """
+A, B, C = In(i8), InOut(i8), Out(i8)
+for i, j in grid(2, 3):
+  C[()] = A[()]
+for i, j in grid(2, 3):
+  B[()] += A.at(pad=0)
+""",
+    ),
 }
 
 
