@@ -4,6 +4,7 @@ In: random kernels. Out: failures. Not its job: many of them (`bench/fuzz_plans.
 """
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from forced_joins import forced_program
 
 from isamap.emulator import run, time_program
 from isamap.errors import MappingError
-from isamap.ir import Kernel, interpret, numpy_dtype, random_arrays
+from isamap.ir import Kernel, interpret, numpy_dtype, parse_semantics, random_arrays
 from isamap.program import Program
 from isamap.scheduler import Wishes, find_plan
 from isamap.verify import verify_full
@@ -68,3 +69,15 @@ def test_forced_joins_of_random_kernels_are_right() -> None:
             assert found.is_verified, (seed, found)
             count += 1
     assert count > 5, "else nothing is tested"
+
+
+def test_what_the_host_moves_is_in_no_bound_of_the_ports() -> None:
+    """A port of one byte per cycle, which the host does not use."""
+    text = "b, D = InOut(i32, 5, 7), Out(i32, 5, 7)\n"
+    text += "for i, j in grid(5, 7):\n  D[i, j] = b[i, j]\nfor i, j in grid(5, 7):\n  b[i, j] = 7\n"
+    subject, hw = parse_semantics(text, "moved"), machine("outer")
+    ports = tuple(replace(port, bytes_per_cycle=1.0) for port in hw.external.ports)
+    memories = (replace(hw.external, ports=ports), *(m for m in hw.memories if m != hw.external))
+    slow = replace(hw, memories=memories)
+    plan = find_plan(subject, slow, Wishes())
+    assert plan.bound_cycles <= time_program(plan.program, slow).cycles
