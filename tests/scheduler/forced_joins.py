@@ -13,6 +13,7 @@ from isamap.program import Program
 from isamap.scheduler import find_schedule
 from isamap.scheduler.compose import compose
 from isamap.scheduler.memory_map import Piece
+from isamap.scheduler.share_chip import share_chip
 
 
 def join_all(kernel: Kernel, nodes: tuple[TaskNode, ...] | None = None) -> tuple[TaskNode, ...]:
@@ -64,6 +65,8 @@ def forced_program(kernel: Kernel, hw: Hardware) -> Program | None:
             if task.parts or hw.host is None:
                 return None
             pieces.append(Piece(task, None))
+    if share_chip(nodes, {piece.task.number: piece for piece in pieces}, hw).crowded:
+        return None
     try:
         return compose(kernel, nodes, tuple(pieces), hw)
     except MappingError:

@@ -20,7 +20,7 @@ from isamap.verify import verify_full
 from tests.task_kernels import make_kernel
 
 CASES = 4  # per machine
-FORCED = 200  # kernels, of which few can be joined
+FORCED = 150  # kernels, of which few can be joined
 JOINING = ("fused_npu", "vta", "gemmini", "conv_engine")
 
 
