@@ -12,7 +12,7 @@ from math import lcm
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, Kernel, Loop, verify
-from isamap.mapper import Task, TaskNode, coverings, flatten
+from isamap.mapper import Task, TaskNode, coverings
 from isamap.program import Program
 from isamap.scheduler import Piece, Plan, PlannedTask, compose, is_legal
 
@@ -45,7 +45,8 @@ def shrink_plan(
         return small
     nodes = tuple(_shrink_node(node, small) for node in plan.nodes)
     pieces = []
-    for planned, task in zip(plan.tasks, flatten(nodes), strict=True):
+    for planned in plan.tasks:
+        task = _shrink_task(planned.task, small)  # what it keeps on chip may differ from the node's
         piece = _shrink_piece(planned, task, hw, limits, may_reassociate)
         if isinstance(piece, str):
             return piece
