@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from rnn_row import RnnResult
-from table_text import align, decimal, geometric_mean, number, percent, proof_lines, titles
+from table_text import align, decimal, geometric_mean, number, percent, solver_lines, titles
 
 LEGEND = (
     "layers     without the input's product, as DeepBench measures them; vanilla with relu; i8 into"
@@ -108,7 +108,7 @@ def summary_lines(rows: Sequence[RnnResult]) -> list[str]:
         f"failures           {sum(bool(row.error) for row in rows)}",
         f"emulated           {whole} in full, {len(emulated) - whole} by steps",
         f"weights kept       {sum(row.is_resident for row in rows)}",
-        *proof_lines(rows),
+        *solver_lines(rows),
     ]
     if gemm_gaps:
         lines.append(f"products' gap 0    {sum(gap == 0 for gap in gemm_gaps)} of {len(gemm_gaps)},"

@@ -14,6 +14,9 @@ from .objective import Objective
 from .variables import StayVars, Variables
 
 
+WIDE = 2**48  # of 1500 time steps of a large layer: 2**51
+
+
 class TilingModel:
     """Builds the model; `cycles` is its objective, `tiling(solver)` reads a solution."""
 
@@ -27,6 +30,13 @@ class TilingModel:
         self.first_tiles = objective.first_tiles()
         self.doubles = [s.is_double for s in self.vars.stays]
         self.late_sums = objective.late_sums
+
+    @property
+    def is_wide(self) -> bool:
+        """Do domains reach so far that OR-Tools 9.15 has taken such a model, presolved, for
+        infeasible? (It never has without presolve.)"""
+        domains = (variable.domain for variable in self.model.proto.variables)
+        return max(max(-min(d), max(d)) for d in domains) >= WIDE
 
     def tiling(self, solver: cp_model.CpSolver) -> Tiling:
         """The tiling of the solver's current solution."""

@@ -68,6 +68,9 @@ def solve(
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = seed
     status = solver.solve(built.model)
+    if status == cp_model.INFEASIBLE and built.is_wide:
+        solver.parameters.cp_model_presolve = False
+        status = solver.solve(built.model)
     assert status != cp_model.MODEL_INVALID, built.model.validate()
     if status == cp_model.INFEASIBLE and cutoff_cycles is not None:
         seconds = time.perf_counter() - begin

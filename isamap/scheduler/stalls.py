@@ -195,12 +195,14 @@ class Stalls:
         )
         for unit in fill_units(self.work):
             moved = add_up(self.moved[n] for n, f in enumerate(self.work.flows) if f.unit == unit)
-            idle = self.cp.model.new_int_var(-LIMIT, LIMIT, f"{label}_{unit}")
+            # no unit moves for longer than the horizon: wider domains make presolve overflow
+            idle = self.cp.model.new_int_var(-self.horizon, self.horizon, f"{label}_{unit}")
             self.cp.model.add(idle == busiest - moved - waiting - own)
             if isinstance(rounds, int):
                 self.cp.model.add(rounds * idle >= -moved)
                 continue
-            scaled = self.cp.model.new_int_var(-LIMIT, LIMIT, f"{label}_{unit}_rounds")
+            most = min(self.horizon * high(rounds), LIMIT)
+            scaled = self.cp.model.new_int_var(-self.horizon, most, f"{label}_{unit}_rounds")
             self.cp.model.add_multiplication_equality(scaled, [idle, rounds])
             self.cp.model.add(scaled >= -moved)
 

@@ -49,6 +49,12 @@ def test_weights_that_do_not_fit_come_again_every_step() -> None:
     assert (result.traffic_bound_cycles or 0) > 49 * (768 * 768 - 256 * 1024 - 512) // 16
 
 
+def test_products_of_many_long_steps_are_proven_best() -> None:
+    shape = RnnShape(Cell.GRU, hidden=2816, batch=1, steps=1500)
+    result = solve_rnn(shape, str(ROOT / "hw_specs" / "vta.yaml"), Limits(0, 20.0))
+    assert result.error == "" and result.gemm_gap == 0
+
+
 def test_extrapolated_steps_are_what_emulating_them_gives() -> None:
     hw = load_hardware(GEMMINI)
     steps = SAMPLES[-1] + 5
