@@ -13,7 +13,6 @@ from .algebra import Bool
 from .objective import Objective
 from .variables import StayVars, Variables
 
-
 WIDE = 2**48  # of 1500 time steps of a large layer: 2**51
 
 
