@@ -15,7 +15,7 @@ LEGEND = (
     "cycles     of the closed-form model, task after task: accelerator and host",
     "bound      of the whole: its busiest unit, or compulsory traffic; tasks may overlap freely",
     "gap %      of the whole; status 'optimal': the schedule of each task is proven best by itself",
-    "solve s    tasks, coverings, models and proofs, one solver thread (two rows at a time)",
+    "solve s    tasks, coverings, models and proofs, one solver thread",
     "host       cycles of the model on the host: gates, and what no instruction computes",
     "repack     cycles of the model on the host to lay out anew what the accelerator leaves",
     "gemm       cycles of the model for the recurrent products of all steps",

@@ -18,7 +18,7 @@ LOW_SHARE = 0.85  # of the roofline; below, the row says what was busy
 ROOFLINE_LEGEND = (
     "cycles     of the closed-form model",
     "bound      proven for every schedule in the solver's space, under the same model",
-    "solve s    coverings, models and proof, one solver thread (two rows at a time)",
+    "solve s    coverings, models and proof, one solver thread",
     "emulated   cycles of the whole program, every call timed; '~' where it or the baseline makes"
     " more calls than --emulate:",
     "           from programs with a loop cut to n, n + 2, n + 4 trips, if both steps agree"
