@@ -35,7 +35,7 @@ class TilingModel:
         """Do domains reach so far that OR-Tools 9.15 has taken such a model, presolved, for
         infeasible? (It never has without presolve.)"""
         domains = (variable.domain for variable in self.model.proto.variables)
-        return max(max(-min(d), max(d)) for d in domains) >= WIDE
+        return any(max(-min(domain), max(domain)) >= WIDE for domain in domains)
 
     def tiling(self, solver: cp_model.CpSolver) -> Tiling:
         """The tiling of the solver's current solution."""
