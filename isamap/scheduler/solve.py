@@ -81,7 +81,10 @@ def solve(
         found = built.tiling(solver)
         leanest = _least_traffic(built, solver, time_limit_s / 4)
         candidates = [t for t in (leanest, found) if is_legal(covering, t, hw)]
-    is_optimal = status == cp_model.OPTIMAL and bool(candidates)
+    reached = min((estimate(covering, work, t, hw).cycles for t in candidates), default=None)
+    # the model counts in SCALEths of a cycle, and on rare small cases a few cycles too few: then
+    # what it found is no proof
+    is_optimal = status == cp_model.OPTIMAL and reached is not None and reached <= bound + 1
     if not is_optimal:
         greedy = schedule_greedily(covering, work, hw)
         candidates += [] if greedy is None else [greedy]
