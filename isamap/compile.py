@@ -166,15 +166,16 @@ def map(
             failure = error
     if failure is not None:
         try:
-            return _plan(request, built, machine, file)
+            plan = _plan(request, built, machine)
         except MappingError:
             raise failure from None  # the other forms of the kernel fail for reasons of their own
+        return _check_plan(request, built, machine, file, plan)
     if answer is None or host_cycles(built, machine) < answer.best.estimate.cycles:
-        return _plan(request, built, machine, file)
+        return _check_plan(request, built, machine, file, _plan(request, built, machine))
     if uses_little(answer, machine):
-        other = _plan(request, built, machine, file)
-        if other.plan.steps:
-            return other
+        plan = _plan(request, built, machine)
+        if plan.steps:
+            return _check_plan(request, built, machine, file, plan)
     timing, verification = _check(
         request, answer.best.program, machine, lambda: _verify(answer, machine, request, file)
     )
@@ -195,12 +196,17 @@ def _schedule_single(request: Request, kernel: Kernel, hw: Hardware) -> Answer:
     )
 
 
-def _plan(request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | None) -> PlanResult:
+def _plan(request: Request, kernel: Kernel, hw: Hardware) -> Plan:
     wishes = Wishes(
         request.cost, request.layouts, request.time_limit_s, request.workers, request.seed,
         request.may_reassociate,
     )  # fmt: skip
-    plan = find_best_plan(kernel, hw, wishes)
+    return find_best_plan(kernel, hw, wishes)
+
+
+def _check_plan(
+    request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | None, plan: Plan
+) -> PlanResult:
     timing, verification = _check(
         request,
         plan.program,

@@ -27,7 +27,7 @@ from .hardware import (
     Synchronisation,
     Unit,
 )
-from .host import count_operations, host_instruction, with_host_calls
+from .host import host_instruction, run_cycles, with_host_calls
 
 if TYPE_CHECKING:
     from .immediate import immediate_value
@@ -52,11 +52,11 @@ __all__ = [
     "Synchronisation",
     "Unit",
     "check_hardware",
-    "count_operations",
     "hardware_schema",
     "host_instruction",
     "immediate_value",
     "load_hardware",
+    "run_cycles",
     "with_host_calls",
 ]
 LAZY = {

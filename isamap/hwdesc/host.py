@@ -30,7 +30,7 @@ def host_instruction(semantics: Kernel, rule: HostRule, memory: str) -> Instruct
     are free) and every element read or written.
     """
     loops = {loop.name: loop.extent for s in semantics.statements for loop in s.loops}
-    cycles = ceil(rule.start_cycles + rule.operation_cycles * count_operations(semantics))
+    cycles = run_cycles(semantics, rule, 1)
     operands = tuple(
         OperandRule(buffer.name, memory, (StrideRule(),) * len(buffer.shape), 1)
         for buffer in semantics.buffers
@@ -68,6 +68,11 @@ def with_host_calls(hw: Hardware, calls: Iterable[Kernel]) -> Hardware:
         verify(call)
         added.append(host_instruction(call, hw.host, hw.external.name))
     return replace(hw, instructions=(*hw.instructions, *added))
+
+
+def run_cycles(kernel: Kernel, rule: HostRule, calls: int) -> int:
+    """Cycles of all iterations of `kernel` on the host, in so many calls."""
+    return ceil(calls * rule.start_cycles + rule.operation_cycles * count_operations(kernel))
 
 
 def count_operations(kernel: Kernel) -> int:

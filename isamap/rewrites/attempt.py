@@ -1,10 +1,11 @@
 """Try a rewrite.
 
-In: an application of a rewrite. Out: its kernel, or nothing where it does not apply. Not its job:
-hiding errors from a user, who calls the rewrite itself.
+In: an application of a rewrite. Out: its kernel, or nothing where it does not apply; or all its
+applications to single statements. Not its job: hiding errors from a user, who calls the rewrite
+itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ParamSpec
 
 from isamap.errors import KernelError
@@ -21,3 +22,13 @@ def attempt(
         return rewrite(*args, **kwargs)
     except KernelError:
         return None
+
+
+def statement_sites(
+    rewrite: Callable[[Kernel, int], Kernel], kernel: Kernel
+) -> Iterator[tuple[str, Kernel]]:
+    """Every statement that the rewrite applies to: its number and target, the new kernel."""
+    for number, statement in enumerate(kernel.statements):
+        result = attempt(rewrite, kernel, number)
+        if result is not None:
+            yield f"statement {number}: {statement.target.buffer}", result

@@ -4,9 +4,11 @@ In: a kernel, a statement, one of its reads. Out: the box of elements that it re
 box, and how the box is read instead. Not its job: filling an array from it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isamap.ir import Access, Affine, Kernel, Loop, Statement, index_range
+
+from .copies import drop_pad
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,8 @@ def find_reach(kernel: Kernel, statement: Statement, access: Access) -> Reach:
     shape = tuple(high - low + 1 for low, high in ranges)
     loops = tuple(Loop(f"d{dim}", extent) for dim, extent in enumerate(shape))
     here = tuple(Affine.var(loop.name) for loop in loops)
-    sizes = kernel.buffer(access.buffer).shape
-    is_inside = all(low >= 0 and high < size for (low, high), size in zip(ranges, sizes))
     source = tuple(index + low for index, (low, _) in zip(here, ranges))
-    element = Access(access.buffer, source, None if is_inside else access.pad)
+    element = replace(access, indices=source)
+    element = drop_pad(element, loops, kernel.buffer(access.buffer).shape)
     moved = tuple(index + -low for index, (low, _) in zip(access.indices, ranges))
     return Reach(shape, loops, element, here, moved)

@@ -22,7 +22,7 @@ from isamap.ir import (
     is_cast,
 )
 
-from .attempt import attempt
+from .attempt import statement_sites
 from .edit import fresh_names, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
@@ -116,10 +116,7 @@ def is_contraction(value: Expr) -> bool:
 
 def reduce_as_gemm_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """Every statement that sums an operand."""
-    for number, statement in enumerate(kernel.statements):
-        result = attempt(reduce_as_gemm, kernel, number)
-        if result is not None:
-            yield f"statement {number}: {statement.target.buffer}", result
+    yield from statement_sites(reduce_as_gemm, kernel)
 
 
 REDUCE_AS_GEMM = Rewrite(

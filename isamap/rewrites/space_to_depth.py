@@ -12,6 +12,7 @@ from isamap.errors import KernelError
 from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, index_range
 
 from .attempt import attempt
+from .copies import drop_pad
 from .edit import (
     fresh_names,
     map_accesses,
@@ -22,7 +23,7 @@ from .edit import (
 )
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
-from .window import Window, drop_pad, find_window, window_candidates
+from .window import Window, find_window, window_candidates
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from isamap.ir import (
     wrap_integer,
 )
 
-from .attempt import attempt
+from .attempt import statement_sites
 from .edit import fresh_names, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
 from .reach import find_reach
@@ -236,10 +236,7 @@ def narrow_parts(read: Access, dtype: str) -> tuple[str, tuple[Expr, Expr]]:
 
 def split_precision_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """Every sum of wide products."""
-    for number, statement in enumerate(kernel.statements):
-        result = attempt(split_precision, kernel, number)
-        if result is not None:
-            yield f"statement {number}: {statement.target.buffer}", result
+    yield from statement_sites(split_precision, kernel)
 
 
 SPLIT_PRECISION = Rewrite(

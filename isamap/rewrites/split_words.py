@@ -20,7 +20,7 @@ from isamap.ir import (
     Statement,
 )
 
-from .attempt import attempt
+from .attempt import statement_sites
 from .edit import fresh_names, replace_statement
 from .factors import interval
 from .fresh_loops import fresh_loops
@@ -143,10 +143,7 @@ def _value_range(kernel: Kernel, name: str) -> tuple[float, float]:
 
 def split_words_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """Every sum of products of words and bytes."""
-    for number, statement in enumerate(kernel.statements):
-        result = attempt(split_words, kernel, number)
-        if result is not None:
-            yield f"statement {number}: {statement.target.buffer}", result
+    yield from statement_sites(split_words, kernel)
 
 
 SPLIT_WORDS = Rewrite(

@@ -11,10 +11,11 @@ from isamap.errors import KernelError
 from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, index_range
 
 from .attempt import attempt
+from .copies import drop_pad
 from .edit import fresh_names, map_accesses, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
-from .window import Window, drop_pad, find_window, window_candidates, zero_factors
+from .window import Window, find_window, window_candidates, zero_factors
 
 
 def toeplitz(kernel: Kernel, statement: int, position: str, window: str) -> Kernel:

@@ -5,7 +5,7 @@ KernelError. Not its job: changing anything.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from isamap.errors import KernelError
 from isamap.ir import (
@@ -15,10 +15,8 @@ from isamap.ir import (
     Apply,
     Expr,
     Kernel,
-    Loop,
     Statement,
     accesses,
-    index_range,
     is_cast,
 )
 
@@ -111,14 +109,6 @@ def zero_factors(value: Expr) -> tuple[Access, ...]:
             return zero_factors(arg)
         case _:
             return ()
-
-
-def drop_pad(access: Access, loops: tuple[Loop, ...], shape: tuple[int, ...]) -> Access:
-    """The access without `pad` if it stays inside a buffer of this shape."""
-    extents = {loop.name: loop.extent for loop in loops}
-    ranges = [index_range(index, extents) for index in access.indices]
-    is_inside = all(low >= 0 and high < size for (low, high), size in zip(ranges, shape))
-    return replace(access, pad=None) if is_inside else access
 
 
 def window_candidates(kernel: Kernel) -> Iterator[tuple[int, str, str]]:

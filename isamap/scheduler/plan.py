@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil, prod
+from math import prod
 
 from isamap.costmodels import Load, busiest, compulsory_bytes, least_load, port_cycles
 from isamap.errors import MappingError
-from isamap.hwdesc import Hardware, HostRule, count_operations
+from isamap.hwdesc import Hardware, HostRule, run_cycles
 from isamap.ir import Buffer, Kernel, Role, Statement, accesses
 from isamap.mapper import (
     Ends,
@@ -116,8 +116,7 @@ def host_cycles(kernel: Kernel, hw: Hardware) -> float:
     """Cycles of the kernel's statements on the host, one call each; infinite without a host."""
     if hw.host is None:
         return float("inf")
-    start = hw.host.start_cycles * len(kernel.statements)
-    return ceil(start + hw.host.operation_cycles * count_operations(kernel))
+    return run_cycles(kernel, hw.host, len(kernel.statements))
 
 
 def find_plan(
@@ -287,7 +286,7 @@ def _choose(task: Task, found: Answer | MappingError, hw: Hardware) -> PlannedTa
 def host_task_cycles(task: Task, rule: HostRule) -> int:
     """Cycles of all iterations of a task on the host."""
     calls = prod(task.statement.extent(name) for name in task.held)
-    return ceil(calls * rule.start_cycles + rule.operation_cycles * count_operations(task.kernel))
+    return run_cycles(task.kernel, rule, calls)
 
 
 def _best(planned: PlannedTask) -> Schedule:
