@@ -8,9 +8,11 @@ Reading files needs pydantic, PyYAML and networkx, which only `load_hardware`, `
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .c_form import CForm, CTemplate, OperandHole
 from .expression import Expression
 from .hardware import (
     Channel,
+    CompilerRule,
     Direction,
     ExtentKind,
     ExtentRule,
@@ -34,7 +36,10 @@ if TYPE_CHECKING:
     from .load import check_hardware, hardware_schema, load_hardware
 
 __all__ = [
+    "CForm",
+    "CTemplate",
     "Channel",
+    "CompilerRule",
     "Direction",
     "Expression",
     "ExtentKind",
@@ -45,6 +50,7 @@ __all__ = [
     "Instruction",
     "Memory",
     "MemoryKind",
+    "OperandHole",
     "OperandRule",
     "Port",
     "RepeatRule",

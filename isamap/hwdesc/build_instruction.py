@@ -6,6 +6,7 @@ Not its job: the language of `semantics` (`isamap.ir`), rules between several pa
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from isamap.errors import KernelError, closest
 from isamap.ir import (
@@ -20,6 +21,7 @@ from isamap.ir import (
     parse_semantics,
 )
 
+from .c_form import CForm, CTemplate, HoleNames, parse_c_template
 from .document import Path
 from .expression import Expression
 from .hardware import (
@@ -88,13 +90,34 @@ def build_instruction(
         immediates=immediates,
         energy_pj=_optional(model.energy, Quantity.ENERGY, "energy", names, site),
         emit=tuple(
-            (key, text) for key, text in model.emit.model_dump().items() if text is not None
+            (key, text)
+            for key, text in (("asm", model.emit.asm), ("bits", model.emit.bits))
+            if text is not None
         ),
+        c_form=_build_c_form(semantics, site),
         is_sync=model.is_sync,
         source=model.source,
         loc=reader.document.key_loc(site.path()),
     )
     return instruction if reader.problems.count == before else None
+
+
+def _build_c_form(semantics: Kernel, site: _Site) -> CForm | None:
+    model = site.model.emit.c
+    if model is None:
+        return None
+    buffers = _operand_buffers(semantics)
+    strides = [f"{b.name}_stride{d}" for b in buffers.values() for d in range(len(b.shape))]
+    numbers = [*_loops(semantics), *site.model.immediates, *(f"{n}_at" for n in buffers), *strides]
+    names = HoleNames(tuple(buffers), numbers, site.reader.parameters)
+    templates: dict[str, CTemplate] = {}
+    for key, text in (("full", model.full), ("partial", model.partial)):
+        if text is not None:
+            with site.reader.problems.caught():
+                path = site.path("emit", "c", key)
+                locate = partial(site.reader.document.loc_inside, path, text)
+                templates[key] = parse_c_template(text, names, locate)
+    return CForm(templates["full"], templates.get("partial")) if "full" in templates else None
 
 
 def _check_without_semantics(site: _Site) -> None:

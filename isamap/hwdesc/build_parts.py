@@ -4,8 +4,19 @@ In: a checked model and a reader. Out: parts of `Hardware`; None for a part with
 Not its job: instructions, rules between several parts (`check`).
 """
 
+from isamap.ir import DTYPES
+
 from .document import Path
-from .hardware import Channel, Direction, HostRule, Memory, MemoryKind, Port, Unit
+from .hardware import (
+    Channel,
+    CompilerRule,
+    Direction,
+    HostRule,
+    Memory,
+    MemoryKind,
+    Port,
+    Unit,
+)
 from .reader import Reader
 from .schema import ChannelModel, HardwareModel, MemoryModel, PortsModel
 from .units import Quantity
@@ -23,10 +34,22 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         ports=_build_ports(model.ports, (*path, "ports"), reader),
         read_energy_pj_per_byte=reader.energy(model.read_energy, (*path, "read_energy")),
         write_energy_pj_per_byte=reader.energy(model.write_energy, (*path, "write_energy")),
+        is_renamed=model.renamed,
+        c_types=_build_c_types(model, path, reader),
         source=model.source,
         loc=reader.document.key_loc(path),
     )
     return memory if reader.problems.count == before else None
+
+
+def _build_c_types(model: MemoryModel, path: Path, reader: Reader) -> tuple[tuple[str, str], ...]:
+    """C type of a register per scalar type; only of managed memories."""
+    if model.c_types and model.kind != MemoryKind.MANAGED.value:
+        hint = "data in other memories is reached by pointers"
+        reader.error("only managed memories have 'c_types'", (*path, "c_types"), hint, True)
+    for dtype in model.c_types:
+        reader.known("scalar type", dtype, DTYPES, (*path, "c_types", dtype))
+    return tuple(model.c_types.items())
 
 
 def _build_ports(model: PortsModel, path: Path, reader: Reader) -> tuple[Port, ...]:
@@ -94,4 +117,21 @@ def build_host(model: HardwareModel, reader: Reader) -> HostRule | None:
         reader.amount(host.operation, Quantity.TIME, ("host", "operation")),
         host.source,
         reader.document.key_loc(("host",)),
+    )
+
+
+def build_compiler(model: HardwareModel) -> CompilerRule | None:
+    """How C is compiled and run, if the file says so."""
+    compiler = model.compiler
+    if compiler is None:
+        return None
+    return CompilerRule(
+        compiler.command,
+        tuple(compiler.flags),
+        tuple(compiler.headers),
+        compiler.begin or "",
+        compiler.end or "",
+        tuple(compiler.features),
+        tuple(compiler.run),
+        tuple(compiler.packages),
     )

@@ -82,6 +82,21 @@ class Document:
         node = self.nodes[path]
         return isinstance(node, yaml.ScalarNode) and node.style == "|"
 
+    def loc_inside(self, path: Path, text: str, offset: int) -> Loc:
+        """Where character `offset` of the value `text` at `path` stands; of a folded one, where it
+        begins."""
+        start = self.loc(path)
+        while path not in self.nodes:
+            path = path[:-1]
+        if self.is_block(path):
+            line, indent = self.block_start(path)
+            before = text[:offset]
+            column = indent + offset - before.rfind("\n") - 1
+            return self.at(line + before.count("\n"), column)
+        if "\n" in text[:offset] or text not in start.text:
+            return start
+        return self.at(start.line - 1, start.column - 1 + offset)
+
     def block_start(self, path: Path) -> tuple[int, int]:
         """Line (from 0) of the first line of a `|` block, and its indentation."""
         node = self.nodes[path]

@@ -12,6 +12,7 @@ from fractions import Fraction
 from isamap.errors import Loc
 from isamap.ir import Access, Kernel, accesses
 
+from .c_form import CForm
 from .expression import Expression
 
 
@@ -43,7 +44,11 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """`granule_bytes` is the unit of addressing: operands start at multiples of it."""
+    """`granule_bytes` is the unit of addressing: operands start at multiples of it.
+
+    `is_renamed`: a write never waits for earlier calls that use the same bytes. `c_types`: per
+    scalar type the C type of a granule (registers as C variables).
+    """
 
     name: str
     kind: MemoryKind
@@ -52,6 +57,8 @@ class Memory:
     ports: tuple[Port, ...] = ()
     read_energy_pj_per_byte: float = 0.0
     write_energy_pj_per_byte: float = 0.0
+    is_renamed: bool = False
+    c_types: tuple[tuple[str, str], ...] = ()
     source: str = ""
     loc: Loc | None = field(default=None, compare=False)
 
@@ -177,7 +184,8 @@ class Instruction:
     repeats: tuple[RepeatRule, ...] = ()
     immediates: tuple[ImmediateRule, ...] = ()
     energy_pj: Expression | None = None
-    emit: tuple[tuple[str, str], ...] = ()  # ("asm" | "c" | "bits", text)
+    emit: tuple[tuple[str, str], ...] = ()  # ("asm" | "bits", text)
+    c_form: CForm | None = None
     is_sync: bool = False
     source: str = ""
     loc: Loc | None = field(default=None, compare=False)
@@ -249,6 +257,25 @@ class HostRule:
 
 
 @dataclass(frozen=True, slots=True)
+class CompilerRule:
+    """How C for the machine is compiled and run.
+
+    `command` None: the system's compiler. `begin`, `end`: C around every function's body.
+    `features`: of the processor, as /proc/cpuinfo spells them. `run`: what runs the programs, none
+    on the machine itself. `packages`: where compiler and emulator come from.
+    """
+
+    command: str | None = None
+    flags: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    begin: str = ""
+    end: str = ""
+    features: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Hardware:
     """A whole machine. `parameters` are already substituted in everything else."""
 
@@ -261,6 +288,7 @@ class Hardware:
     channels: tuple[Channel, ...] = ()
     parameters: tuple[tuple[str, int], ...] = ()
     host: HostRule | None = None
+    compiler: CompilerRule | None = None
     file: str = field(default="", compare=False)
 
     def memory(self, name: str) -> Memory:

@@ -8,7 +8,13 @@ from pathlib import Path
 from isamap.errors import IsamapError, SpecErrors
 
 from .build_instruction import build_instruction
-from .build_parts import build_channels, build_host, build_memory, build_units
+from .build_parts import (
+    build_channels,
+    build_compiler,
+    build_host,
+    build_memory,
+    build_units,
+)
 from .check import check_instruction, check_memories, check_names, check_routes
 from .document import read_document
 from .hardware import Hardware, Instruction, Memory, Synchronisation
@@ -82,6 +88,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
         channels=channels,
         parameters=tuple(parameters.items()),
         host=host,
+        compiler=build_compiler(model),
         file=document.file,
     )
 

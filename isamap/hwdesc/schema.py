@@ -75,6 +75,15 @@ class MemoryModel(Model):
     ports: PortsModel = Field(default=PortsModel(), description="Bandwidths.")
     read_energy: Amount | None = Field(default=None, description="Energy of reading, '2 pJ/byte'.")
     write_energy: Amount | None = Field(default=None, description="Energy of writing, '2 pJ/byte'.")
+    renamed: StrictBool = Field(
+        default=False,
+        description="Registers renamed by the hardware: a write never waits for earlier uses.",
+    )
+    c_types: dict[str, Text] = Field(
+        default_factory=dict,
+        description="C type of a register per scalar type, '{f32: __m512}'; in generated C each "
+        "register is then a variable, not a place in an array.",
+    )
     source: Text = Field(description=SOURCE)
 
 
@@ -178,11 +187,22 @@ class ImmediateModel(Model):
     max: Number = Field(description="Largest value.")
 
 
+class CModel(Model):
+    """C text of a call, with holes."""
+
+    full: Text = Field(description="C statements; holes as in '{C} = f({A}, {j});'.")
+    partial: Text | None = Field(
+        default=None, description="C statements where an extent may be less than its maximum."
+    )
+
+
 class EmitModel(Model):
     """How a call is written."""
 
     asm: str | None = Field(default=None, description="Assembly text.")
-    c: str | None = Field(default=None, description="C with intrinsics.")
+    c: Annotated[CModel, _short_form("full", CModel | str)] | None = Field(
+        default=None, description="C with intrinsics; one text, or {full: .., partial: ..}."
+    )
     bits: str | None = Field(default=None, description="Binary fields.")
 
 
@@ -242,6 +262,29 @@ class HostModel(Model):
     source: Text = Field(description=SOURCE)
 
 
+class CompilerModel(Model):
+    """How C for this machine is compiled and run."""
+
+    command: Text | None = Field(
+        default=None, description="The compiler; the system's own ($CC, cc, ..) if left out."
+    )
+    flags: list[Text] = Field(default_factory=list, description="For the processor, '-mavx2'.")
+    headers: list[Text] = Field(default_factory=list, description="Included, 'immintrin.h'.")
+    begin: Text | None = Field(default=None, description="C at the start of every function.")
+    end: Text | None = Field(default=None, description="C at the end of every function.")
+    features: list[Text] = Field(
+        default_factory=list,
+        description="Processor features, spelt as in /proc/cpuinfo, that the code needs.",
+    )
+    run: list[Text] = Field(
+        default_factory=list, description="Command that runs its programs elsewhere, an emulator."
+    )
+    packages: list[Text] = Field(
+        default_factory=list, description="Debian packages with compiler and emulator."
+    )
+    source: Text = Field(description=SOURCE)
+
+
 class HardwareModel(Model):
     """A machine, for isamap."""
 
@@ -262,6 +305,9 @@ class HardwareModel(Model):
     )
     instructions: dict[str, InstructionModel] = Field(
         min_length=1, description="Instructions by name."
+    )
+    compiler: CompilerModel | None = Field(
+        default=None, description="How generated C is compiled and run."
     )
     host: HostModel | None = Field(
         default=None, description="Runs the statements that no instruction computes."

@@ -14,6 +14,8 @@ from .document import Document, Path
 from .problems import Problems
 from .schema import (
     ChannelModel,
+    CModel,
+    CompilerModel,
     EmitModel,
     ExtentModel,
     HardwareModel,
@@ -42,6 +44,8 @@ MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
     (("instructions", ANY, "repeat", ANY, "strides", ANY), "stride", StrideModel),
     (("instructions", ANY, "immediates", ANY), "immediate", ImmediateModel),
     (("instructions", ANY, "emit"), "emit", EmitModel),
+    (("instructions", ANY, "emit", "c"), "C text", CModel),
+    (("compiler",), "compiler", CompilerModel),
 )
 EXPECTED = {
     "dict_type": "a mapping",

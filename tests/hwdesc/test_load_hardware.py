@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from isamap.hwdesc import (
+    CForm,
+    CTemplate,
     Direction,
     ExtentKind,
     ExtentRule,
@@ -116,7 +118,8 @@ def test_instruction_rules_follow_the_semantics_order(spec: Path) -> None:
     assert inner.strides == (StrideRule(fixed_bytes=0), StrideRule(maximum_bytes=1024))
     assert take.immediates == (ImmediateRule("bias", -8, 127),)
     assert take.semantics.immediates == ("bias",)
-    assert take.emit == (("asm", "take {S}"), ("c", "take();"))
+    assert take.emit == (("asm", "take {S}"),)
+    assert take.c_form == CForm(CTemplate(("take();",)))
 
 
 def test_times_know_parameters_extents_and_repeats(spec: Path) -> None:

@@ -1,0 +1,102 @@
+"""C text of an instruction with holes: `{C} = _mm512_fmadd_ps({A}, {B}, {C});`.
+
+In: the text of `emit: c`, the names that holes may use. Out: a frozen template.
+Not its job: what stands in the holes of a particular call (`codegen`).
+
+A hole is an operand (`{A}`: its variable, or a pointer to its first element) or an expression over
+the instruction's loops (extents of the call), immediates, parameters, `A_at` (the operand's address
+in its memory) and `A_stride0` (bytes between neighbours along its dimension 0), for example
+`{A_stride0 / 4}`. `{{` and `}}` are braces.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from isamap.errors import Loc, SpecError
+
+from .expression import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class OperandHole:
+    """The operand called `name`."""
+
+    name: str
+
+
+Part = str | OperandHole | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class CTemplate:
+    """Text, operands and numbers, in order."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """Operands that stand in a hole of their own."""
+        return tuple(part.name for part in self.parts if isinstance(part, OperandHole))
+
+
+@dataclass(frozen=True, slots=True)
+class CForm:
+    """How a call is written in C. `partial`: where an extent may be less than its maximum, if that
+    is written otherwise (with a mask)."""
+
+    full: CTemplate
+    partial: CTemplate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HoleNames:
+    """What holes may name."""
+
+    operands: Collection[str]
+    numbers: Collection[str]
+    parameters: Mapping[str, int]
+
+
+def parse_c_template(text: str, names: HoleNames, locate: Callable[[int], Loc]) -> CTemplate:
+    """Read a template; `locate` gives the place of the text's n-th character.
+
+    Raises:
+        SpecError: a brace without its partner, an empty hole, an unknown name in a hole.
+    """
+    parts: list[Part] = []
+    literal = ""
+    at = 0
+    while at < len(text):
+        end = text.find("}", at)
+        if text[at : at + 2] in ("{{", "}}"):
+            literal += text[at]
+            at += 2
+        elif text[at] == "{" and end > 0:
+            parts += [literal, _parse_hole(text[at + 1 : end], names, locate(at + 1))]
+            literal, at = "", end + 1
+        elif text[at] in "{}":
+            other = "}" if text[at] == "{" else "{"
+            raise SpecError(
+                f"'{text[at]}' without '{other}' in C text",
+                loc=locate(at),
+                hint=f"write '{text[at] * 2}' for a brace of C",
+            )
+        else:
+            literal += text[at]
+            at += 1
+    parts.append(literal)
+    return CTemplate(tuple(part for part in parts if part != ""))
+
+
+def _parse_hole(text: str, names: HoleNames, loc: Loc) -> Part:
+    if text.strip() in names.operands:
+        return OperandHole(text.strip())
+    if not text.strip():
+        raise SpecError("empty hole in C text", loc=loc, hint="write '{{}}' for braces of C")
+    known = [*names.numbers, *names.operands]
+    expression = Expression.parse(text, loc, known, names.parameters)
+    inside = [name for name in expression.names if name in names.operands]
+    if inside:
+        hint = f"'{inside[0]}_at' is its address, '{inside[0]}_stride0' a distance in bytes"
+        raise SpecError(f"operand '{inside[0]}' is no number", loc=loc, hint=hint)
+    return expression
