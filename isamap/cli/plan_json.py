@@ -19,7 +19,6 @@ from .json_parts import (
     versions_to_json,
 )
 from .show_mapping import show_layout_kind
-from .show_plan import estimated_cycles
 from .show_tasks import used_schedule, why_on_host
 
 
@@ -57,7 +56,7 @@ def plan_to_json(result: PlanResult) -> dict[str, Json]:
             }
             for row in repacks(plan.program, hw)
         ],
-        "analytical_cycles": estimated_cycles(result),
+        "analytical_cycles": result.plan.cycles,
         "bound_cycles": plan.bound_cycles,
         "bound_limit": plan.bound_limit,
         "status": plan.status.value,

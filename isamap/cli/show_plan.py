@@ -24,9 +24,7 @@ def print_plan(result: PlanResult, console: Console) -> None:
     """All sections, the answer first."""
     moved = repacks(result.plan.program, result.hardware)
     check = result.verification
-    first = headline(
-        result.kernel.name, result.hardware, result.timing, estimated_cycles(result), check
-    )
+    first = headline(result.kernel.name, result.hardware, result.timing, result.plan.cycles, check)
     print_section("answer", [first], console)
     for title, lines in (
         ("kernel", pretty(result.kernel).splitlines()),
@@ -44,12 +42,6 @@ def print_plan(result: PlanResult, console: Console) -> None:
         if lines:
             console.print()
             print_section(title, [Text(line) for line in lines], console)
-
-
-def estimated_cycles(result: PlanResult) -> int:
-    """Tasks and repacks, one after the other."""
-    moved = repacks(result.plan.program, result.hardware)
-    return result.plan.cycles + sum(repack.cycles for repack in moved)
 
 
 def rewrite_lines(plan: Plan) -> list[str]:
@@ -97,15 +89,14 @@ def _lies(row: Handover) -> str:
 def cycle_lines(result: PlanResult) -> list[str]:
     """Emulated, the sum over tasks, the bound with what limits."""
     plan, timing = result.plan, result.timing
-    estimated = estimated_cycles(result)
     rows: list[tuple[str, int, str]] = []
     if timing is not None:
         rows.append(("emulated", timing.cycles, "every call through queues, ports and hazards"))
-    moved = estimated - plan.cycles
+    moved = plan.repack_cycles
     what = f"tasks and repacks ({show_cycles(moved)})" if moved else "tasks"
-    note = f"{what} one after the other, closed form{error_note(estimated, timing)}"
-    rows.append(("analytical", estimated, note))
-    reached = timing.cycles if timing else estimated
+    note = f"{what} one after the other, closed form{error_note(plan.cycles, timing)}"
+    rows.append(("analytical", plan.cycles, note))
+    reached = timing.cycles if timing else plan.cycles
     share = show_share(plan.bound_cycles / reached) if reached else "-"
     note = f"no program with these tasks on these units is faster; {share} reached"
     note += f"; limit: {plan.bound_limit}"

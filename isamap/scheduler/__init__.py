@@ -2,12 +2,14 @@
 
 from .best_plan import find_best_plan, uses_little
 from .compose import compose
-from .handover import Handover, Repack, handovers, repacks
+from .count_repacks import Repack, repacks
+from .find_plan import find_plan
+from .handover import Handover, handovers
 from .lower import lower
 from .memory_map import Piece
 from .options import is_legal
 from .place import place, used_bytes
-from .plan import Plan, PlannedTask, Wishes, find_plan, host_cycles, is_single
+from .plan import Plan, PlannedTask, Wishes, host_cycles, is_single
 from .schedule import Alternative, Answer, Schedule, find_schedule
 from .solve import Solution, Status, solve
 

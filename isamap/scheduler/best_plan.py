@@ -14,8 +14,10 @@ from isamap.ir import Kernel
 from isamap.mapper import Task, candidates, cut_tasks, flatten
 from isamap.rewrites import FORMS, variants
 
-from .plan import Plan, TaskKey, Wishes, find_plan, host_task_cycles, task_key
+from .find_plan import find_plan
+from .plan import Plan, TaskKey, Wishes, host_task_cycles, task_key
 from .schedule import Answer
+from .schedule_tasks import Known
 
 MAX_VARIANTS = 60
 MAX_STEPS = 3
@@ -42,7 +44,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     )
     original, *others = search
     least_of: dict[TaskKey, float] = {}
-    known: dict[TaskKey, Answer | MappingError] = {}
+    known: Known = {}
     rated = [(promise(form.kernel, hw, least_of), form) for form in others]
     rated = sorted((row for row in rated if row[0] < inf), key=lambda row: row[0])
     cut = [search.cut] if search.cut else []

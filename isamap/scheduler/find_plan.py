@@ -1,0 +1,116 @@
+"""Schedule a kernel of several statements: task by task, each on the unit that does it best.
+
+In: a kernel, a machine, limits. Out: a plan: how every task runs, the program, a bound. Not its
+job: what a single covering's best tiling is (`find_schedule`), emitting nodes (`compose`).
+"""
+
+import time
+from dataclasses import replace
+
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware
+from isamap.ir import Kernel
+from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks, keeps_order
+
+from .bound_plan import bound_plan
+from .make_room import make_room
+from .place_tasks import place_tasks
+from .plan import Plan, PlannedTask, Wishes, host_task_cycles
+from .schedule import Answer
+from .schedule_tasks import Known, TaskScheduler
+from .solve import Status
+
+
+def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | None = None) -> Plan:
+    """Cut the kernel into tasks, schedule each, and put them together.
+
+    A task goes to the host when no instruction computes it or the host is faster, with what must be
+    laid out anew counted.
+
+    Args:
+        wishes: the time limit is shared out evenly.
+        known: what was found for tasks of other kernels on the same machine, by the same wishes;
+            grows.
+
+    Raises:
+        MappingError: a statement that no instruction computes, on a machine without a host.
+    """
+    begin = time.perf_counter()
+    nodes = cut_tasks(kernel)
+    tasks = tuple(flatten(nodes))
+    soon = replace(wishes, time_limit_s=wishes.time_limit_s / len(tasks))
+    scheduler = TaskScheduler(hw, soon, _shared_buffers(tasks), {} if known is None else known)
+    planned = {task.number: _choose(task, scheduler.find(task), hw) for task in tasks}
+    nodes = _join(kernel, nodes, planned, scheduler)
+    make_room(nodes, planned, scheduler)
+    placed = place_tasks(kernel, nodes, planned, hw)
+    chosen = placed.tasks
+    proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)
+    return Plan(
+        kernel,
+        nodes,
+        chosen,
+        placed.program,
+        placed.cycles,
+        placed.repack_cycles,
+        *bound_plan(kernel, chosen, hw),
+        Status.OPTIMAL if proven else Status.FEASIBLE,
+        time.perf_counter() - begin,
+    )
+
+
+def _join(
+    kernel: Kernel,
+    nodes: tuple[TaskNode, ...],
+    planned: dict[int, PlannedTask],
+    scheduler: TaskScheduler,
+) -> tuple[TaskNode, ...]:
+    """The tasks with those joined that are faster together; `planned` changes with them."""
+    nodes = tuple(
+        replace(node, body=_join(kernel, node.body, planned, scheduler))
+        if isinstance(node, TaskLoop)
+        else node
+        for node in nodes
+    )
+    siblings = tuple(node for node in nodes if isinstance(node, Task))
+    for position, task in enumerate(siblings):
+        for joined in join_tasks(kernel, siblings, position):
+            found = scheduler.find(joined)
+            numbers = [part.number for part in joined.parts]
+            if not isinstance(found, Answer) or any(planned[n].task.parts for n in numbers):
+                continue
+            cycles = found.best.estimate.cycles
+            gone = [part for part in joined.parts if part.number != task.number]
+            after = tuple(joined if node is task else node for node in nodes if node not in gone)
+            is_faster = cycles < sum(planned[number].cycles for number in numbers)
+            if is_faster and keeps_order(kernel, after):
+                planned[task.number] = PlannedTask(joined, found, False, cycles)
+                nodes = after
+                break
+    return nodes
+
+
+def _choose(task: Task, found: Answer | MappingError, hw: Hardware) -> PlannedTask:
+    """The schedule, or the host where that is faster or the only way."""
+    answer = found if isinstance(found, Answer) else None
+    on_accelerator = answer.best.estimate.cycles if answer else None
+    if hw.host is None:
+        if isinstance(found, MappingError):
+            raise found
+        return PlannedTask(task, answer, False, found.best.estimate.cycles)
+    on_host = host_task_cycles(task, hw.host)
+    if on_accelerator is None or on_host < on_accelerator:
+        reason = found.reason if isinstance(found, MappingError) else ""
+        return PlannedTask(task, answer, True, on_host, reason)
+    return PlannedTask(task, answer, False, on_accelerator)
+
+
+def _shared_buffers(tasks: tuple[Task, ...]) -> frozenset[str]:
+    """Buffers that one task writes and another one touches: their layout must suit both."""
+    touched: dict[str, list[int]] = {}
+    written: set[str] = set()
+    for task in tasks:
+        for buffer in task.kernel.buffers:
+            touched.setdefault(buffer.name, []).append(task.number)
+        written.add(task.statement.target.buffer)
+    return frozenset(name for name in written if len(touched[name]) > 1)
