@@ -119,11 +119,11 @@ def axis_strides(
 ) -> tuple[dict[str, int], int]:
     """Byte stride of every axis in the stay's memory, and the bytes of one slot."""
     strides: dict[str, int] = {}
-    running = residence.block_bytes
-    if residence.window_axis is not None:
-        window = plan.axis(residence.window_axis)
-        strides[window.name] = residence.window_stride_bytes
-        running = residence.window_stride_bytes * axis_extent(covering, tiling, stay, window)
+    running = residence.position_bytes
+    for name, step in residence.windows:
+        strides[name] = running if step is None else step
+        if not residence.is_boxed:
+            running = strides[name] * axis_extent(covering, tiling, stay, plan.axis(name))
     for axis in reversed(plan.axes):
         if axis.name not in strides:
             strides[axis.name] = running

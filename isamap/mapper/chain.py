@@ -19,7 +19,7 @@ from .external import external_layouts
 from .finish import FinishStep, find_finishes
 from .geometry import Geometry
 from .roles import InstructionRole, Mover, movers
-from .subject import Source, Subject, bound_window
+from .subject import Source, Subject, bound_windows
 from .transfer import MoveDim, find_transfer, with_planes
 
 
@@ -60,7 +60,7 @@ class Chains:
         self.hw = subject.hw
         self.axes = axes
         self.blocks = blocks
-        self.window = bound_window(axes, blocks)
+        self.windows = bound_windows(axes, blocks)
         self.dtype = subject.buffer.dtype
         self.element_bytes = size_bytes(self.dtype)
         self.movers = movers(self.hw)
@@ -277,7 +277,7 @@ class Chains:
         moved = {loop for axis in self.axes for loop in axis.loops}
         dims = []
         for number, block in enumerate(self.blocks):
-            if self.window and block.loop in self.window.loops:
+            if any(block.loop in window.loops for window in self.windows):
                 continue
             source = external.block_strides_bytes[number] if external else None
             if block.loop not in moved:
@@ -285,10 +285,11 @@ class Chains:
             is_partial = self.subject.loop(block.loop).is_partial
             stride = here.block_strides_bytes[number]
             dims.append(MoveDim(number, None, block.extent, is_partial, stride, source))
-        if self.window:
-            number = self.axes.index(self.window)
-            source = external.axis_strides_bytes[number] if external else None
-            dims.append(MoveDim(None, self.window.name, 0, True, here.window_stride_bytes, source))
+        names = [axis.name for axis in self.axes]
+        for name, step in here.windows:
+            if step is not None:  # else program loops walk it, as they do other axes
+                source = external.axis_strides_bytes[names.index(name)] if external else None
+                dims.append(MoveDim(None, name, 0, True, step, source))
         return tuple(dims)
 
     def _source_residence(self, fill: Transfer, memory: str, align: int) -> Residence:
@@ -299,15 +300,8 @@ class Chains:
         )
         strides = [0] * len(self.blocks)
         span = self.element_bytes
-        window_stride = 0
         for dim in dims:
-            if dim.block is not None:
-                strides[dim.block] = dim.source_stride_bytes
-                span = max(span, dim.source_stride_bytes * dim.extent)
-            else:
-                window_stride = -(-dim.source_stride_bytes // align) * align
-        if self.window:
-            span = window_stride
-        name = self.window.name if self.window else None
-        room = -(-span // align) * align
-        return Residence(memory, tuple(strides), room, align, name, window_stride)
+            assert dim.block is not None, "operands with windows pass through one memory"
+            strides[dim.block] = dim.source_stride_bytes
+            span = max(span, dim.source_stride_bytes * dim.extent)
+        return Residence(memory, tuple(strides), -(-span // align) * align, align)

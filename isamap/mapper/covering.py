@@ -142,9 +142,11 @@ class Transfer:
 class Residence:
     """An operand's stay in one managed memory.
 
-    `window_stride_bytes`: per position of the window axis that a block dimension is part of
-    (`window_axis`).
-    `block_bytes`: room of one block (of one window position, if any), rounded to `align_bytes`.
+    `windows`: the window axes that block dimensions are part of, innermost first, with the bytes
+    per position; None where that follows from the tile, and the block strides of its loops are 0.
+    `block_bytes`: room of one block (of one window position, if any), rounded to `align_bytes`; of
+    the block with all its window positions where it `is_boxed`, which keeps tiles to one unit of
+    the windows' loops.
     `fill` brings blocks in from the next outer memory, `zero` clears them, `finish` updates them in
     place before `drain` takes them out.
     """
@@ -153,12 +155,18 @@ class Residence:
     block_strides_bytes: tuple[int, ...]
     block_bytes: int
     align_bytes: int
-    window_axis: str | None = None
-    window_stride_bytes: int = 0
+    windows: tuple[tuple[str, int | None], ...] = ()
+    is_boxed: bool = False
     fill: Transfer | None = None
     zero: Transfer | None = None
     drain: Transfer | None = None
     finish: tuple[Transfer, ...] = ()
+
+    @property
+    def position_bytes(self) -> int:
+        """Room of one position of all axes that lie side by side."""
+        step = self.windows[0][1] if self.windows and not self.is_boxed else None
+        return self.block_bytes if step is None else step
 
 
 @dataclass(frozen=True, slots=True)

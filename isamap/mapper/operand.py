@@ -6,10 +6,9 @@ exists. Not its job: tile sizes, order, other operands.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import gcd, lcm
 
-from isamap.hwdesc import Hardware, StrideRule
-from isamap.ir import Role, accesses, pretty_expr, size_bytes
+from isamap.hwdesc import Hardware
+from isamap.ir import Role, accesses, pretty_expr
 from isamap.program import Layout
 
 from .chain import Chains
@@ -19,7 +18,8 @@ from .covering import (
     Residence,
     TileAxis,
 )
-from .subject import Subject, bound_window
+from .residence import first_residence
+from .subject import Subject
 from .tasks import overlaps
 from .transfer import block_cycles
 
@@ -50,7 +50,7 @@ def _find_plans(subject: Subject, *, gathers: bool) -> tuple[list[OperandPlan], 
     reason = ""
     for axes in _axis_choices(subject):
         blocks = _block_dims(subject)
-        first = _first_residence(subject, axes, blocks)
+        first = first_residence(subject, axes, blocks)
         if isinstance(first, str):
             reason = reason or first
             continue
@@ -89,13 +89,11 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
     twice)."""
     moving = {name for index in subject.access.indices for name in index.names}
     fresh = tuple(TileAxis(name, (name,)) for name in subject.volatile if name not in moving)
-    bound = {name for _, group in subject.match.binding for name in group}
     fused = {n for _, group in subject.match.binding if len(group) > 1 for n in group}
     seen: set[str] = set()
     region: list[TileAxis] = []
     has_window = False
     may_slide = True
-    num_bound = 0  # windows that the instruction walks in place
     for dim, index in enumerate(subject.access.indices):
         may_slide = may_slide and not seen & set(index.names)
         seen |= set(index.names)
@@ -105,8 +103,6 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
         has_window = True
         spans = tuple(coefficient for _, coefficient in index.terms)
         may_slide = may_slide and min(spans) > 0 and not fused & set(index.names)
-        num_bound += bool(bound & set(index.names))
-        may_slide = may_slide and num_bound <= 1
         region.append(TileAxis(f"window{dim}", index.names, spans))
     if has_window and may_slide:
         yield (*fresh, *region)
@@ -133,103 +129,6 @@ def _block_dims(subject: Subject) -> tuple[BlockDim, ...]:
                 if block > 1:
                     dims.append(BlockDim(name, block, instruction_loop))
     return tuple(dims)
-
-
-def _first_residence(
-    subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]
-) -> Residence | str:
-    """How blocks lie in the memory that the instruction reads: its stride rules, as dense as they
-    allow."""
-    pattern = subject.match.instruction.access(subject.name)
-    rule = subject.match.instruction.operand(subject.name)
-    memory = subject.hw.memory(rule.memory)
-    align = lcm(memory.granule_bytes, rule.align_bytes)
-    window = bound_window(axes, blocks)
-    element = size_bytes(subject.buffer.dtype)
-    strides: dict[str, int] = {}  # per kernel loop
-    span = element
-    window_stride = 0
-    for index, stride_rule in reversed(list(zip(pattern.indices, rule.strides, strict=True))):
-        if index.constant or any(coefficient < 1 for _, coefficient in index.terms):
-            return f"{subject.match.instruction.name} indexes {subject.name} by {index}"
-        members = [b for b in blocks if b.instruction_loop in index.names]
-        if window and members and all(b.loop in window.loops for b in members):
-            continue
-        if len({b.instruction_loop for b in members}) > 1:
-            loops = " and ".join(b.loop for b in members)
-            return f"{loops} move {subject.name} along {index}, which only a sliding window does"
-        base = _stride(stride_rule, span, 1)
-        if base is None:
-            if members:
-                return f"stride of dimension {index} cannot be {span} bytes or more"
-            continue
-        for block in reversed(members):
-            base *= index.coefficient(block.instruction_loop) if block is members[-1] else 1
-            strides[block.loop] = base
-            base *= block.extent
-            span = max(span, base)
-    if window:
-        found = _window_stride(subject, window, blocks, span, align)
-        if isinstance(found, str):
-            return found
-        window_stride = span = found
-        for block in blocks:
-            if block.loop in window.loops:
-                strides[block.loop] = found * window.spans[window.loops.index(block.loop)]
-    return Residence(
-        rule.memory,
-        tuple(strides[b.loop] for b in blocks),
-        -(-span // align) * align,
-        align,
-        window.name if window else None,
-        window_stride,
-    )
-
-
-def _window_stride(
-    subject: Subject, window: TileAxis, blocks: tuple[BlockDim, ...], span: int, align: int
-) -> int | str:
-    """Bytes per position of a window: at least `span`, a multiple of `align`, such that every block
-    dimension in it moves by its own number of positions; or why there is none.
-
-    An instruction loop with coefficient c in dimension d moves c times d's stride.
-    """
-    pattern = subject.match.instruction.access(subject.name)
-    rules = subject.match.instruction.operand(subject.name).strides
-    chosen = 0
-    by_dim: dict[int, int] = {}
-    for block in blocks:
-        if block.loop not in window.loops:
-            continue
-        loop = block.instruction_loop
-        dim = next(d for d, index in enumerate(pattern.indices) if loop in index.names)
-        positions = window.spans[window.loops.index(block.loop)]
-        steps = pattern.indices[dim].coefficient(loop)
-        if not chosen:
-            multiple = align * (steps // gcd(steps, align * positions))
-            least = -(-span // multiple) * multiple * positions // steps
-            found = _stride(rules[dim], least, multiple * positions // steps)
-            if found is None or found * steps % positions:
-                return f"a window that moves by {positions} needs a free stride"
-            chosen = found * steps // positions
-        stride, rest = divmod(chosen * positions, steps)
-        if rest or by_dim.setdefault(dim, stride) != stride:
-            return f"{pattern.indices[dim]} does not move as far as the kernel's window"
-        if _stride(rules[dim], stride, stride) != stride:
-            return f"a window that moves by {positions} needs a free stride"
-    return chosen
-
-
-def _stride(rule: StrideRule, least: int, multiple: int) -> int | None:
-    """Smallest stride of at least `least` bytes, a multiple of `multiple`, that the rule allows."""
-    if rule.is_dense:
-        return least if least % multiple == 0 else None
-    if rule.fixed_bytes is not None:
-        fits = rule.fixed_bytes >= least and rule.fixed_bytes % multiple == 0
-        return rule.fixed_bytes if fits else None
-    step = lcm(rule.multiple_bytes, multiple)
-    stride = -(-least // step) * step
-    return stride if rule.allows(stride) else None
 
 
 def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[OperandPlan | str]:

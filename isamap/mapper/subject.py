@@ -58,7 +58,7 @@ class Subject:
         return next(loop for loop in self.loops if loop.name == name)
 
 
-def bound_window(axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]) -> TileAxis | None:
-    """The window axis that a block dimension is part of."""
+def bound_windows(axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]) -> tuple[TileAxis, ...]:
+    """The window axes that block dimensions are part of."""
     bound = {block.loop for block in blocks}
-    return next((axis for axis in axes if axis.is_window and bound & set(axis.loops)), None)
+    return tuple(axis for axis in axes if axis.is_window and bound & set(axis.loops))

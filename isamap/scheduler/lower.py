@@ -160,10 +160,8 @@ class _Nest:
         dense = slot.residence.block_bytes
         for index, stride_rule in zip(access.indices, rule.strides, strict=True):
             bound = [
-                stride // index.coefficient(block.instruction_loop)
-                for block, stride in zip(
-                    slot.plan.blocks, slot.residence.block_strides_bytes, strict=True
-                )
+                slot.block_stride(number) // index.coefficient(block.instruction_loop)
+                for number, block in enumerate(slot.plan.blocks)
                 if block.instruction_loop in index.names
             ]
             if bound:

@@ -19,7 +19,7 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
     whose other loop may end in a partial tile, only tiles that divide are offered, so that the
     window's end stays affine.
     """
-    if loop.is_held:
+    if loop.is_held or must_be_alone(covering, loop):
         return ((1, loop.units),)
     options = {}
     for tile in range(loop.units, 0, -1):
@@ -43,6 +43,17 @@ def must_divide(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
                 longest = max(axis.loops, key=lambda name: covering.loop(name).extent)
                 if loop.name != longest:
                     return True
+    return False
+
+
+def must_be_alone(covering: Covering, loop: TiledLoop) -> bool:
+    """Must a tile hold one unit of the loop, because it moves a window inside the block?"""
+    for plan in covering.operands:
+        for residence in plan.residences:
+            if residence.is_boxed and any(
+                loop.name in plan.axis(name).loops for name, _ in residence.windows
+            ):
+                return True
     return False
 
 
@@ -93,6 +104,8 @@ def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
     if tiling.outer[: len(held)] != held or any(tiling.tile(name) > 1 for name in held):
         return False
     if any(set(held) & set(stay.kept) for stay in tiling.stays):
+        return False
+    if any(tiling.tile(x.name) > 1 and must_be_alone(covering, x) for x in covering.loops):
         return False
     for stay in tiling.stays:
         plan = operand_plan(covering, stay.operand)

@@ -32,6 +32,15 @@ class Slot:
         """Bytes per position of `axis`."""
         return dict(self.strides)[axis]
 
+    def block_stride(self, number: int) -> int:
+        """Bytes per iteration of a block dimension's loop."""
+        loop = self.plan.blocks[number].loop
+        for name, step in self.residence.windows:
+            axis = self.plan.axis(name)
+            if step is None and loop in axis.loops:
+                return self.stride(name) * axis.spans[axis.loops.index(loop)]
+        return self.residence.block_strides_bytes[number]
+
 
 @dataclass(frozen=True, slots=True)
 class Places:

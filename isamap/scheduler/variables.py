@@ -253,7 +253,8 @@ class Variables:
         for axis in stay.plan.axes:
             if axis.is_window:
                 factors.append(self._window_extent(axis.loops, axis.spans, f"{label}_{axis.name}"))
-                roomy.append(factors[-1])
+                if not stay.residence.is_boxed:
+                    roomy.append(factors[-1])
                 continue
             name = axis.loops[0]
             if name not in self.loops or stay.is_always_low:
@@ -292,8 +293,8 @@ class Variables:
     def _add_capacity(self) -> None:
         used: dict[str, list[Linear]] = {}
         for stay in self.stays:
-            unit = stay.residence.window_stride_bytes or stay.residence.block_bytes
-            used.setdefault(stay.residence.memory, []).append(unit * stay.room)
+            size = stay.residence.position_bytes * stay.room
+            used.setdefault(stay.residence.memory, []).append(size)
         for memory, sizes in used.items():
             self.cp.model.add(add_up(sizes) <= self.hw.memory(memory).size_bytes)
 

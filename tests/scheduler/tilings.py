@@ -161,8 +161,7 @@ def with_less_memory(hw: Hardware, covering: Covering, blocks: dict[str, int]) -
     sizes: dict[str, int] = {}
     for plan in covering.operands:
         for residence in plan.residences:
-            unit = residence.window_stride_bytes or residence.block_bytes
-            sizes[residence.memory] = sizes.get(residence.memory, 0) + unit
+            sizes[residence.memory] = sizes.get(residence.memory, 0) + residence.position_bytes
     memories = tuple(
         replace(memory, size_bytes=min(memory.size_bytes, sizes[memory.name] * blocks[memory.name]))
         if memory.kind is MemoryKind.MANAGED and memory.name in sizes and memory.name in blocks
