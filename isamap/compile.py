@@ -4,8 +4,9 @@ In: a kernel and a machine (values, paths or bundled names), sizes, limits. Out:
 job: how any part works, printing.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -19,9 +20,11 @@ from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten, mapping
 from isamap.program import Program
 from isamap.rewrites import FORMS, variants
 from isamap.scheduler import (
+    NOBODY,
     Answer,
     Plan,
     Schedule,
+    Watch,
     Wishes,
     find_best_plan,
     find_schedule,
@@ -52,7 +55,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The answer of `map`. `timing` is None when the emulator rejects the program."""
+    """The answer of `map`. `timing` is None when the emulator rejects the program.
+
+    `is_interrupted`: the watch ended the search early.
+    """
 
     request: Request
     hardware: Hardware
@@ -60,6 +66,7 @@ class Result:
     roofline: Roofline
     timing: Timing | None
     verification: Verification
+    is_interrupted: bool = False
 
     @property
     def kernel(self) -> Kernel:
@@ -77,7 +84,7 @@ class PlanResult:
     """The answer of `map` for a kernel that takes several tasks, or the host.
 
     `kernel`: as it was asked for; `plan.kernel` is the form of it that was scheduled. `timing` is
-    None when the emulator rejects the program.
+    None when the emulator rejects the program. `is_interrupted`: as in `Result`.
     """
 
     request: Request
@@ -86,6 +93,7 @@ class PlanResult:
     plan: Plan
     timing: Timing | None
     verification: Verification
+    is_interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +144,7 @@ def map(
     workers: int = 1,
     seed: int = 0,
     may_reassociate: bool = False,
+    watch: Watch = NOBODY,
 ) -> Result | PlanResult:
     """Map a kernel onto a machine: best covering, proven schedule, program, time, and a check.
 
@@ -144,7 +153,10 @@ def map(
         hw: a Hardware, a path or a bundled name.
         sizes, name: of the kernel in its file.
         cost, layouts, time_limit_s, workers, seed, may_reassociate: as for `find_schedule`.
+        time_limit_s: for the search as a whole; timing and checking the program come on top.
         verify: how much is executed to check the program.
+        watch: sees the search's progress and may end it; the best so far is the answer then.
+            A KeyboardInterrupt while the program is timed and checked ends only that.
 
     Raises:
         KernelError, SpecErrors: the kernel or the hardware file is wrong.
@@ -157,71 +169,62 @@ def map(
         built.name, machine.name, used, cost, layouts, Check(verify), time_limit_s, workers, seed,
         may_reassociate,
     )  # fmt: skip
-    failure: MappingError | None = None
-    answer: Answer | None = None
-    if is_single(built):
-        try:
-            answer = _schedule_single(request, built, machine)
-        except MappingError as error:
-            failure = error
-    if failure is not None:
-        try:
-            plan = _plan(request, built, machine)
-        except MappingError:
-            raise failure from None  # the other forms of the kernel fail for reasons of their own
-        return _check_plan(request, built, machine, file, plan)
-    if answer is None or host_cycles(built, machine) < answer.best.estimate.cycles:
-        return _check_plan(request, built, machine, file, _plan(request, built, machine))
-    if uses_little(answer, machine):
-        plan = _plan(request, built, machine)
-        if plan.steps:
-            return _check_plan(request, built, machine, file, plan)
+    deadline = time.perf_counter() + time_limit_s
+    wishes = Wishes(cost, layouts, time_limit_s, workers, seed, may_reassociate, watch)
+    found = _search(built, machine, wishes, deadline)
+    is_interrupted = watch.is_stopped
+    if isinstance(found, Plan):
+        timing, verification = _check(
+            request, found.program, machine,
+            lambda: verify_plan(found, built, machine, request.check, seed=seed,
+                                may_reassociate=may_reassociate, file=file),
+        )  # fmt: skip
+        return PlanResult(request, machine, built, found, timing, verification, is_interrupted)
     timing, verification = _check(
-        request, answer.best.program, machine, lambda: _verify(answer, machine, request, file)
+        request, found.best.program, machine, lambda: _verify(found, machine, request, file)
     )
     bound = roofline(built, machine, may_reassociate=may_reassociate)
-    return Result(request, machine, answer, bound, timing, verification)
+    return Result(request, machine, found, bound, timing, verification, is_interrupted)
 
 
-def _schedule_single(request: Request, kernel: Kernel, hw: Hardware) -> Answer:
+def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Answer | Plan:
+    """One schedule where the kernel is one statement and an instruction serves it well; else a
+    plan."""
+    if not is_single(kernel):
+        return _plan(kernel, hw, wishes, deadline)
+    try:
+        answer = _schedule_single(kernel, hw, wishes)
+    except MappingError as failure:
+        try:
+            return _plan(kernel, hw, wishes, deadline)
+        except MappingError:
+            raise failure from None  # the other forms of the kernel fail for reasons of their own
+    if host_cycles(kernel, hw) < answer.best.estimate.cycles:
+        return _plan(kernel, hw, wishes, deadline)
+    if uses_little(answer, hw) and not wishes.watch.is_stopped:
+        plan = _plan(kernel, hw, wishes, deadline)
+        if plan.steps:
+            return plan
+    return answer
+
+
+def _schedule_single(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Answer:
     return find_schedule(
         kernel,
         hw,
-        cost=request.cost,
-        layouts=request.layouts,
-        time_limit_s=request.time_limit_s,
-        workers=request.workers,
-        seed=request.seed,
-        may_reassociate=request.may_reassociate,
+        cost=wishes.cost,
+        layouts=wishes.layouts,
+        time_limit_s=wishes.time_limit_s,
+        workers=wishes.workers,
+        seed=wishes.seed,
+        may_reassociate=wishes.may_reassociate,
+        watch=wishes.watch,
     )
 
 
-def _plan(request: Request, kernel: Kernel, hw: Hardware) -> Plan:
-    wishes = Wishes(
-        request.cost, request.layouts, request.time_limit_s, request.workers, request.seed,
-        request.may_reassociate,
-    )  # fmt: skip
-    return find_best_plan(kernel, hw, wishes)
-
-
-def _check_plan(
-    request: Request, kernel: Kernel, hw: Hardware, file: KernelFile | None, plan: Plan
-) -> PlanResult:
-    timing, verification = _check(
-        request,
-        plan.program,
-        hw,
-        lambda: verify_plan(
-            plan,
-            kernel,
-            hw,
-            request.check,
-            seed=request.seed,
-            may_reassociate=request.may_reassociate,
-            file=file,
-        ),
-    )
-    return PlanResult(request, hw, kernel, plan, timing, verification)
+def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:
+    left_s = max(0.0, deadline - time.perf_counter())
+    return find_best_plan(kernel, hw, replace(wishes, time_limit_s=left_s))
 
 
 def _check(
@@ -236,6 +239,8 @@ def _check(
     except ProgramError as error:
         failure = f"the emulator rejects the program: {error}"
         return timing, Verification(request.check, failure=failure, is_wrong=True)
+    except KeyboardInterrupt:
+        return timing, Verification(request.check, failure="interrupted")
 
 
 def explain(

@@ -1,6 +1,7 @@
 """The root of the command line: a table of commands, loaded when run; errors and exit codes.
 
-In: arguments. Out: exit code 0 fine, 1 wrong program, 2 the user's mistake, 3 nothing found.
+In: arguments. Out: exit code 0 fine, 1 wrong program, 2 the user's mistake, 3 nothing found, 130
+interrupted.
 Not its job: what the commands do. `isamap --help` loads none of them.
 """
 

@@ -9,6 +9,7 @@ from isamap.errors import IsamapError
 
 COSTS = ("analytical", "emulated", "roofline")  # the names of costmodels.COST_MODELS
 EXIT_WRONG = 1
+EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
 
 
 @click.command()
@@ -51,7 +52,7 @@ EXIT_WRONG = 1
 @click.option("--listing", is_flag=True, help="Print the program.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON (-: stdout).")
 @click.option("--program", "program_path", metavar="FILE", help="Write the program as JSON.")
-@click.option("--time-limit", default=20.0, show_default=True, help="Seconds for the search.")
+@click.option("--time-limit", default=20.0, show_default=True, help="Seconds for the whole search.")
 @click.option(
     "--workers",
     default=1,
@@ -73,9 +74,11 @@ def map_command(
         kernel, hardware, read_sizes(sizes), name, cost, layouts, check, time_limit, workers, seed,
         "reassociate" in allowed,
     )  # fmt: skip
-    is_right = show_map.show_map(question, show)
-    if not is_right:
+    result = show_map.show_map(question, show)
+    if result.verification.is_wrong:
         raise SystemExit(EXIT_WRONG)
+    if result.is_interrupted:
+        raise SystemExit(EXIT_INTERRUPTED)
 
 
 def read_sizes(texts: tuple[str, ...]) -> dict[str, int]:

@@ -60,6 +60,7 @@ def plan_to_json(result: PlanResult) -> dict[str, Json]:
         "bound_cycles": plan.bound_cycles,
         "bound_limit": plan.bound_limit,
         "status": plan.status.value,
+        "is_interrupted": result.is_interrupted,
         "emulated": timing_to_json(result.timing) if result.timing else None,
         "solver_seconds": plan.seconds,
         "verification": verification_to_json(result.verification),

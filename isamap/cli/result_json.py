@@ -52,6 +52,7 @@ def result_to_json(result: Result) -> dict[str, Json]:
         ],
         "num_coverings": answer.num_coverings,
         "is_complete": answer.is_complete,
+        "is_interrupted": result.is_interrupted,
         "solver_seconds": answer.seconds,
         "verification": verification_to_json(result.verification),
     }

@@ -12,7 +12,9 @@ from rich.text import Text
 from isamap.compile import PlanResult, Result, explain, map
 from isamap.errors import MappingError
 from isamap.program import listing, to_json
+from isamap.scheduler import Watch
 
+from .live import LiveWatch
 from .plan_json import plan_to_json
 from .result_json import result_to_json
 from .show_alternatives import explanation_lines
@@ -49,12 +51,15 @@ class Show:
     program_path: str | None
 
 
-def show_map(question: Question, show: Show) -> bool:
-    """Print and write the answer; False when the check found the program wrong."""
+def show_map(question: Question, show: Show) -> Result | PlanResult:
+    """Ask, and print and write the answer; progress goes to standard error if that is a terminal.
+
+    Ctrl-C ends the search with the best so far; pressed again, the check.
+    """
     console = Console(highlight=False)  # colours on a terminal only, and not under NO_COLOR
     try:
-        with Console(stderr=True).status("searching and checking"):
-            result = _ask(question)
+        with LiveWatch().attached(Console(stderr=True)) as watch:
+            result = _ask(question, watch)
     except MappingError:
         if show.explain:
             _explain(question, console)
@@ -74,10 +79,10 @@ def show_map(question: Question, show: Show) -> bool:
         write_json(show.json_path, data)
     if show.program_path is not None:
         write_json(show.program_path, to_json(program))
-    return not result.verification.is_wrong
+    return result
 
 
-def _ask(question: Question) -> Result | PlanResult:
+def _ask(question: Question, watch: Watch) -> Result | PlanResult:
     return map(
         question.kernel,
         question.hardware,
@@ -90,6 +95,7 @@ def _ask(question: Question) -> Result | PlanResult:
         workers=question.workers,
         seed=question.seed,
         may_reassociate=question.may_reassociate,
+        watch=watch,
     )
 
 

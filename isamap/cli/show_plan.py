@@ -36,7 +36,7 @@ def print_plan(result: PlanResult, console: Console) -> None:
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),
         ("memory", memory_lines(result.plan, result.hardware)),
-        ("search", search_lines(result.plan)),
+        ("search", search_lines(result)),
         ("check", show_verification(check)),
     ):
         if lines:
@@ -104,12 +104,14 @@ def cycle_lines(result: PlanResult) -> list[str]:
     return align([(n, f"{show_count(value)} cycles", text) for n, value, text in rows], right=(1,))
 
 
-def search_lines(plan: Plan) -> list[str]:
+def search_lines(result: PlanResult) -> list[str]:
     """How many forms and coverings were looked at, and what was not."""
+    plan = result.plan
     answers = [p.answer for p in plan.tasks if p.answer is not None]
     count = sum(answer.num_coverings for answer in answers)
     is_complete = all(answer.is_complete for answer in answers)
     end = "none left that could win" if is_complete else "stopped by a limit"
+    end = "interrupted" if result.is_interrupted else end
     word = "each task optimal" if plan.status is Status.OPTIMAL else "not all proven optimal"
     forms = f"{plan.num_forms} form{'s' if plan.num_forms != 1 else ''} of the kernel listed"
     found = f"{show_count(count)} covering{'s' if count != 1 else ''} looked at, {end}; {word}"

@@ -80,6 +80,7 @@ def cycle_lines(result: Result) -> list[str]:
     layouts = "natural layouts" if result.schedule.is_natural else "layouts no less natural"
     gap = show_share(1 - answer.bound_cycles / analytical)
     proof = "optimal" if answer.status is Status.OPTIMAL else "not proven optimal"
+    proof += ", interrupted" if result.is_interrupted else ""
     rows.append(
         (
             "bound",
@@ -119,6 +120,7 @@ def search_lines(result: Result) -> list[str]:
     answer = result.answer
     count = f"{answer.num_coverings} covering{'s' if answer.num_coverings != 1 else ''}"
     end = "none left that could win" if answer.is_complete else "stopped by a limit"
+    end = "interrupted" if result.is_interrupted else end
     lines = [f"{count} looked at, {end}; {show_seconds(answer.seconds)}"]
     if answer.fastest is not None:
         faster = show_cycles(answer.fastest.estimate.cycles)

@@ -61,7 +61,9 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
         source, made = Path(work, "program.c"), Path(work, "program")
         source.write_text(text)
         command = [compiler, *flags, "-o", str(made), str(source), "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=300, check=False, process_group=0
+        )
         if done.returncode:
             raise IsamapError(f"{compiler} failed: {done.stderr[:600]}")
         os.replace(made, target)  # atomic: another process may do the same
@@ -77,7 +79,12 @@ def run_executable(path: Path, arguments: tuple[str, ...], timeout_s: float) -> 
     """
     try:
         done = subprocess.run(
-            [str(path), *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
+            [str(path), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            process_group=0,  # Ctrl-C is for this process to answer
         )
     except subprocess.TimeoutExpired:
         raise IsamapError(

@@ -12,18 +12,22 @@ from .place import place, used_bytes
 from .plan import Plan, PlannedTask, Wishes, host_cycles, is_single
 from .schedule import Alternative, Answer, Schedule, find_schedule
 from .solve import Solution, Status, solve
+from .watch import NOBODY, Progress, Watch
 
 __all__ = [
+    "NOBODY",
     "Alternative",
     "Answer",
     "Handover",
     "Piece",
     "Plan",
     "PlannedTask",
+    "Progress",
     "Repack",
     "Schedule",
     "Solution",
     "Status",
+    "Watch",
     "Wishes",
     "compose",
     "find_best_plan",

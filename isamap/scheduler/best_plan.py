@@ -42,12 +42,20 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
         max_variants=MAX_VARIANTS,
         may_reassociate=wishes.may_reassociate,
     )
-    original, *others = search
+    original = next(search)
     least_of: dict[TaskKey, float] = {}
     known: Known = {}
-    rated = [(promise(form.kernel, hw, least_of), form) for form in others]
+    rated = []
+    cut = []
+    num_forms = 1
+    for form in search:
+        if wishes.watch.is_stopped or time.perf_counter() > begin + wishes.time_limit_s / 2:
+            cut.append("stopped before all forms were listed")
+            break
+        num_forms += 1
+        rated.append((promise(form.kernel, hw, least_of), form))
     rated = sorted((row for row in rated if row[0] < inf), key=lambda row: row[0])
-    cut = [search.cut] if search.cut else []
+    cut += [search.cut] if search.cut else []
     best: Plan | None = None
     failure: MappingError | None = None
     for number, (least, form) in enumerate([(0.0, original), *rated]):
@@ -55,11 +63,12 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
         limit = CLEAR_GAIN * best.cycles if best else inf
         if least >= limit:
             break
-        if number > MAX_PLANS or (best is not None and left <= 0):
+        is_late = left <= 0 or wishes.watch.is_stopped
+        if number > MAX_PLANS or (best is not None and is_late):
             cut.append(f"{len(rated) + 1 - number} promising forms were not scheduled")
             break
         try:
-            soon = replace(wishes, time_limit_s=max(left, 1.0))
+            soon = replace(wishes, time_limit_s=max(left, 0.0))
             plan = find_plan(form.kernel, hw, soon, known=known)
         except MappingError as error:
             failure = failure or error
@@ -69,7 +78,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     if best is None:
         assert failure is not None, "a form is scheduled or fails"
         raise failure
-    return replace(best, num_forms=len(others) + 1, cut="; ".join(cut))
+    return replace(best, num_forms=num_forms, cut="; ".join(cut))
 
 
 def promise(kernel: Kernel, hw: Hardware, known: dict[TaskKey, float]) -> float:

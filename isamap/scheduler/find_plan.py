@@ -28,7 +28,8 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | No
     laid out anew counted.
 
     Args:
-        wishes: the time limit is shared out evenly.
+        wishes: the time limit is shared out evenly; once it is over, or the watch says stop, what
+            is left to schedule gets a quick schedule, and nothing is joined any more.
         known: what was found for tasks of other kernels on the same machine, by the same wishes;
             grows.
 
@@ -39,9 +40,12 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | No
     nodes = cut_tasks(kernel)
     tasks = tuple(flatten(nodes))
     soon = replace(wishes, time_limit_s=wishes.time_limit_s / len(tasks))
-    scheduler = TaskScheduler(hw, soon, _shared_buffers(tasks), {} if known is None else known)
+    known = {} if known is None else known
+    deadline = begin + wishes.time_limit_s
+    scheduler = TaskScheduler(hw, soon, _shared_buffers(tasks), known, deadline)
     planned = {task.number: _choose(task, scheduler.find(task), hw) for task in tasks}
-    nodes = _join(kernel, nodes, planned, scheduler)
+    if not scheduler.is_late:
+        nodes = _join(kernel, nodes, planned, scheduler)
     make_room(nodes, planned, scheduler)
     placed = place_tasks(kernel, nodes, planned, hw)
     chosen = placed.tasks

@@ -4,7 +4,7 @@ In: nothing but these nodes. Out: frozen values, and what a task or a kernel cos
 its job: making a plan (`find_plan`), its bound (`bound_plan`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from isamap.hwdesc import Hardware, HostRule, run_cycles
@@ -16,6 +16,7 @@ from isamap.rewrites import Step
 from .memory_map import Piece
 from .schedule import Answer, Schedule
 from .solve import Status
+from .watch import NOBODY, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Wishes:
     workers: int = 1
     seed: int = 0
     may_reassociate: bool = False
+    watch: Watch = field(default=NOBODY, compare=False)
 
 
 # what decides how a task is scheduled: all but its kernel's name and the place it came from

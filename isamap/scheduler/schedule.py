@@ -36,11 +36,13 @@ from .lower import lower
 from .options import stay_choices
 from .place import external_bytes
 from .solve import Solution, Status, solve
+from .watch import NOBODY, Relay, Watch
 
 NATURAL_TOLERANCE = (
     1.25  # repacking a buffer is the user's time too: only worth it for a clear gain
 )
-RIVAL_SECONDS = 2.0  # to beat a schedule or to prove that it cannot; else its bound stays open
+RIVAL_EFFORT = 1.0  # deterministic seconds to beat a schedule or to prove that it cannot; else
+# its bound stays open
 MAX_MISSES = 5  # named in an error
 MAX_COVERINGS = 400  # looked at per kernel; what is cut is said in the answer
 
@@ -107,6 +109,7 @@ def find_schedule(
     volatile: tuple[tuple[str, str], ...] = (),
     handed_on: frozenset[str] = frozenset(),
     ends: Ends | None = None,
+    watch: Watch = NOBODY,
 ) -> Answer:
     """Solve coverings in the order of their bounds until no remaining bound beats the best
     schedule.
@@ -114,23 +117,19 @@ def find_schedule(
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes the fewest cycles whatever must be packed.
     `held`, `volatile`, `ends`: as in a `Task`. `handed_on`: buffers that other statements touch
-    too; only coverings that use them as they lie are looked at, if there are any.
+    too; only coverings that use them as they lie are looked at, if there are any. `watch` ends the
+    search with the best so far, in the first covering that can be scheduled with a greedy one.
 
     Raises:
         MappingError: nothing matches, no copy fits, or no single unit fits the memories.
     """
     begin = time.perf_counter()
     mismatches: list[Mismatch] = []
-    search = _Search(hw, cost, layouts, begin + time_limit_s, workers, seed)
+    search = _Search(hw, cost, layouts, begin + time_limit_s, workers, seed, watch)
     stream = coverings(
-        kernel,
-        hw,
-        mismatches,
-        may_reassociate=may_reassociate,
-        held=held,
-        volatile=volatile,
+        kernel, hw, mismatches, may_reassociate=may_reassociate, held=held, volatile=volatile,
         ends=ends,
-    )
+    )  # fmt: skip
     if handed_on:
         stream = _prefer_natural(stream, handed_on)
     search.run(stream)
@@ -176,7 +175,14 @@ class _Search:
     """Best-first over coverings; keeps the best schedule of every layout rank."""
 
     def __init__(
-        self, hw: Hardware, cost: str, layouts: str, deadline: float, workers: int, seed: int
+        self,
+        hw: Hardware,
+        cost: str,
+        layouts: str,
+        deadline: float,
+        workers: int,
+        seed: int,
+        watch: Watch,
     ) -> None:
         self.hw = hw
         self.cost = COST_MODELS[cost]
@@ -184,6 +190,8 @@ class _Search:
         self.deadline = deadline
         self.workers = workers
         self.seed = seed
+        self.watch = watch
+        self.floor = 0  # least compute bound of the coverings not looked at
         self.by_rank: dict[int, Schedule] = {}
         self.open_bounds: list[
             tuple[int, int]
@@ -204,6 +212,7 @@ class _Search:
         for compute_cycles, equals in groupby(rated, lambda pair: pair[1].compute_cycles):
             if self._is_hopeless(compute_cycles):
                 return
+            self.floor = compute_cycles
             while some := list(islice(equals, MAX_COVERINGS)):
                 for covering, work in sorted(some, key=self._order):
                     if self._must_stop():
@@ -214,8 +223,8 @@ class _Search:
 
     def _must_stop(self) -> bool:
         """Is a limit reached? Never without any schedule, as far as time goes."""
-        is_late = bool(self.by_rank) and time.perf_counter() > self.deadline
-        return is_late or len(self.alternatives) >= MAX_COVERINGS
+        is_late = time.perf_counter() > self.deadline or self.watch.is_stopped
+        return (is_late and bool(self.by_rank)) or len(self.alternatives) >= MAX_COVERINGS
 
     def _order(self, pair: tuple[Covering, Work]) -> tuple[int, int]:
         return _rank(pair[0]), bound_cycles(*pair, self.hw)[0]
@@ -251,11 +260,15 @@ class _Search:
             covering,
             work,
             self.hw,
-            time_limit_s=self._time_left(cutoff is not None),
+            time_limit_s=max(0.1, self.deadline - time.perf_counter()),
             workers=self.workers,
             seed=self.seed,
             cutoff_cycles=cutoff,
+            effort=None if cutoff is None else RIVAL_EFFORT,
+            watch=self._relay(),
         )
+        if solution.status is Status.UNKNOWN:
+            self.open_bounds.append((rank, solution.bound_cycles))
         if solution.tiling is None:
             self.num_unfit += cutoff is None
             self.alternatives.append(Alternative(covering, bound, None))
@@ -271,10 +284,11 @@ class _Search:
         if known is None or cost < known.cost_cycles:
             self.by_rank[rank] = Schedule(covering, work, solution, parts, program, cost)
 
-    def _time_left(self, has_rival: bool) -> float:
-        """Seconds for one covering: all that is left, but a rival of a schedule must be quick."""
-        left = max(0.1, self.deadline - time.perf_counter())
-        return min(left, RIVAL_SECONDS) if has_rival else left
+    def _relay(self) -> Relay:
+        """The watch of one covering's solution."""
+        known = [schedule.estimate.cycles for schedule in self.by_rank.values()]
+        bound = min([self.floor, *(bound for _, bound in self.open_bounds)])
+        return Relay(self.watch, len(self.alternatives) + 1, min(known, default=None), bound)
 
     def fastest(self) -> Schedule:
         """The schedule with the fewest cycles, the more natural one of equals."""

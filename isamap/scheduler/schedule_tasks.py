@@ -4,6 +4,7 @@ In: tasks, the room that they have on chip. Out: their answers, or why there is 
 which tasks there are, where they run (`find_plan`).
 """
 
+import time
 from dataclasses import dataclass, replace
 
 from isamap.errors import MappingError
@@ -20,12 +21,20 @@ Known = dict[tuple[TaskKey, Taken], Answer | MappingError]
 @dataclass(frozen=True, slots=True)
 class TaskScheduler:
     """Finds schedules and remembers them; `known` grows, and may serve other kernels on the same
-    machine by the same wishes. `shared`: buffers that one task writes and another one touches."""
+    machine by the same wishes. `shared`: buffers that one task writes and another one touches.
+    `deadline` (by `time.perf_counter`): a task that is asked for later gets a quick schedule.
+    """
 
     hw: Hardware
     wishes: Wishes
     shared: frozenset[str]
     known: Known
+    deadline: float
+
+    @property
+    def is_late(self) -> bool:
+        """Is there no time left, or shall the search stop?"""
+        return time.perf_counter() >= self.deadline or self.wishes.watch.is_stopped
 
     def find(self, task: Task, taken: Taken = ()) -> Answer | MappingError:
         """The task's best schedule beside what is taken, or why it has none."""
@@ -35,13 +44,14 @@ class TaskScheduler:
         return self.known[key]
 
     def _find(self, task: Task, taken: Taken) -> Answer | MappingError:
+        left_s = max(0.0, min(self.wishes.time_limit_s, self.deadline - time.perf_counter()))
         try:
             return find_schedule(
                 task.kernel,
                 with_room(self.hw, taken),
                 cost=self.wishes.cost,
                 layouts=self.wishes.layouts,
-                time_limit_s=self.wishes.time_limit_s,
+                time_limit_s=left_s,
                 workers=self.wishes.workers,
                 seed=self.wishes.seed,
                 may_reassociate=self.wishes.may_reassociate,
@@ -49,6 +59,7 @@ class TaskScheduler:
                 volatile=task.volatile,
                 handed_on=self.shared,
                 ends=task.ends,
+                watch=self.wishes.watch,
             )
         except MappingError as error:
             return error

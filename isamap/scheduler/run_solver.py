@@ -1,0 +1,91 @@
+"""Run CP-SAT so that it can be watched and stopped.
+
+In: a model, a deadline, a watch. Out: the solver after its run. Not its job: building the model,
+reading the solution.
+
+The solver runs in a thread of its own: the calling one stays awake for a wish to stop and for
+Ctrl-C, which Python would otherwise see only after the search.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Thread
+
+from ortools.sat.python import cp_model
+
+POLL_SECONDS = 0.05
+
+# called with the objective of the best solution (None: none so far) and the proven bound
+Report = Callable[[float | None, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop, and what the search's random choices depend on.
+
+    `deadline`: by `time.perf_counter`. `effort`: in the solver's deterministic seconds, which do
+    not depend on how busy the computer is; None: unlimited.
+    """
+
+    deadline: float
+    workers: int = 1
+    seed: int = 0
+    effort: float | None = None
+
+
+class _Reporter(cp_model.CpSolverSolutionCallback):
+    """Hands every solution and every bound on."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
+        self.best: float | None = None
+        self.bound = 0.0
+
+    def on_solution_callback(self) -> None:
+        """A better solution."""
+        self.best = self.objective_value
+        self.bound = max(self.bound, self.best_objective_bound)
+        self.report(self.best, self.bound)
+
+    def see_bound(self, bound: float) -> None:
+        """A better bound."""
+        self.bound = max(self.bound, bound)
+        self.report(self.best, self.bound)
+
+
+def run_solver(
+    model: cp_model.CpModel,
+    limits: Limits,
+    is_stopped: Callable[[], bool],
+    report: Report | None = None,
+    *,
+    presolve: bool = True,
+) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
+    """Solve until done, out of time, or `is_stopped`; KeyboardInterrupt ends it and passes on."""
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = max(0.0, limits.deadline - time.perf_counter())
+    solver.parameters.num_workers = limits.workers
+    solver.parameters.random_seed = limits.seed
+    solver.parameters.cp_model_presolve = presolve
+    solver.parameters.catch_sigint_signal = False
+    if limits.effort is not None:
+        solver.parameters.max_deterministic_time = limits.effort
+    reporter = _Reporter(report) if report is not None else None
+    if reporter is not None:
+        solver.best_bound_callback = reporter.see_bound
+    statuses: list[cp_model.CpSolverStatus] = []
+    thread = Thread(target=lambda: statuses.append(solver.solve(model, reporter)), daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            if is_stopped():
+                solver.stop_search()
+    except BaseException:
+        while thread.is_alive():
+            solver.stop_search()
+            thread.join(POLL_SECONDS)
+        raise
+    return solver, statuses[0]

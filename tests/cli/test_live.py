@@ -1,0 +1,72 @@
+"""The search as a person sees it, and Ctrl-C.
+
+In: the command, real signals. Out: verdicts. Not its job: what the search decides.
+"""
+
+import json
+import signal
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+import isamap
+from isamap.cli import live, main
+from isamap.scheduler import Progress
+
+LARGE = ["conv2d", "--hw", "gemmini", "--size", "h=56", "--size", "w=56", "--size", "c=64"]
+PROGRESS = Progress("conv2d", 2, 1200, 1190, 1180)
+
+
+def test_line_names_incumbent_bound_and_gap() -> None:
+    assert live.progress_text(PROGRESS) == (
+        "conv2d, covering 2\nbest 1 200 cycles, bound 1 180, gap 1.7 % (this covering 1 190)"
+    )
+    nothing = Progress("conv2d", 1, None, 90, 80)
+    assert "best nothing yet, bound 80 (this covering 90)" in live.progress_text(nothing)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_is_shown_on_terminals_only(is_terminal: bool) -> None:
+    file = StringIO()
+    console = Console(file=file, force_terminal=is_terminal, width=100)
+    with live.LiveWatch().attached(console) as watch:
+        watch.see(PROGRESS)
+    assert ("best 1 200 cycles" in file.getvalue()) == is_terminal
+    assert is_terminal or not file.getvalue()
+
+
+def test_interrupt_keeps_the_best_so_far_and_writes_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    see = live.LiveWatch.see
+
+    def see_and_interrupt(self: live.LiveWatch, progress: Progress) -> None:
+        see(self, progress)
+        if not self.is_stopped and progress.cycles is not None:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(live.LiveWatch, "see", see_and_interrupt)
+    before = signal.getsignal(signal.SIGINT)
+    path = tmp_path / "answer.json"
+    done = CliRunner().invoke(main, ["map", *LARGE, "--json", str(path)])
+    assert done.exit_code == 130, done.output
+    assert "interrupted" in done.stdout
+    assert "verified (quick)" in done.stdout
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert data["is_interrupted"] is True
+    assert data["bound_cycles"] <= data["analytical_cycles"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_interrupted_check_leaves_the_answer_unverified(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("isamap.compile.verify_quick", interrupt)
+    result = isamap.map("gemm", "gemmini", sizes={"m": 40, "n": 24, "k": 36})
+    assert result.verification.failure == "interrupted"
+    assert not result.verification.is_verified
+    assert result.timing is not None
