@@ -1,6 +1,6 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
-from .analytical import OVERLAP_LOSS, Estimate, estimate, slowest_block_cycles
+from .analytical import OVERLAP_LOSS, Estimate, estimate, moved_by, slowest_block_cycles
 from .passes import fill_units, is_replaced, moves_blocks, needs_one_slot
 from .registry import COST_MODELS, Candidate, CostModel
 from .roofline import Roofline, compulsory_bytes, port_cycles, roofline
@@ -16,6 +16,7 @@ from .tiling import (
     tile_units,
     trips,
 )
+from .traffic import Moved, add_up_moved, count_moved
 from .waiting import block_wait, drain_latency_cycles, round_trip_cycles, sweep_wait
 from .work import Flow, Load, Work, bound_cycles, busiest, count_work, least_load
 
@@ -28,16 +29,19 @@ __all__ = [
     "Flow",
     "Guards",
     "Load",
+    "Moved",
     "Roofline",
     "Stay",
     "Tiling",
     "Work",
+    "add_up_moved",
     "axis_extent",
     "axis_strides",
     "block_wait",
     "bound_cycles",
     "busiest",
     "compulsory_bytes",
+    "count_moved",
     "count_work",
     "drain_latency_cycles",
     "estimate",
@@ -45,6 +49,7 @@ __all__ = [
     "guards",
     "least_load",
     "is_replaced",
+    "moved_by",
     "moves_blocks",
     "needs_one_slot",
     "operand_plan",

@@ -18,6 +18,7 @@ from isamap.mapper import Covering
 
 from .passes import fetches, flow_passes, moves_blocks, needs_one_slot, stay_of
 from .tiling import Stay, Tiling, axis_extent, operand_plan, tile_units, trips
+from .traffic import Moved, add_up_moved
 from .waiting import (
     exchange_cycles,
     resumed_cycles,
@@ -35,7 +36,7 @@ OVERLAP_LOSS = 2**18
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Cycles of a tiling and their parts."""
+    """Cycles of a tiling and their parts; `moved`: bytes and energy of all its calls."""
 
     cycles: int
     unit_cycles: tuple[tuple[str, int], ...]
@@ -43,7 +44,7 @@ class Estimate:
     startup_cycles: int
     finish_cycles: int
     stall_cycles: int
-    external_bytes: int
+    moved: Moved
 
 
 def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Estimate:
@@ -53,11 +54,9 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
         work.compute_unit: float(compute_path_cycles(covering, work, tiling))
     }
     ports: dict[Port, float] = {}
-    external = 0.0
     for flow in work.flows:
         passes = flow_passes(covering, tiling, flow)
         units[flow.unit] = units.get(flow.unit, 0.0) + passes * flow.pass_cycles / counts[flow.unit]
-        external += passes * flow.external_bytes
         for port, cycles in flow.ports:
             ports[port] = ports.get(port, 0.0) + passes * cycles
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
@@ -77,8 +76,14 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
         ceil(startup),
         ceil(finish),
         ceil(stall),
-        ceil(external),
+        moved_by(covering, work, tiling),
     )
+
+
+def moved_by(covering: Covering, work: Work, tiling: Tiling) -> Moved:
+    """Bytes and energy of all calls of a tiling; what the emulator counts."""
+    flows = ((flow_passes(covering, tiling, flow), flow.moved) for flow in work.flows)
+    return add_up_moved([(1.0, work.moved), *flows])
 
 
 def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
-from isamap.hwdesc import Direction, ExtentRule, Hardware, Instruction, MemoryKind
+from isamap.hwdesc import Direction, ExtentRule, Hardware, Instruction
 from isamap.ir import size_bytes
 from isamap.mapper import (
     CopyDim,
@@ -18,9 +18,12 @@ from isamap.mapper import (
     TileAxis,
     TiledLoop,
     Transfer,
+    call_classes,
     compute_cycles,
     part_size,
 )
+
+from .traffic import Moved, add_up_moved, count_moved
 
 Port = tuple[str, str]  # memory, port
 MAX_POSITIONS = 2**20  # of a window, counted one by one
@@ -32,8 +35,8 @@ class Flow:
 
     `pass_cycles`: issue cycles to move the whole operand once (per position of `windows`, when it
     slides).
-    `first_cycles`: of one block. `ports`: port cycles of the same pass. `calls`: full-block calls
-    of the pass.
+    `first_cycles`: of one block. `ports`: port cycles of the same pass; `moved`: its bytes and
+    energy.
     """
 
     operand: str
@@ -44,7 +47,7 @@ class Flow:
     first_cycles: float
     latency_cycles: int
     ports: tuple[tuple[Port, float], ...]
-    external_bytes: float
+    moved: Moved
     windows: tuple[str, ...]
 
 
@@ -53,6 +56,7 @@ class Work:
     """All flows of a covering and its compute.
 
     `last_issues`: per loop, the issue cycles of a call on its last (perhaps partial) unit.
+    `moved`: bytes and energy of all compute calls.
     """
 
     compute_unit: str
@@ -63,6 +67,7 @@ class Work:
     accumulate_cycles: int
     last_issues: tuple[tuple[str, int], ...]
     flows: tuple[Flow, ...]
+    moved: Moved
 
 
 def count_work(covering: Covering, hw: Hardware) -> Work:
@@ -95,7 +100,20 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
             (loop.name, _last_issue(covering, instruction, values, loop)) for loop in covering.loops
         ),
         tuple(flows),
+        _compute_moved(covering, instruction, hw),
     )
+
+
+def _compute_moved(covering: Covering, instruction: Instruction, hw: Hardware) -> Moved:
+    """Of all compute calls, the partial ones included."""
+    partial = [
+        loop
+        for loop, _ in covering.binding
+        for name in covering.group(loop)[:1]
+        if covering.loop(name).is_partial
+    ]
+    classes = call_classes(instruction, covering.binding, covering.loops)
+    return count_moved(instruction, classes, hw, partial=partial)
 
 
 def _full_call(covering: Covering, instruction: Instruction) -> dict[str, int]:
@@ -139,7 +157,7 @@ def _repeated(flow: Flow, times: int) -> Flow:
         first_cycles=flow.first_cycles * times,
         latency_cycles=flow.latency_cycles * times,
         ports=tuple((port, cycles * times) for port, cycles in flow.ports),
-        external_bytes=flow.external_bytes * times,
+        moved=add_up_moved([(times, flow.moved)]),
     )
 
 
@@ -156,15 +174,14 @@ def _flow(
     issue = instruction.issue_cycles
     full = _full_values(plan, transfer, instruction)
     ports: dict[Port, float] = {}
-    external = 0.0
+    target = instruction.semantics.statements[0].target.buffer
+    still_loops = _still_loops(transfer)
     for times, values in classes:
         for rule in instruction.operands:
-            is_read = rule.name != instruction.semantics.statements[0].target.buffer
-            still = _still_loops(transfer) if is_read else ()
+            is_read = rule.name != target
+            still = still_loops if is_read else ()
             each = _operand_bytes(instruction, rule.name, values, still)
             memory = hw.memory(rule.memory)
-            if memory.kind is MemoryKind.EXTERNAL:
-                external += times * each
             for port in memory.ports:
                 wanted = Direction.READ if is_read else Direction.WRITE
                 if port.direction in (wanted, Direction.BOTH):
@@ -182,8 +199,26 @@ def _flow(
         _first_cycles(plan, transfer, instruction),
         latency,
         tuple(ports.items()),
-        external,
+        count_moved(
+            instruction,
+            classes,
+            hw,
+            partial=_partial_loops(covering, plan, transfer),
+            still={r.name: still_loops for r in instruction.operands if r.name != target},
+        ),
         windows,
+    )
+
+
+def _partial_loops(covering: Covering, plan: OperandPlan, transfer: Transfer) -> tuple[str, ...]:
+    """Instruction loops that run shorter in some calls."""
+    return tuple(
+        loop
+        for loop, dims in transfer.assigned
+        if any(
+            dim.block is None or covering.loop(plan.blocks[dim.block].loop).is_partial
+            for dim in dims
+        )
     )
 
 

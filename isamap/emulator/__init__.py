@@ -1,6 +1,7 @@
 """Executes programs: `run` for their values, `time_program` for their time."""
 
 from .check import check_program
+from .region import find_regions
 from .result import PortTime, RunResult, Timing, Traffic, UnitTime
 from .run import run
 from .time_program import time_program
@@ -12,6 +13,7 @@ __all__ = [
     "Traffic",
     "UnitTime",
     "check_program",
+    "find_regions",
     "run",
     "time_program",
 ]

@@ -211,7 +211,7 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
 def _emit_ports(bound: Bound, call: Call) -> list[str]:
     lines: list[str] = []
     for position, region in enumerate(call.regions):
-        parts = [f"{region.item_bytes}LL", *(c_count(dim, call) for dim in region.all_dims)]
+        parts = [f"{region.item_bytes}LL", *(c_count(dim, call) for dim in region.port_dims)]
         lines.append(f"const i64 b{position} = {' * '.join(parts)}; (void)b{position};")
     for use in call.ports:
         rate = bound.ports[use.port].rate

@@ -64,10 +64,17 @@ class Region:
         """Directions of the whole call that really move."""
         return tuple(dim for dim in self.repeats + self.dims if dim.stride_bytes)
 
+    @property
+    def port_dims(self) -> tuple[Dim, ...]:
+        """Directions along which bytes pass the memory's port: every repeat, and the dimensions
+        that really move."""
+        return (*self.repeats, *(dim for dim in self.dims if dim.stride_bytes))
+
     def num_bytes(self, extents: Mapping[str, int]) -> int:
-        """Bytes that pass the memory's port: elements that are replicated (stride 0) count once."""
+        """Bytes that pass the memory's port: elements that are replicated (stride 0) count once,
+        in every round of a repeat anew."""
         total = self.item_bytes
-        for dim in self.all_dims:
+        for dim in self.port_dims:
             total *= dim.count(extents)
         return total
 

@@ -4,6 +4,8 @@ In: a checked model and a reader. Out: parts of `Hardware`; None for a part with
 Not its job: instructions, rules between several parts (`check`).
 """
 
+from fractions import Fraction
+
 from isamap.ir import DTYPES
 
 from .document import Path
@@ -115,6 +117,9 @@ def build_host(model: HardwareModel, reader: Reader) -> HostRule | None:
         host.unit,
         reader.amount(host.start, Quantity.TIME, ("host", "start")),
         reader.amount(host.operation, Quantity.TIME, ("host", "operation")),
+        reader.amount(host.energy, Quantity.ENERGY, ("host", "energy"))
+        if host.energy
+        else Fraction(),
         host.source,
         reader.document.key_loc(("host",)),
     )

@@ -246,12 +246,13 @@ class HostRule:
     """A processor that runs any statement on arrays in the external memory.
 
     A call keeps `unit` busy for start_cycles + operation_cycles per scalar operation and per
-    element read or written (`host.count_operations`).
+    element read or written (`host.count_operations`), each of which takes operation_energy_pj.
     """
 
     unit: str
     start_cycles: Fraction
     operation_cycles: Fraction
+    operation_energy_pj: Fraction = Fraction()
     source: str = ""
     loc: Loc | None = field(default=None, compare=False)
 

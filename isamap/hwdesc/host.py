@@ -31,6 +31,7 @@ def host_instruction(semantics: Kernel, rule: HostRule, memory: str) -> Instruct
     """
     loops = {loop.name: loop.extent for s in semantics.statements for loop in s.loops}
     cycles = run_cycles(semantics, rule, 1)
+    energy = rule.operation_energy_pj * count_operations(semantics)
     operands = tuple(
         OperandRule(buffer.name, memory, (StrideRule(),) * len(buffer.shape), 1)
         for buffer in semantics.buffers
@@ -44,6 +45,7 @@ def host_instruction(semantics: Kernel, rule: HostRule, memory: str) -> Instruct
         unit=rule.unit,
         issue_cycles=Expression.constant(cycles),
         latency_cycles=Expression.constant(cycles),
+        energy_pj=Expression.constant(energy) if energy else None,
         source=rule.source,
     )
 

@@ -259,6 +259,9 @@ class HostModel(Model):
     operation: Amount = Field(
         description="Cycles per scalar operation and per element read or written, '1 / 4 cycles'."
     )
+    energy: Amount | None = Field(
+        default=None, description="Energy of the same, beside the external memory's, '70 pJ'."
+    )
     source: Text = Field(description=SOURCE)
 
 

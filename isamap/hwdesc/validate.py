@@ -19,6 +19,7 @@ from .schema import (
     EmitModel,
     ExtentModel,
     HardwareModel,
+    HostModel,
     ImmediateModel,
     InstructionModel,
     MemoryModel,
@@ -46,6 +47,7 @@ MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
     (("instructions", ANY, "emit"), "emit", EmitModel),
     (("instructions", ANY, "emit", "c"), "C text", CModel),
     (("compiler",), "compiler", CompilerModel),
+    (("host",), "host", HostModel),
 )
 EXPECTED = {
     "dict_type": "a mapping",

@@ -1,6 +1,6 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
-from .cover import candidates, compute_cycles, coverings, nearest_miss
+from .cover import call_classes, candidates, compute_cycles, coverings, nearest_miss
 from .cover_mapping import cover_mapping
 from .covering import (
     BlockDim,
@@ -38,6 +38,7 @@ __all__ = [
     "TileAxis",
     "TiledLoop",
     "Transfer",
+    "call_classes",
     "candidates",
     "compute_cycles",
     "cover_mapping",

@@ -134,6 +134,17 @@ def compute_cycles(
     loops: tuple[TiledLoop, ...],
 ) -> int:
     """Issue cycles of all calls together, partial ones included."""
+    issue = instruction.issue_cycles
+    classes = call_classes(instruction, binding, loops)
+    return sum(count * issue.evaluate(values) for count, values in classes)
+
+
+def call_classes(
+    instruction: Instruction,
+    binding: tuple[tuple[str, tuple[str, ...]], ...],
+    loops: tuple[TiledLoop, ...],
+) -> tuple[tuple[int, dict[str, int]], ...]:
+    """How many calls, of all together, have which extents; repeats run once."""
     by_name = {loop.name: loop for loop in loops}
     classes: list[tuple[int, dict[str, int]]] = [(1, {r.name: 1 for r in instruction.repeats})]
     bound: set[str] = set()
@@ -147,10 +158,8 @@ def compute_cycles(
             for count, values in classes
             for times, extent in counts
         ]
-    outside = 1
-    for loop in loops:
-        outside *= 1 if loop.name in bound else loop.extent
-    return outside * sum(c * instruction.issue_cycles.evaluate(v) for c, v in classes)
+    outside = prod(loop.extent for loop in loops if loop.name not in bound)
+    return tuple((outside * count, values) for count, values in classes)
 
 
 def _extent_classes(members: list[TiledLoop]) -> list[tuple[int, int]]:

@@ -1,12 +1,14 @@
-"""What one repeat of a call writes is known byte by byte.
+"""What one repeat of a call writes is known byte by byte; every repeat moves its bytes anew.
 
 In: programs of calls with hardware loops. Out: errors for bytes that nobody wrote, and only those.
 Not its job: values.
 """
 
+from dataclasses import replace
+
 import pytest
 
-from isamap.emulator import run
+from isamap.emulator import run, time_program
 from isamap.errors import ProgramError
 from isamap.hwdesc import load_hardware
 from isamap.ir import Affine
@@ -51,3 +53,19 @@ def test_a_row_that_no_repeat_wrote_is_seen(compiled: bool) -> None:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_rows_that_repeats_wrote_may_be_read(compiled: bool) -> None:
     run(Program("p", "vta", (), (), (clear(8), add(4))), VTA, {}, compiled=compiled)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_repeat_that_stands_still_moves_its_bytes_again(compiled: bool) -> None:
+    once = add(2)
+    again = replace(once, repeats=(Repeat("outer", Span(3), (0, 0)), *once.repeats[1:]))
+    energies = []
+    for rounds, call in ((1, once), (3, again)):
+        program = Program("p", "vta", (), (), (clear(4), call))
+        timing = time_program(program, VTA, compiled=compiled)
+        sums = next(row for row in timing.traffic if row.memory == "acc")
+        assert sums.read_bytes == rounds * 2 * 2 * 64  # both operands, two rows of 64 bytes
+        assert sums.written_bytes == 4 * 64 + rounds * 2 * 64
+        energies.append(timing.energy_pj)
+    rows = 2 * 2 * 3 * 64 * 5.0  # two more rounds: two reads and a write of two rows, 5 pJ/byte
+    assert energies[1] - energies[0] == pytest.approx(rows + 2 * 2 * 16 * 0.1)

@@ -55,6 +55,13 @@ CASES = (
         "memory 'dram' has no 'source'",
         "a guess says 'estimate'",
     ),
+    Case(
+        "parameters:",
+        "host: {unit: dma, start: 1 cycle, operation: 1 cycle}\nparameters:",
+        "host:",
+        "host has no 'source'",
+        "a guess says 'estimate'",
+    ),
     Case("clock: 1 GHz\n", "", "name: tiny", "hardware file has no 'clock'", "The one clock"),
     Case(
         "kind: managed",

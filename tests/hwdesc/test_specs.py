@@ -12,10 +12,11 @@ from isamap.hwdesc import (
     hardware_schema,
     immediate_value,
     load_hardware,
+    with_host_calls,
 )
 from isamap.hwdesc.document import read_document
 from isamap.hwdesc.problems import Problems
-from isamap.ir import DTYPES, Statement, is_float
+from isamap.ir import DTYPES, Statement, is_float, load_kernel
 
 FOLDER = Path(__file__).parents[2] / "hw_specs"
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -161,3 +162,11 @@ def test_vta_figures() -> None:
         "nop_store",
         "nop_host",
     ]
+
+
+def test_the_host_takes_energy_per_operation_and_access() -> None:
+    hw = load_hardware(FOLDER / "gemmini.yaml")
+    add_up = load_kernel(FOLDER.parent / "kernels" / "reductions.py", {"m": 10, "n": 7}, "row_sum")
+    call = with_host_calls(hw, [add_up]).instruction(add_up.name)
+    assert call.energy_pj is not None
+    assert call.energy_pj.evaluate_exact({}) == 10 * 7 * 4 * 70  # sum, two reads, write
