@@ -15,6 +15,7 @@ from isamap.ir import Role
 from isamap.program import For, Issue, Node, Placement, Program, Span, When
 
 from .check import check_program
+from .cores import Site, SpreadLoops, find_site
 from .ranges import Interval, address_divisor, address_interval, span_divisor, span_interval
 from .region import Dim, Region, find_regions
 
@@ -33,7 +34,7 @@ class PortUse:
 @dataclass(frozen=True, slots=True)
 class Call:
     """One Issue with its numbers. `loops`: enclosing loops, outermost first, with their largest
-    extents."""
+    extents. `site`: the cores it acts on."""
 
     number: int
     issue: Issue
@@ -44,6 +45,7 @@ class Call:
     ports: tuple[PortUse, ...]
     pops: tuple[int, ...]
     pushes: tuple[int, ...]
+    site: Site = Site()
 
     @property
     def spans(self) -> tuple[tuple[str, Span], ...]:
@@ -107,8 +109,8 @@ def bind(program: Program, hardware: Hardware) -> Bound:
         for port in memory.ports
     )
     calls = tuple(
-        _bind_call(number, issue, dict(loops), hardware, ports)
-        for number, (issue, loops) in enumerate(walk_issues(program.body, ()))
+        _bind_call(number, issue, dict(loops), spread, hardware, ports)
+        for number, (issue, loops, spread) in enumerate(walk_issues(program.body, (), ()))
     )
     allowed = tuple(
         (
@@ -124,24 +126,27 @@ def bind(program: Program, hardware: Hardware) -> Bound:
 
 
 def walk_issues(
-    body: tuple[Node, ...], loops: tuple[tuple[str, int], ...]
-) -> Iterator[tuple[Issue, tuple[tuple[str, int], ...]]]:
-    """Every Issue in text order with its enclosing loops and their largest extents."""
+    body: tuple[Node, ...], loops: tuple[tuple[str, int], ...], spread: SpreadLoops
+) -> Iterator[tuple[Issue, tuple[tuple[str, int], ...], SpreadLoops]]:
+    """Every Issue in text order with its enclosing loops and their largest extents, and those of
+    them that are spread over cores."""
     for node in body:
         match node:
             case Issue():
-                yield node, loops
+                yield node, loops, spread
             case When(_, inner):
-                yield from walk_issues(inner, loops)
+                yield from walk_issues(inner, loops, spread)
             case For(loop, span, inner):
-                most = span_interval(span, dict(loops))[1]
-                yield from walk_issues(inner, (*loops, (loop, max(most, 1))))
+                most = max(span_interval(span, dict(loops))[1], 1)
+                over = (*spread, (loop, most, node.spread)) if node.spread else spread
+                yield from walk_issues(inner, (*loops, (loop, most)), over)
 
 
 def _bind_call(
     number: int,
     issue: Issue,
     loops: dict[str, int],
+    spread: SpreadLoops,
     hardware: Hardware,
     ports: tuple[PortRate, ...],
 ) -> Call:
@@ -159,6 +164,7 @@ def _bind_call(
         _port_uses(regions, hardware, ports),
         tuple(channels.index(name) for name in issue.pops),
         tuple(channels.index(name) for name in issue.pushes),
+        find_site(instruction, spread, hardware),
     )
 
 
@@ -339,3 +345,14 @@ def touched_shape(call: Call, buffer: str, most: dict[str, int]) -> tuple[int, .
                 ends[dim.axis] += dim.step * (dim.count(most) - 1)
             reach = [max(pair) for pair in zip(reach, ends)]
     return tuple(min(size, last + 1) for size, last in zip(shape, reach))
+
+
+def may_race(bound: Bound, call: Call, region: Region) -> bool:
+    """Can two cores write the same bytes through this call?"""
+    is_shared = bound.hardware.num_copies(region.memory) == 1
+    return region.is_written and is_shared and bool(call.site.core.terms)
+
+
+def writer_number(bound: Bound, call: Call, core: int) -> int:
+    """A number for a core at a call, never 0."""
+    return (call.number + 1) * bound.hardware.num_cores + core

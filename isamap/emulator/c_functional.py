@@ -12,9 +12,29 @@ so what it reads is read before anything is written.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .bind import Bound, Call, allowed_intervals, by_repeat, touched_shape, widest_extents
+from .bind import (
+    Bound,
+    Call,
+    allowed_intervals,
+    by_repeat,
+    may_race,
+    touched_shape,
+    widest_extents,
+    writer_number,
+)
 from .c_semantics import HELPERS, emit_semantics, storage_type
-from .c_text import PRELUDE, Fault, Runs, c_count, emit_body, emit_prelude, fail, region_runs
+from .c_text import (
+    PRELUDE,
+    Fault,
+    Runs,
+    c_count,
+    emit_body,
+    emit_prelude,
+    fail,
+    home,
+    over_copies,
+    region_runs,
+)
 from .check import semantic_loops
 from .ranges import fixed_count
 from .region import Dim, Region
@@ -35,6 +55,11 @@ static inline __attribute__((always_inline)) i64 all_set(const uint8_t *p, i64 n
   for (i64 i = 0; i < n; i++) all &= p[i];
   return all;
 }
+static inline i64 raced(const int32_t *p, i64 n, int32_t me, int32_t cores) {
+  for (i64 i = 0; i < n; i++) if (p[i] != me && p[i] / cores == me / cores) return i;
+  return -1;
+}
+static inline void sign(int32_t *p, i64 n, int32_t me) { for (i64 i = 0; i < n; i++) p[i] = me; }
 """
 
 
@@ -45,6 +70,7 @@ def emit_functional(bound: Bound) -> str:
     lines = [PRELUDE, HELPERS, MAIN]
     for number in range(len(bound.extents)):
         lines.append(f"static uint8_t *bytes{number}, *written{number};")
+        lines += [f"static int32_t *writer{number};"] * _has_races(bound, number)
     shapes: dict[str, Mapping[str, tuple[int, ...]]] = {}
     for number, name in enumerate(names):
         shapes[name] = _array_shapes(bound, name)
@@ -86,9 +112,13 @@ def _emit_memories(bound: Bound) -> list[str]:
         if is_external:
             lines.append(f"bytes{number} = map_image(argv[1], {max(extent.size_bytes, 1)}LL);")
         else:
-            lines.append(f"bytes{number} = zeros({extent.size_bytes}LL);")
-        granules = extent.size_bytes // extent.granule_bytes + 1
+            copies = bound.hardware.num_copies(extent.memory)
+            lines.append(f"bytes{number} = zeros({extent.size_bytes * copies}LL);")
+        granules = extent.size_bytes * bound.hardware.num_copies(extent.memory)
+        granules = granules // extent.granule_bytes + 1
         lines.append(f"written{number} = zeros({granules}LL);")
+        if _has_races(bound, number):
+            lines.append(f"writer{number} = zeros({granules}LL * sizeof(int32_t));")
         for placement in bound.program.inputs if is_external else ():
             first = placement.address // extent.granule_bytes
             count = placement.layout.size_bytes // extent.granule_bytes
@@ -100,9 +130,19 @@ def _memory(bound: Bound, region: Region) -> int:
     return [extent.memory for extent in bound.extents].index(region.memory)
 
 
+def _has_races(bound: Bound, number: int) -> bool:
+    """Can two cores write the same bytes of a memory?"""
+    memory = bound.extents[number].memory
+    return any(
+        region.memory == memory and may_race(bound, call, region)
+        for call in bound.calls
+        for region in call.regions
+    )
+
+
 def _parameters(call: Call) -> tuple[str, ...]:
     spans = [f"x{position}" for position in range(len(call.spans))]
-    return (*spans, *(f"a{number}" for number in range(len(call.issue.operands))))
+    return (*spans, *(f"a{number}" for number in range(len(call.issue.operands))), "core")
 
 
 def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
@@ -123,6 +163,12 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
         if _needs_check(bound, call, region):
             stop = fail(call, names, Fault.UNWRITTEN, str(region.operand), "blamed")
             lines.append(f"if (UNLIKELY(bad == {number + 1})) {stop}")
+        if may_race(bound, call, region):
+            granule = bound.extent(region.memory).granule_bytes
+            other = f"writer{_memory(bound, region)}[blamed / {granule}]"
+            other += f" % {bound.hardware.num_cores}"
+            stop = fail(call, names, Fault.RACE, str(region.operand), "blamed", other)
+            lines.append(f"if (UNLIKELY(bad == {-number - 1})) {stop}")
     stop = fail(call, names, Fault.ARITHMETIC, "arithmetic")
     return [*lines, f"if (UNLIKELY(arithmetic >= 0)) {stop}", "(void)bad;"]
 
@@ -194,14 +240,18 @@ def _emit_function(
             lines += _emit_check(bound, once, region, position)
         if region.is_read:
             lines += _emit_move(bound, once, region, number, arrays, is_gather=True)
+            memory = _memory(bound, region)
+            if _has_races(bound, memory):
+                lines += _emit_granules(bound, once, region, f"sign(writer{memory} + g, n, 0);")
     extents = [f"x{[n for n, _ in call.spans].index(loop)}" for loop in _loops(call)]
     immediates = [_immediate(value) for _, value in call.issue.immediates]
     lines.append(f"exec{number}({', '.join(extents + immediates)});")
     for region in once.regions:
         if region.is_written:
+            if may_race(bound, call, region):
+                lines += _emit_race(bound, once, region, once.regions.index(region))
             lines += _emit_move(bound, once, region, number, arrays, is_gather=False)
-            memory = _memory(bound, region)
-            lines += _emit_granules(bound, once, region, f"memset(written{memory} + g, 1, n);")
+            lines += _emit_signature(bound, once, region)
     return [*lines, "}" * len(repeats), "return 0; }"]
 
 
@@ -230,18 +280,41 @@ def _emit_check(bound: Bound, call: Call, region: Region, position: int) -> list
     return _emit_granules(bound, call, region, action)
 
 
+def _emit_signature(bound: Bound, call: Call, region: Region) -> list[str]:
+    """Remember that the bytes are written, and where it matters by whom."""
+    memory = _memory(bound, region)
+    action = f"memset(written{memory} + g, 1, n);"
+    if _has_races(bound, memory):
+        me = f"{writer_number(bound, call, 0)} + core" if may_race(bound, call, region) else "0"
+        action += f" sign(writer{memory} + g, n, {me});"
+    return _emit_granules(bound, call, region, action)
+
+
+def _emit_race(bound: Bound, call: Call, region: Region, position: int) -> list[str]:
+    """Stop where another core has written the same bytes, and nobody has read them since."""
+    memory = _memory(bound, region)
+    granule = bound.extents[memory].granule_bytes
+    me = f"{writer_number(bound, call, 0)} + core"
+    found = f"raced(writer{memory} + g, n, {me}, {bound.hardware.num_cores})"
+    action = (
+        f"const i64 i = {found};"
+        f" if (UNLIKELY(i >= 0)) {{ *blamed = (g + i) * {granule}LL; return {-position - 1}; }}"
+    )
+    return _emit_granules(bound, call, region, action)
+
+
 def _emit_granules(bound: Bound, call: Call, region: Region, action: str) -> list[str]:
     """`action` for every gapless run, with its first granule `g` and number of granules `n`."""
     granule = bound.extent(region.memory).granule_bytes
     runs: Runs = region_runs(call, region)
     lines: list[str] = []
-    offset = f"p{region.operand} + {region.start_bytes}LL"
+    offset = f"p{region.operand} + {region.start_bytes}LL{home(bound, region)}"
     for depth, (count, stride) in enumerate(runs.outer):
         lines.append(f"for (i64 y{depth} = 0; y{depth} < {count}; y{depth}++)")
         offset += f" + y{depth} * {stride}LL"
     lines.append(f"{{ const i64 g = (i64)((uint64_t)({offset}) / {granule});")
     lines.append(f"const i64 n = (i64)((uint64_t)({runs.run_bytes}) / {granule}); {action} }}")
-    return lines
+    return over_copies(bound, call, region, bound.extent(region.memory).size_bytes, lines)
 
 
 def _emit_move(
@@ -257,7 +330,7 @@ def _emit_move(
     buffer = call.instruction.semantics.buffer(name)
     steps = _array_steps(shapes[name])
     memory, item = _memory(bound, region), region.item_bytes
-    far = f"p{region.operand} + {region.start_bytes}LL"
+    far = f"p{region.operand} + {region.start_bytes}LL{home(bound, region)}"
     near = str(sum(first * step for first, step in zip(region.origin, steps)))
     dims = sorted(region.dims, key=lambda dim: -dim.stride_bytes)
     run = f"{item}LL"
@@ -272,7 +345,8 @@ def _emit_move(
     assert storage_type(buffer.dtype), "every operand has a C type"
     there, here = f"bytes{memory} + {far}", f"{array} + {near}"
     pair = f"{here}, {there}" if is_gather else f"{there}, {here}"
-    return [*lines, f"memcpy({pair}, {run});"]
+    lines.append(f"memcpy({pair}, {run});")
+    return over_copies(bound, call, region, bound.extent(region.memory).size_bytes, lines)
 
 
 def _array_steps(shape: tuple[int, ...]) -> tuple[int, ...]:

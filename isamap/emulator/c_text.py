@@ -67,6 +67,7 @@ class Fault(IntEnum):
     OVERFLOW = 8  # a: channel
     HAZARD = 9  # a: operand, b: address, c: serial of the other call
     ARITHMETIC = 10  # a: 0 shift count, 1 division
+    RACE = 11  # a: operand, b: address, c: the other core
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def fail(
 def emit_prelude(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     """Span variables x<n>, operand addresses a<n>, and every check that cannot be proved for all
     iterations."""
-    lines: list[str] = []
+    lines = [f"const i64 core = {c_affine(call.site.core, names)}; (void)core;"]
     loops = dict(call.loops)
     for position, (name, span) in enumerate(call.spans):
         lines.append(f"const i64 x{position} = {c_span(span, names)}; (void)x{position};")
@@ -242,6 +243,29 @@ def _emit_bounds(bound: Bound, call: Call, number: int, names: Mapping[str, str]
     if cut:
         test = f"if ({' && '.join(cut)}) {{ {test} }}"
     return [f"{{ const i64 first = {first}, end = {end}; {test} }}"]
+
+
+def over_copies(bound: Bound, call: Call, region: Region, unit: int, lines: list[str]) -> list[str]:
+    """`lines` for every copy of the region's memory that the call acts on; `home` is where the
+    copy begins, in `unit` per copy, and `core` the number of the call's core."""
+    if bound.hardware.num_copies(region.memory) == 1:
+        return lines
+    reach = call.site.reach
+    if reach == (0,) or not region.is_written:
+        return [f"{{ const i64 home = core * {unit}LL;", *lines, "}"]
+    values = ", ".join(f"{offset}LL" for offset in reach)
+    return [
+        f"{{ static const i64 reach[] = {{{values}}};",
+        f"for (i64 q = 0; q < {len(reach)}; q++) {{",
+        f"const i64 home = (core + reach[q]) * {unit}LL;",
+        *lines,
+        "} }",
+    ]
+
+
+def home(bound: Bound, region: Region) -> str:
+    """What `over_copies` adds to a place in the region's memory, as C text."""
+    return " + home" if bound.hardware.num_copies(region.memory) > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)

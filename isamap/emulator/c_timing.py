@@ -11,111 +11,42 @@ from collections.abc import Mapping
 from isamap.hwdesc import Expression, Synchronisation
 
 from .bind import Bound, Call, call_hull
-from .c_text import PRELUDE, Fault, c_count, emit_body, emit_prelude, fail, region_runs
+from .c_text import (
+    PRELUDE,
+    Fault,
+    c_count,
+    emit_body,
+    emit_prelude,
+    fail,
+    home,
+    over_copies,
+    region_runs,
+)
+from .c_timing_text import HELPERS
+from .cores import num_queues, used_cores
 from .ranges import fixed_count
 from .region import Region
 
 ENERGY_SCALE = 10**6  # energies are summed as whole millionths of a picojoule
 
-HELPERS = r"""
-#define SCAN __attribute__((noinline)) static
-SCAN i64 scan(const i64 *p, i64 n, i64 m) {
-  for (i64 i = 0; i < n; i++) m = p[i] > m ? p[i] : m;
-  return m;
-}
-SCAN i64 scan_update(const i64 *finish, const i64 *soon, const i64 *tag, i64 me, i64 n, i64 m) {
-  for (i64 i = 0; i < n; i++) {
-    i64 t = tag[i] == me ? soon[i] : finish[i];
-    m = t > m ? t : m;
-  }
-  return m;
-}
-SCAN i64 scan_own(const i64 *finish, const i64 *owner, i64 unit, i64 n, i64 m) {
-  for (i64 i = 0; i < n; i++) {
-    i64 t = owner[i] == unit ? finish[i] : 0;
-    m = t > m ? t : m;
-  }
-  return m;
-}
-SCAN i64 scan_own_update(const i64 *finish, const i64 *soon, const i64 *tag, const i64 *owner,
-                         i64 me, i64 unit, i64 n, i64 m) {
-  for (i64 i = 0; i < n; i++) {
-    i64 t = tag[i] == me ? soon[i] : owner[i] == unit ? finish[i] : 0;
-    m = t > m ? t : m;
-  }
-  return m;
-}
-SCAN void fill(i64 *p, i64 n, i64 v) { for (i64 i = 0; i < n; i++) p[i] = v; }
-SCAN void lift(i64 *p, i64 n, i64 v) { for (i64 i = 0; i < n; i++) p[i] = p[i] > v ? p[i] : v; }
-typedef struct { i64 *from, *to; i64 n, room, busy; } port;
-static i64 port_find(const port *p, i64 s) { /* first interval that ends after s */
-  i64 low = 0, high = p->n;
-  if (high && p->to[high - 1] <= s) return high;
-  while (low < high) {
-    i64 mid = (low + high) / 2;
-    if (p->to[mid] > s) high = mid; else low = mid + 1;
-  }
-  return low;
-}
-static i64 port_fit(const port *p, i64 s, i64 length) {
-  if (length <= 0) return s;
-  for (i64 i = port_find(p, s); i < p->n && p->from[i] < s + length; i++) s = most(s, p->to[i]);
-  return s;
-}
-static COLD void port_prune(port *p, i64 idle) {
-  i64 drop = port_find(p, idle);
-  p->n -= drop;
-  if (p->n) {
-  memmove(p->from, p->from + drop, p->n * sizeof(i64));
-  memmove(p->to, p->to + drop, p->n * sizeof(i64));
-  }
-  if (p->n * 2 >= p->room) {
-    p->room = 2 * p->room + 64;
-    p->from = realloc(p->from, p->room * sizeof(i64));
-    p->to = realloc(p->to, p->room * sizeof(i64));
-    if (!p->from || !p->to) { printf("memory 0\n"); fflush(stdout); _exit(4); }
-  }
-}
-static void port_take(port *p, i64 s, i64 length) {
-  if (length <= 0) return;
-  p->busy += length;
-  i64 i = port_find(p, s), e = s + length;
-  int joins_left = i > 0 && p->to[i - 1] == s, joins_right = i < p->n && p->from[i] == e;
-  if (joins_left && joins_right) {
-    p->to[i - 1] = p->to[i];
-    p->n--;
-    memmove(p->from + i, p->from + i + 1, (p->n - i) * sizeof(i64));
-    memmove(p->to + i, p->to + i + 1, (p->n - i) * sizeof(i64));
-  } else if (joins_left) p->to[i - 1] = e;
-  else if (joins_right) p->from[i] = s;
-  else {
-    memmove(p->from + i + 1, p->from + i, (p->n - i) * sizeof(i64));
-    memmove(p->to + i + 1, p->to + i, (p->n - i) * sizeof(i64));
-    p->from[i] = s; p->to[i] = e; p->n++;
-  }
-}
-"""
-
 
 def emit_timing(bound: Bound) -> str:
     """The whole C file."""
-    lines = [PRELUDE, HELPERS, *_emit_state(bound), "int main(int argc, char **argv) {"]
+    lines = [PRELUDE, HELPERS, *_emit_state(bound), *_emit_idle(bound)]
+    lines.append("int main(int argc, char **argv) {")
     lines += ["if (argc > 1) watch = atoll(argv[1]);", *_emit_allocation(bound)]
     lines += emit_body(bound, lambda call, names: _emit_call(bound, call, names))
     lines += [*_emit_results(bound), "return 0; }"]
     return "\n".join(lines) + "\n"
 
 
-def used_units(bound: Bound) -> tuple[int, ...]:
-    """Units that some call runs on."""
-    return tuple(sorted({call.unit for call in bound.calls}))
-
-
 def _emit_state(bound: Bound) -> list[str]:
     lines = ["static i64 total = 0;"]
     for number, unit in enumerate(bound.hardware.units):
+        n = bound.hardware.num_copies(unit.name)
         lines.append(
-            f"static i64 free{number}[{unit.count}], busy{number}, last{number}, done{number};"
+            f"static i64 free{number}[{n}][{unit.count}],"
+            f" busy{number}[{n}], last{number}[{n}], done{number}[{n}];"
         )
     for number in range(len(bound.calls)):
         lines.append(f"static i64 calls{number}, energy{number};")
@@ -125,10 +56,13 @@ def _emit_state(bound: Bound) -> list[str]:
             arrays = ", ".join(f"*{kind}{number}" for kind in _hazard_arrays(bound, number))
             lines.append(f"static i64 {arrays};")
             lines.append(f"#ifdef TRACE\nstatic i64 *writer{number}, *reader{number};\n#endif")
-    for number in range(len(bound.ports)):
-        lines.append(f"static port port{number};")
+    for number, port in enumerate(bound.ports):
+        lines.append(f"static port port{number}[{bound.hardware.num_copies(port.memory)}];")
     for number, channel in enumerate(bound.hardware.channels):
-        lines.append(f"static i64 queue{number}[{channel.depth}], head{number}, tail{number};")
+        n = num_queues(bound.hardware, number)
+        lines.append(
+            f"static i64 queue{number}[{n}][{channel.depth}], head{number}[{n}], tail{number}[{n}];"
+        )
     return lines
 
 
@@ -153,14 +87,34 @@ def _emit_allocation(bound: Bound) -> list[str]:
     for number, extent in enumerate(bound.extents):
         if extent.hazards is None:
             continue
-        size = (extent.hazards[1] - extent.hazards[0]) // extent.granule_bytes + 1
+        size = _copy_granules(bound, number) * bound.hardware.num_copies(extent.memory)
         for kind in _hazard_arrays(bound, number):
             lines.append(f"{kind}{number} = zeros({size}LL * 8);")
         lines.append("#ifdef TRACE")
         lines += [f"{kind}{number} = zeros({size}LL * 8);" for kind in ("writer", "reader")]
         lines.append("#endif")
-    lines += [f"port_prune(&port{number}, 0);" for number in range(len(bound.ports))]
+    for number, port in enumerate(bound.ports):
+        copies = bound.hardware.num_copies(port.memory)
+        lines.append(f"for (i64 i = 0; i < {copies}; i++) port_prune(&port{number}[i], 0);")
     return lines
+
+
+def _copy_granules(bound: Bound, number: int) -> int:
+    """Granules that are tracked in each copy of a memory."""
+    extent = bound.extents[number]
+    assert extent.hazards is not None, "only tracked memories get here"
+    return (extent.hazards[1] - extent.hazards[0]) // extent.granule_bytes + 1
+
+
+def _unit_at(bound: Bound, call: Call) -> str:
+    """C index of the copy of its unit that a call runs on."""
+    return "core" if bound.hardware.num_copies(bound.hardware.units[call.unit].name) > 1 else "0"
+
+
+def _copies(count: int, call: Call) -> list[str]:
+    """C indices of the copies of a port or channel, of which there are `count`, that a call
+    uses."""
+    return [f"core + {offset}" for offset in call.site.reach] if count > 1 else ["0"]
 
 
 def c_cost(expression: Expression, call: Call) -> str:
@@ -183,19 +137,22 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     lines.append(
         f"const i64 latency = most(issue, {c_cost(call.instruction.latency_cycles, call)});"
     )
+    free, last = f"free{unit}[{_unit_at(bound, call)}]", f"last{unit}[{_unit_at(bound, call)}]"
     if count == 1:
-        lines.append(f"i64 s = free{unit}[0]; const int which = 0;")
+        lines.append(f"i64 s = {free}[0]; const int which = 0;")
     else:
         lines.append(
             f"int which = 0; for (int i = 1; i < {count}; i++)"
-            f" if (free{unit}[i] < free{unit}[which]) which = i;"
-            f" i64 s = most(last{unit}, free{unit}[which]);"
+            f" if ({free}[i] < {free}[which]) which = i;"
+            f" i64 s = most({last}, {free}[which]);"
         )
     for channel in call.pops:
         stop = fail(call, names, Fault.DEADLOCK, str(channel))
-        lines.append(f"if (UNLIKELY(head{channel} == tail{channel})) {stop}")
         depth = bound.hardware.channels[channel].depth
-        lines.append(f"s = most(s, queue{channel}[head{channel}++ % {depth}]);")
+        for at in _copies(num_queues(bound.hardware, channel), call):
+            head, tail = f"head{channel}[{at}]", f"tail{channel}[{at}]"
+            lines.append(f"if (UNLIKELY({head} == {tail})) {stop}")
+            lines.append(f"s = most(s, queue{channel}[{at}][{head}++ % {depth}]);")
     lines.append("i64 ready = 0, own = 0; (void)own;")
     for region in call.regions:
         lines += _emit_scan(bound, call, region)
@@ -218,22 +175,37 @@ def _emit_ports(bound: Bound, call: Call) -> list[str]:
         total = " + ".join(f"b{region}" for region in use.regions)
         length = f"above(({total}) * {rate.denominator}LL, {rate.numerator}LL)"
         lines.append(f"const i64 t{use.port} = {length};")
-    if len(call.ports) == 1:
-        lines.append(f"s = port_fit(&port{call.ports[0].port}, s, t{call.ports[0].port});")
-    elif call.ports:
-        fits = " ".join(f"s = port_fit(&port{u.port}, s, t{u.port});" for u in call.ports)
+    used = [
+        (f"port{use.port}[{at}]", f"t{use.port}")
+        for use in call.ports
+        for at in _copies(bound.hardware.num_copies(bound.ports[use.port].memory), call)
+    ]
+    if len(used) == 1:
+        lines.append(f"s = port_fit(&{used[0][0]}, s, {used[0][1]});")
+    elif used:
+        fits = " ".join(f"s = port_fit(&{port}, s, {length});" for port, length in used)
         lines.append(f"for (i64 before = -1; before != s;) {{ before = s; {fits} }}")
-    for use in call.ports:
-        idle = " ".join(
-            f"idle = least(idle, free{unit}[{instance}]);"
-            for unit in used_units(bound)
-            for instance in range(bound.hardware.units[unit].count)
-        )
-        p = f"port{use.port}"
-        lines.append(f"port_take(&{p}, s, t{use.port});")
-        lines.append(f"if (UNLIKELY({p}.n + 2 > {p}.room)) {{ i64 idle = INT64_MAX; {idle}")
-        lines.append(f"port_prune(&{p}, idle); }}")
+    for port, length in used:
+        lines.append(f"port_take(&{port}, s, {length});")
+        lines.append(f"if (UNLIKELY({port}.n + 2 > {port}.room)) port_prune(&{port}, idle());")
     return lines
+
+
+def _emit_idle(bound: Bound) -> list[str]:
+    """`idle()`: the cycle before which no unit that the program uses starts anything any more."""
+    rows = sorted(
+        {
+            (call.unit, core if _unit_at(bound, call) == "core" else 0)
+            for call in bound.calls
+            for core in used_cores(call.site, dict(call.loops))
+        }
+    )
+    tests = [
+        f"t = least(t, free{unit}[{core}][{instance}]);"
+        for unit, core in rows
+        for instance in range(bound.hardware.units[unit].count)
+    ]
+    return ["static COLD i64 idle(void) { i64 t = INT64_MAX;", *tests, "return t; }"]
 
 
 def _is_tracked(bound: Bound, call: Call, region: Region) -> bool:
@@ -256,9 +228,10 @@ def _emit_runs(bound: Bound, call: Call, region: Region, action: str) -> list[st
         lines.append(f"for (i64 y{depth} = 0; y{depth} < {count}; y{depth}++)")
         offset += f" + y{depth} * {stride}LL"
     granule = extent.granule_bytes
-    lines.append(f"{{ const i64 g = (i64)((uint64_t)({offset}) / {granule});")
+    lines.append(f"{{ const i64 g = (i64)((uint64_t)({offset}) / {granule}){home(bound, region)};")
     lines.append(f"const i64 n = (i64)((uint64_t)({runs.run_bytes}) / {granule}); {action} }}")
-    return lines
+    copy = _copy_granules(bound, _memory_number(bound, region))
+    return over_copies(bound, call, region, copy, lines)
 
 
 def _tag(bound: Bound, call: Call) -> int:
@@ -271,6 +244,11 @@ def _memory_number(bound: Bound, region: Region) -> int:
     return [extent.memory for extent in bound.extents].index(region.memory)
 
 
+def _owner(bound: Bound, call: Call) -> str:
+    """A number for the copy of its unit that a call runs on, 0 being nobody."""
+    return f"({1 + call.unit * bound.hardware.num_cores} + {_unit_at(bound, call)})"
+
+
 def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
     """`ready`: the cycle from which the region may be touched; `own`: as far as this unit's own
     results go."""
@@ -278,7 +256,7 @@ def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
         return []
     m = _memory_number(bound, region)
     is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
-    unit = call.unit + 1
+    unit = _owner(bound, call)
     if call.accumulates(region):
         tag = _tag(bound, call)
         times = f"finish{m} + g, soon{m} + g, tag{m} + g"
@@ -304,7 +282,7 @@ def _emit_mark(bound: Bound, call: Call, region: Region) -> list[str]:
         return _emit_runs(bound, call, region, _traced(action, trace))
     action = f"fill(finish{m} + g, n, s + latency);"
     if "owner" in _hazard_arrays(bound, m):
-        action += f" fill(owner{m} + g, n, {call.unit + 1});"
+        action += f" fill(owner{m} + g, n, {_owner(bound, call)});"
     if call.accumulates(region):
         assert call.instruction.accumulate_cycles is not None, "accumulates() says so"
         soon = c_cost(call.instruction.accumulate_cycles, call)
@@ -330,7 +308,9 @@ def _emit_blame(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]
         finish = f"finish{m}[i]"
         if call.accumulates(region):
             finish = f"(tag{m}[i] == {_tag(bound, call)} ? soon{m}[i] : finish{m}[i])"
-        address = f"{extent.hazards[0]}LL + i * {extent.granule_bytes}LL"
+        copy = _copy_granules(bound, m)
+        inside = f"{extent.hazards[0]}LL + i % {copy}LL * {extent.granule_bytes}LL"
+        address = f"{inside} + i / {copy}LL * {extent.size_bytes}LL"
         operand = str(region.operand)
         tests = [(finish, f"writer{m}[i]")]
         if region.is_written:
@@ -347,10 +327,11 @@ def _emit_blame(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]
 def _emit_finish(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     unit = call.unit
     values = fail(call, names, Fault.HAZARD, "0").replace('"error"', '"call"')
+    at = _unit_at(bound, call)
     lines = [
-        f"free{unit}[which] = s + issue; last{unit} = s; busy{unit} += issue;",
-        f"done{unit} = most(done{unit}, s + latency);",
-        f"total = most(total, done{unit});",
+        f"free{unit}[{at}][which] = s + issue; last{unit}[{at}] = s; busy{unit}[{at}] += issue;",
+        f"done{unit}[{at}] = most(done{unit}[{at}], s + latency);",
+        "total = most(total, s + latency);",
         f"calls{call.number}++;",
         f"#ifdef TRACE\nif (serial == watch) {values}\n#endif",
         "serial++;",
@@ -358,23 +339,28 @@ def _emit_finish(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str
     for position, region in enumerate(call.regions):
         m = _memory_number(bound, region)
         lines += [f"read{m} += b{position};"] * region.is_read
-        lines += [f"written{m} += b{position};"] * region.is_written
+        times = len(call.site.reach) if bound.hardware.num_copies(region.memory) > 1 else 1
+        lines += [f"written{m} += {times} * b{position};"] * region.is_written
     if call.instruction.energy_pj is not None:
         cost = c_cost(call.instruction.energy_pj.scaled(ENERGY_SCALE), call)
         lines.append(f"energy{call.number} += {cost};")
     for channel in call.pushes:
         depth = bound.hardware.channels[channel].depth
         stop = fail(call, names, Fault.OVERFLOW, str(channel))
-        lines.append(f"if (UNLIKELY(tail{channel} - head{channel} >= {depth})) {stop}")
-        lines.append(f"queue{channel}[tail{channel}++ % {depth}] = done{unit};")
+        for to in _copies(num_queues(bound.hardware, channel), call):
+            head, tail = f"head{channel}[{to}]", f"tail{channel}[{to}]"
+            lines.append(f"if (UNLIKELY({tail} - {head} >= {depth})) {stop}")
+            lines.append(f"queue{channel}[{to}][{tail}++ % {depth}] = done{unit}[{at}];")
     return lines
 
 
 def _emit_results(bound: Bound) -> list[str]:
-    """Print `ok total`, then busy, ports, reads, writes, calls and energies in order."""
+    """Print `ok total`, then busy and ports (of every copy), reads, writes, calls and energies."""
     values = ["total"]
-    values += [f"busy{number}" for number in range(len(bound.hardware.units))]
-    values += [f"port{number}.busy" for number in range(len(bound.ports))]
+    for number, unit in enumerate(bound.hardware.units):
+        values += [f"busy{number}[{n}]" for n in range(bound.hardware.num_copies(unit.name))]
+    for number, port in enumerate(bound.ports):
+        values += [f"port{number}[{n}].busy" for n in range(bound.hardware.num_copies(port.memory))]
     values += [f"read{number}" for number in range(len(bound.extents))]
     values += [f"written{number}" for number in range(len(bound.extents))]
     values += [f"calls{number}" for number in range(len(bound.calls))]

@@ -11,6 +11,7 @@ from isamap.hwdesc import Hardware, Instruction, OperandRule, StrideRule, immedi
 from isamap.ir import Affine, Kernel, accesses
 from isamap.program import Address, For, Issue, Node, Operand, Placement, Program, Span, When
 
+from .cores import SpreadLoops, check_site, check_spread
 from .ranges import affine_interval, fixed_count, span_interval
 
 
@@ -20,7 +21,7 @@ def check_program(program: Program, hardware: Hardware) -> None:
         raise ProgramError(f"program is for {program.hardware!r}, not for {hardware.name!r}")
     for placement in program.inputs + program.outputs + program.scratch:
         _check_placement(placement, hardware)
-    _check_body(program.body, {}, hardware)
+    _check_body(program.body, {}, (), hardware)
 
 
 def _check_placement(placement: Placement, hardware: Hardware) -> None:
@@ -33,21 +34,26 @@ def _check_placement(placement: Placement, hardware: Hardware) -> None:
         )
 
 
-def _check_body(body: tuple[Node, ...], loops: dict[str, int], hardware: Hardware) -> None:
+def _check_body(
+    body: tuple[Node, ...], loops: dict[str, int], spread: SpreadLoops, hardware: Hardware
+) -> None:
     for node in body:
         match node:
             case Issue():
                 _check_issue(node, loops, hardware)
+                check_site(hardware.instruction(node.instruction), spread)
             case When(conditions, inner):
                 for loop, _ in conditions:
                     _check_names(Affine.var(loop), loops, "condition")
-                _check_body(inner, loops, hardware)
+                _check_body(inner, loops, spread, hardware)
             case For(loop, span, inner):
                 if loop in loops:
                     raise ProgramError(f"loop {loop!r} inside a loop of the same name")
                 _check_span(span, loops, f"loop {loop!r}")
                 most = max(1, span_interval(span, loops)[1])
-                _check_body(inner, loops | {loop: most}, hardware)
+                check_spread(node, most, spread, hardware)
+                over = (*spread, (loop, most, node.spread)) if node.spread else spread
+                _check_body(inner, loops | {loop: most}, over, hardware)
 
 
 def _check_names(affine: Affine, loops: dict[str, int], where: str) -> None:

@@ -83,15 +83,31 @@ def _explain(bound: Bound, call: Call, report: Report) -> tuple[str, str]:
             return _explain_bounds(bound, call, what, report)
         case Fault.UNWRITTEN:
             return (
-                f"{what}: reads {operand.memory}[{report.b}], which was never written",
+                f"{what}: reads {_show_place(bound, operand.memory, report.b)}, which was never"
+                " written",
                 "",
+            )
+        case Fault.RACE:
+            return (
+                f"{what}: writes {operand.memory}[{report.b}], which core {report.c} has written"
+                " too and nobody has read since",
+                "cores that run one call must write different bytes",
             )
         case _:
             other = report.other or "an earlier call"
+            place = _show_place(bound, operand.memory, report.b)
             return (
-                f"hazard with {other}: {what} touches {operand.memory}[{report.b}] too early",
+                f"hazard with {other}: {what} touches {place} too early",
                 "a token must order the two calls",
             )
+
+
+def _show_place(bound: Bound, memory: str, address: int) -> str:
+    """`sram[16]`, with the core where each has such a memory."""
+    if bound.hardware.num_copies(memory) == 1:
+        return f"{memory}[{address}]"
+    core, inside = divmod(address, bound.extent(memory).size_bytes)
+    return f"{memory}[{inside}] of core {core}"
 
 
 def _explain_bounds(bound: Bound, call: Call, what: str, report: Report) -> tuple[str, str]:

@@ -5,7 +5,7 @@ ProgramError.
 Not its job: packing arrays (`run`), timing.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -13,22 +13,34 @@ import numpy as np
 from isamap.errors import KernelError
 from isamap.ir import Kernel, Role, interpret, numpy_dtype
 
-from .bind import Bound, Call, touched_shape
+from .bind import Bound, Call, may_race, touched_shape, writer_number
 from .c_text import Fault
+from .cores import touched_copies
 from .python_walk import Step, step_error, walk_steps
 from .region import Dim, Region
 
-Memories = dict[str, tuple[np.ndarray, np.ndarray]]  # bytes, and whether each was written
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """A memory, all cores' copies one after the other: bytes, whether each was written, and who
+    wrote those that nobody has read since (number of call and core; 0: read, or of no matter)."""
+
+    data: np.ndarray
+    written: np.ndarray
+    writer: np.ndarray
+
+
+Memories = dict[str, _Bytes]
 
 
 def interpret_functional(bound: Bound, image: np.ndarray) -> None:
     """Run every call on `image` ([external size] u8) and fresh other memories."""
     memories: Memories = {}
     for extent in bound.extents:
-        data = np.zeros(extent.size_bytes, np.uint8)
-        memories[extent.memory] = (data, np.zeros(extent.size_bytes, bool))
-    written = memories[bound.hardware.external.name][1]
-    memories[bound.hardware.external.name] = (image, written)
+        size = extent.size_bytes * bound.hardware.num_copies(extent.memory)
+        data = image if extent.memory == bound.hardware.external.name else np.zeros(size, np.uint8)
+        memories[extent.memory] = _Bytes(data, np.zeros(size, bool), np.zeros(size, np.int32))
+    written = memories[bound.hardware.external.name].written
     for placement in bound.program.inputs:
         written[placement.address : placement.address + placement.layout.size_bytes] = True
     for step in walk_steps(bound):
@@ -59,14 +71,16 @@ def _execute_once(bound: Bound, memories: Memories, step: Step) -> None:
     for region in call.regions:
         if not region.is_read:
             continue
-        data, written = memories[region.memory]
+        memory = memories[region.memory]
         where, elements = _places(step, region, arrays[names[region.operand]].shape)
-        unwritten = np.flatnonzero(~written[where])
+        where = where + _bases(bound, step, region)[0]
+        unwritten = np.flatnonzero(~memory.written[where])
         if unwritten.size:
             address = int(where.flat[unwritten[0]])
             raise step_error(bound, step, Fault.UNWRITTEN, region.operand, address)
+        memory.writer[where] = 0
         flat = arrays[names[region.operand]].reshape(-1)
-        flat[elements] = data[where].reshape(-1, region.item_bytes).view(flat.dtype)[:, 0]
+        flat[elements] = memory.data[where].reshape(-1, region.item_bytes).view(flat.dtype)[:, 0]
     inputs = {b.name: arrays[b.name] for b in kernel.buffers if b.role in (Role.IN, Role.INOUT)}
     try:
         results = interpret(kernel, inputs, dict(call.issue.immediates))
@@ -75,11 +89,36 @@ def _execute_once(bound: Bound, memories: Memories, step: Step) -> None:
         raise step_error(bound, step, Fault.ARITHMETIC, kind) from error
     for region in call.regions:
         if region.is_written:
-            data, written = memories[region.memory]
             where, elements = _places(step, region, results[names[region.operand]].shape)
             values = results[names[region.operand]].reshape(-1)[elements]
-            data[where] = np.ascontiguousarray(values).view(np.uint8).reshape(where.shape)
-            written[where] = True
+            raw = np.ascontiguousarray(values).view(np.uint8).reshape(where.shape)
+            _write(bound, memories[region.memory], step, region, where, raw)
+
+
+def _write(
+    bound: Bound, memory: _Bytes, step: Step, region: Region, where: np.ndarray, raw: np.ndarray
+) -> None:
+    """Write `raw` at the addresses `where` of every copy of the memory that the call acts on."""
+    me = writer_number(bound, step.call, step.core) if may_race(bound, step.call, region) else 0
+    for base in _bases(bound, step, region):
+        there = where + base
+        others = memory.writer[there]
+        is_lost = others != me
+        is_lost &= others // bound.hardware.num_cores == me // bound.hardware.num_cores
+        if me and is_lost.any():
+            address = int(there.flat[np.flatnonzero(is_lost)[0]])
+            core = int(others.flat[np.flatnonzero(is_lost)[0]]) % bound.hardware.num_cores
+            raise step_error(bound, step, Fault.RACE, region.operand, address, core)
+        memory.data[there] = raw
+        memory.written[there] = True
+        memory.writer[there] = me
+
+
+def _bases(bound: Bound, step: Step, region: Region) -> list[int]:
+    """Where the copies of the region's memory begin that the call acts on."""
+    size = bound.extent(region.memory).size_bytes
+    copies = touched_copies(bound.hardware, region.memory, step.core, step.call.site.reach)
+    return [copy * size for copy in copies]
 
 
 def _partial_kernel(call: Call, extents: dict[str, int]) -> Kernel:

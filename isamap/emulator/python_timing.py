@@ -12,18 +12,21 @@ import numpy as np
 
 from isamap.hwdesc import Expression, Synchronisation
 
-from .bind import Bound
+from .bind import Bound, Extent
 from .c_text import Fault
 from .c_timing import ENERGY_SCALE
+from .cores import num_queues, touched_copies, used_cores
 from .faults import show_call
 from .python_walk import Step, step_error, walk_steps
 from .region import Region
 
+Place = tuple[int, int]  # number of a unit, port or channel, and which copy of it
+
 
 @dataclass(slots=True)
 class _Tracker:
-    """Per granule of one memory: when it may next be read, written or updated, and by whom it was
-    last touched."""
+    """Per granule of one memory, all its copies one after the other: when it may next be read,
+    written or updated, and by whom it was last touched."""
 
     granule: int
     finish: np.ndarray
@@ -39,17 +42,18 @@ class _Tracker:
 class _State:
     """Everything that changes while the program runs."""
 
-    free: list[list[int]]
-    last: list[int]
-    done: list[int]
-    busy: list[int]
-    queues: list[deque[int]]
-    ports: list[list[tuple[int, int]]]
-    port_busy: list[int]
+    free: dict[Place, list[int]]  # per copy of a unit, its instances
+    last: dict[Place, int]
+    done: dict[Place, int]
+    busy: dict[Place, int]
+    queues: dict[Place, deque[int]]  # per copy of a channel
+    ports: dict[Place, list[tuple[int, int]]]  # per copy of a port
+    port_busy: dict[Place, int]
     reads: list[int]
     writes: list[int]
     calls: list[int]
     energies: list[int]
+    used: list[Place]  # copies of units that some call runs on
     total: int = 0
     names: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
 
@@ -61,58 +65,93 @@ def interpret_timing(bound: Bound) -> tuple[int, ...]:
     trackers = {
         extent.memory: _Tracker(
             extent.granule_bytes,
-            *(np.zeros(extent.size_bytes // extent.granule_bytes + 1, np.int64) for _ in range(7)),
+            *(np.zeros(_num_granules(bound, extent), np.int64) for _ in range(7)),
         )
         for extent in bound.extents
     }
+    units = [
+        (number, copy)
+        for number, unit in enumerate(hardware.units)
+        for copy in range(hardware.num_copies(unit.name))
+    ]
+    ports = [
+        (number, copy)
+        for number, port in enumerate(bound.ports)
+        for copy in range(hardware.num_copies(port.memory))
+    ]
+    queues = [
+        (number, copy)
+        for number in range(len(hardware.channels))
+        for copy in range(num_queues(hardware, number))
+    ]
     state = _State(
-        free=[[0] * unit.count for unit in hardware.units],
-        last=[0] * len(hardware.units),
-        done=[0] * len(hardware.units),
-        busy=[0] * len(hardware.units),
-        queues=[deque() for _ in hardware.channels],
-        ports=[[] for _ in bound.ports],
-        port_busy=[0] * len(bound.ports),
+        free={place: [0] * hardware.units[place[0]].count for place in units},
+        last=dict.fromkeys(units, 0),
+        done=dict.fromkeys(units, 0),
+        busy=dict.fromkeys(units, 0),
+        queues={place: deque() for place in queues},
+        ports={place: [] for place in ports},
+        port_busy=dict.fromkeys(ports, 0),
         reads=[0] * len(bound.extents),
         writes=[0] * len(bound.extents),
         calls=[0] * len(bound.calls),
         energies=[0] * len(bound.calls),
+        used=_used_units(bound),
     )
     for step in walk_steps(bound):
         _execute(bound, state, trackers, step)
-    lists = (state.busy, state.port_busy, state.reads, state.writes, state.calls, state.energies)
-    return (state.total, *(value for values in lists for value in values))
+    lists = (state.reads, state.writes, state.calls, state.energies)
+    busy = (*state.busy.values(), *state.port_busy.values())
+    return (state.total, *busy, *(value for values in lists for value in values))
+
+
+def _num_granules(bound: Bound, extent: Extent) -> int:
+    copies = bound.hardware.num_copies(extent.memory)
+    return copies * extent.size_bytes // extent.granule_bytes + 1
+
+
+def _used_units(bound: Bound) -> list[Place]:
+    places = {
+        (call.unit, copy)
+        for call in bound.calls
+        for core in used_cores(call.site, dict(call.loops))
+        for copy in touched_copies(bound.hardware, call.instruction.unit, core, (0,))
+    }
+    return sorted(places)
 
 
 def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: Step) -> None:
     call = step.call
-    unit = state.free[call.unit]
+    mine = call.unit, touched_copies(bound.hardware, call.instruction.unit, step.core, (0,))[0]
+    unit = state.free[mine]
     issue = _cost(call.instruction.issue_cycles, step)
     latency = max(issue, _cost(call.instruction.latency_cycles, step))
     which = unit.index(min(unit))
-    start = unit[which] if len(unit) == 1 else max(unit[which], state.last[call.unit])
+    start = unit[which] if len(unit) == 1 else max(unit[which], state.last[mine])
     for channel in call.pops:
-        if not state.queues[channel]:
-            raise step_error(bound, step, Fault.DEADLOCK, channel)
-        start = max(start, state.queues[channel].popleft())
+        for queue in _queues(bound, state, step, channel):
+            if not queue:
+                raise step_error(bound, step, Fault.DEADLOCK, channel)
+            start = max(start, queue.popleft())
     is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
     touched = [
         (region, trackers[region.memory], _granules(bound, step, region)) for region in call.regions
     ]
     for region, tracker, where in touched:
         for times, _, units in _times(step, region, tracker, where):
-            awaited = times[units == call.unit] if is_tokens else times
+            awaited = times[units == _owner(bound, mine)] if is_tokens else times
             start = max(start, int(awaited.max(initial=0)))
     start = _reserve(bound, state, step, start)
     if is_tokens:
         for region, tracker, where in touched:
             _check_hazard(bound, state, step, (region, tracker, where), start)
     for region, tracker, where in touched:
-        _mark(step, region, tracker, where, (start, issue, latency, len(state.names)))
+        when = (start, issue, latency, len(state.names), _owner(bound, mine))
+        _mark(step, region, tracker, where, when)
     unit[which] = start + issue
-    state.last[call.unit] = start
-    state.busy[call.unit] += issue
-    state.done[call.unit] = max(state.done[call.unit], start + latency)
+    state.last[mine] = start
+    state.busy[mine] += issue
+    state.done[mine] = max(state.done[mine], start + latency)
     state.total = max(state.total, start + latency)
     state.calls[call.number] += 1
     state.names.append((call.number, step.values))
@@ -120,9 +159,22 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
         scaled = call.instruction.energy_pj.scaled(ENERGY_SCALE)
         state.energies[call.number] += _cost(scaled, step)
     for channel in call.pushes:
-        if len(state.queues[channel]) >= bound.hardware.channels[channel].depth:
-            raise step_error(bound, step, Fault.OVERFLOW, channel)
-        state.queues[channel].append(state.done[call.unit])
+        for queue in _queues(bound, state, step, channel):
+            if len(queue) >= bound.hardware.channels[channel].depth:
+                raise step_error(bound, step, Fault.OVERFLOW, channel)
+            queue.append(state.done[mine])
+
+
+def _owner(bound: Bound, place: Place) -> int:
+    """A number for a copy of a unit, 0 being nobody."""
+    return 1 + place[0] * bound.hardware.num_cores + place[1]
+
+
+def _queues(bound: Bound, state: _State, step: Step, channel: int) -> list[deque[int]]:
+    """The channel's queues of all cores that the call acts on."""
+    is_private = num_queues(bound.hardware, channel) > 1
+    copies = [step.core + offset for offset in step.call.site.reach] if is_private else [0]
+    return [state.queues[channel, copy] for copy in copies]
 
 
 def _cost(expression: Expression, step: Step) -> int:
@@ -130,12 +182,16 @@ def _cost(expression: Expression, step: Step) -> int:
 
 
 def _granules(bound: Bound, step: Step, region: Region) -> np.ndarray:
-    """Numbers of all granules a region touches."""
+    """Numbers of all granules a region touches, in every copy that the call acts on."""
     granule = bound.extent(region.memory).granule_bytes
     offsets = np.arange(0, region.item_bytes, 1)
     for dim in region.all_dims:
         steps = np.arange(dim.count(step.extents)) * dim.stride_bytes
         offsets = (steps[:, None] + offsets).ravel()
+    size = bound.extent(region.memory).size_bytes
+    reach = step.call.site.reach if region.is_written else (0,)
+    copies = touched_copies(bound.hardware, region.memory, step.core, reach)
+    offsets = (np.array(copies)[:, None] * size + offsets).ravel()
     return np.unique((offsets + step.addresses[region.operand] + region.start_bytes) // granule)
 
 
@@ -181,16 +237,16 @@ def _mark(
     region: Region,
     tracker: _Tracker,
     where: np.ndarray,
-    when: tuple[int, int, int, int],
+    when: tuple[int, int, int, int, int],
 ) -> None:
-    start, issue, latency, serial = when
+    start, issue, latency, serial, owner = when
     if not region.is_written:
         tracker.ended[where] = np.maximum(tracker.ended[where], start + issue)
         tracker.reader[where] = serial
         return
     tracker.finish[where] = start + latency
     tracker.writer[where] = serial
-    tracker.owner[where] = step.call.unit
+    tracker.owner[where] = owner
     tracker.tag[where] = 0
     accumulate = step.call.instruction.accumulate_cycles
     if step.call.accumulates(region) and accumulate is not None:
@@ -204,29 +260,28 @@ def _reserve(bound: Bound, state: _State, step: Step, start: int) -> int:
     for region, size in zip(step.call.regions, sizes):
         memory = [extent.memory for extent in bound.extents].index(region.memory)
         state.reads[memory] += size * region.is_read
-        state.writes[memory] += size * region.is_written
-    needs: list[tuple[int, int]] = []
+        copies = touched_copies(bound.hardware, region.memory, step.core, step.call.site.reach)
+        state.writes[memory] += size * region.is_written * len(copies)
+    needs: list[tuple[Place, int]] = []
     for use in step.call.ports:
         total = sum(sizes[region] for region in use.regions)
-        rate = bound.ports[use.port].rate
-        needs.append((use.port, -(-total * rate.denominator // rate.numerator)))
+        port = bound.ports[use.port]
+        length = -(-total * port.rate.denominator // port.rate.numerator)
+        copies = touched_copies(bound.hardware, port.memory, step.core, step.call.site.reach)
+        needs += [((use.port, copy), length) for copy in copies]
     before = -1
     while before != start:
         before = start
-        for port, length in needs:
-            start = _fit(state.ports[port], start, length)
-    for port, length in needs:
+        for place, length in needs:
+            start = _fit(state.ports[place], start, length)
+    for place, length in needs:
         if length:
-            state.ports[port].append((start, start + length))
-            state.ports[port].sort()
-            state.port_busy[port] += length
-    idle = min(
-        min(instances)
-        for number, instances in enumerate(state.free)
-        if any(call.unit == number for call in bound.calls)
-    )
-    for port, _ in needs:
-        state.ports[port] = [pair for pair in state.ports[port] if pair[1] > idle]
+            state.ports[place].append((start, start + length))
+            state.ports[place].sort()
+            state.port_busy[place] += length
+    idle = min(min(state.free[place]) for place in state.used)
+    for place, _ in needs:
+        state.ports[place] = [pair for pair in state.ports[place] if pair[1] > idle]
     return start
 
 

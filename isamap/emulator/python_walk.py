@@ -19,12 +19,13 @@ from .ranges import address_value, span_value
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call: loop values, extents (repeats included), operand addresses."""
+    """One call: loop values, extents (repeats included), operand addresses, number of its core."""
 
     call: Call
     values: tuple[int, ...]
     extents: Mapping[str, int]
     addresses: tuple[int, ...]
+    core: int
 
 
 def walk_steps(bound: Bound) -> Iterator[Step]:
@@ -80,7 +81,8 @@ def step_error(
 def _step(bound: Bound, call: Call, values: Mapping[str, int]) -> Step:
     extents = {name: span_value(span, values) for name, span in call.spans}
     addresses = tuple(address_value(operand.address, values) for operand in call.issue.operands)
-    step = Step(call, tuple(values.values()), extents, addresses)
+    core = call.site.core.evaluate(values)
+    step = Step(call, tuple(values.values()), extents, addresses, core)
     repeats = {rule.name: rule.maximum for rule in call.instruction.repeats}
     for position, (name, count) in enumerate(extents.items()):
         is_legal = (

@@ -19,16 +19,18 @@ class RunResult:
 @dataclass(frozen=True, slots=True)
 class UnitTime:
     """`busy_cycles` summed over the unit's calls; `utilisation` is its share of cycles times unit
-    count."""
+    count (and cores). `core_cycles`: the sum of each core's, where each has such units."""
 
     unit: str
     busy_cycles: int
     utilisation: float
+    core_cycles: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PortTime:
-    """How long a memory's port was reserved."""
+    """How long a memory's port was reserved; of memories that each core has, the busiest
+    core's."""
 
     memory: str
     port: str

@@ -4,11 +4,11 @@ In: a Program and a Hardware. Out: Timing, or ProgramError. Not its job: values 
 contract is docs/timing.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from isamap.errors import IsamapError
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, Unit
 from isamap.program import Program
 
 from .bind import Bound, bind
@@ -58,19 +58,29 @@ def _run_compiled(bound: Bound, timeout_s: float) -> tuple[int, ...]:
     raise fault_error(bound, replace(report, other=show_call(bound, other.call, other.values)))
 
 
+def _unit_time(unit: Unit, hardware: Hardware, cycles: int, rest: Iterator[int]) -> UnitTime:
+    """One unit's time from the next numbers, one per copy."""
+    copies = tuple(next(rest) for _ in range(hardware.num_copies(unit.name)))
+    instances = unit.count * len(copies)
+    busy = sum(copies)
+    share = busy / (cycles * instances) if cycles else 0.0
+    return UnitTime(unit.name, busy, share, copies if len(copies) > 1 else ())
+
+
 def _to_timing(bound: Bound, numbers: Sequence[int]) -> Timing:
     """Name the numbers that both executions give in the same order (see
     `c_timing._emit_results`)."""
     hardware = bound.hardware
     rest = iter(numbers)
     cycles = next(rest)
-    units = tuple(
-        UnitTime(unit.name, busy, busy / (cycles * unit.count) if cycles else 0.0)
-        for unit, busy in zip(hardware.units, rest)
-    )
+    units = tuple(_unit_time(unit, hardware, cycles, rest) for unit in hardware.units)
     ports = tuple(
-        PortTime(bound.ports[number].memory, bound.ports[number].name, next(rest))
-        for number in range(len(bound.ports))
+        PortTime(
+            port.memory,
+            port.name,
+            max(next(rest) for _ in range(hardware.num_copies(port.memory))),
+        )
+        for port in bound.ports
     )
     reads = [next(rest) for _ in bound.extents]
     writes = [next(rest) for _ in bound.extents]

@@ -13,6 +13,7 @@ from .expression import Expression
 from .hardware import (
     Channel,
     CompilerRule,
+    Cores,
     Direction,
     ExtentKind,
     ExtentRule,
@@ -40,6 +41,7 @@ __all__ = [
     "CTemplate",
     "Channel",
     "CompilerRule",
+    "Cores",
     "Direction",
     "Expression",
     "ExtentKind",

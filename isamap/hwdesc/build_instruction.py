@@ -21,6 +21,7 @@ from isamap.ir import (
     parse_semantics,
 )
 
+from .build_cores import multicast_axes
 from .c_form import CForm, CTemplate, HoleNames, parse_c_template
 from .document import Path
 from .expression import Expression
@@ -96,6 +97,7 @@ def build_instruction(
         ),
         c_form=_build_c_form(semantics, site),
         is_sync=model.is_sync,
+        multicast=multicast_axes(model.multicast, machine),
         source=model.source,
         loc=reader.document.key_loc(site.path()),
     )

@@ -8,6 +8,7 @@ cycle.
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from math import prod
 
 from isamap.errors import Loc
 from isamap.ir import Access, Kernel, accesses
@@ -70,6 +71,32 @@ class Unit:
     name: str
     count: int = 1
     loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """Identical processors on a grid that run one program.
+
+    `axes`: name and size of every direction. Each core has `memories` and `units` of its own, under
+    the same names; everything else is shared by all.
+    """
+
+    axes: tuple[tuple[str, int], ...]
+    memories: tuple[str, ...]
+    units: tuple[str, ...]
+    source: str = ""
+    loc: Loc | None = field(default=None, compare=False)
+
+    @property
+    def count(self) -> int:
+        """How many cores there are."""
+        return prod(size for _, size in self.axes)
+
+    @property
+    def steps(self) -> tuple[tuple[str, int], ...]:
+        """How far the core's number advances per position along each axis; the last is densest."""
+        sizes = [size for _, size in self.axes]
+        return tuple((name, prod(sizes[n + 1 :])) for n, (name, _) in enumerate(self.axes))
 
 
 class ExtentKind(Enum):
@@ -171,6 +198,7 @@ class Instruction:
     after which the same instruction on the same unit may read-modify-write the same bytes
     (pipelined accumulation); None: the latency.
     `is_sync`: does nothing but carry tokens (its semantics has no statement).
+    `multicast`: axes of the cores along which a call writes the same bytes to every core.
     """
 
     name: str
@@ -187,6 +215,7 @@ class Instruction:
     emit: tuple[tuple[str, str], ...] = ()  # ("asm" | "bits", text)
     c_form: CForm | None = None
     is_sync: bool = False
+    multicast: tuple[str, ...] = ()
     source: str = ""
     loc: Loc | None = field(default=None, compare=False)
 
@@ -290,6 +319,7 @@ class Hardware:
     parameters: tuple[tuple[str, int], ...] = ()
     host: HostRule | None = None
     compiler: CompilerRule | None = None
+    cores: Cores | None = None
     file: str = field(default="", compare=False)
 
     def memory(self, name: str) -> Memory:
@@ -299,6 +329,17 @@ class Hardware:
     def instruction(self, name: str) -> Instruction:
         """The instruction called `name`."""
         return {instruction.name: instruction for instruction in self.instructions}[name]
+
+    @property
+    def num_cores(self) -> int:
+        """How many cores the machine has."""
+        return self.cores.count if self.cores else 1
+
+    def num_copies(self, name: str) -> int:
+        """How many there are of the memory or unit called `name`: one, or one per core."""
+        if self.cores is None or name not in (*self.cores.memories, *self.cores.units):
+            return 1
+        return self.cores.count
 
     @property
     def external(self) -> Memory:

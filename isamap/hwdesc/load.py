@@ -7,6 +7,7 @@ from pathlib import Path
 
 from isamap.errors import IsamapError, SpecErrors
 
+from .build_cores import build_cores, check_cores, check_multicast
 from .build_instruction import build_instruction
 from .build_parts import (
     build_channels,
@@ -71,7 +72,12 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
     memories = _build_memories(model, reader)
     units = build_units(model, reader)
     channels = build_channels(model, reader)
+    cores = build_cores(model, reader)
     instructions = _build_instructions(model, memories, reader)
+    if cores is not None or model.cores is None:
+        check_cores(cores, memories, reader)
+        for instruction in instructions:
+            check_multicast(instruction, cores, reader)
     host = build_host(model, reader)
     clock_hz = float(reader.amount(model.clock, Quantity.CLOCK, ("clock",)))
     if not problems.count:  # a part with a mistake is missing here: routes over it would mislead
@@ -89,6 +95,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
         parameters=tuple(parameters.items()),
         host=host,
         compiler=build_compiler(model),
+        cores=cores,
         file=document.file,
     )
 

@@ -248,6 +248,11 @@ class InstructionModel(Model):
     is_sync: StrictBool = Field(
         default=False, description="Does nothing but carry tokens; has no semantics."
     )
+    multicast: Literal["all"] | list[Text] = Field(
+        default_factory=list,
+        description="A call writes the same bytes to all cores, or to those along these axes of "
+        "the grid: all, [row].",
+    )
     source: Text = Field(description=SOURCE)
 
 
@@ -288,6 +293,22 @@ class CompilerModel(Model):
     source: Text = Field(description=SOURCE)
 
 
+class CoresModel(Model):
+    """Identical processors that run one program, each with memories and units of its own."""
+
+    count: Integer | None = Field(
+        default=None, description="How many there are; short for grid: {core: n}."
+    )
+    grid: dict[str, Integer] = Field(
+        default_factory=dict, description="Size of each axis of the grid, {row: 2, column: 2}."
+    )
+    memories: list[Text] = Field(
+        min_length=1, description="Managed memories that each core has of its own."
+    )
+    units: list[Text] = Field(min_length=1, description="Units that each core has of its own.")
+    source: Text = Field(description=SOURCE)
+
+
 class HardwareModel(Model):
     """A machine, for isamap."""
 
@@ -314,4 +335,8 @@ class HardwareModel(Model):
     )
     host: HostModel | None = Field(
         default=None, description="Runs the statements that no instruction computes."
+    )
+    cores: CoresModel | None = Field(
+        default=None,
+        description="Several identical cores; what they do not list is shared by all of them.",
     )

@@ -15,6 +15,7 @@ from .program import (
     Repeat,
     Rotation,
     Span,
+    Spread,
     When,
 )
 from .serialise import SCHEMA_VERSION, from_json, to_json
@@ -34,6 +35,7 @@ __all__ = [
     "Repeat",
     "Rotation",
     "Span",
+    "Spread",
     "When",
     "from_json",
     "listing",

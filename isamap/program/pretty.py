@@ -8,7 +8,7 @@ from typing import assert_never
 from isamap.ir import Affine, pretty
 
 from .layout import Layout
-from .program import Address, For, Issue, Node, Operand, Placement, Program, Span, When
+from .program import Address, For, Issue, Node, Operand, Placement, Program, Span, Spread, When
 
 
 def listing(program: Program) -> str:
@@ -79,8 +79,9 @@ def _show_body(body: tuple[Node, ...], depth: int) -> list[str]:
     lines: list[str] = []
     for node in body:
         match node:
-            case For(loop, span, inner):
-                lines.append(f"{indent}for {loop} < {show_span(span)}:")
+            case For(loop, span, inner, spread):
+                where = f" on {_show_spread(spread)}" if spread else ""
+                lines.append(f"{indent}for {loop} < {show_span(span)}{where}:")
                 lines.extend(_show_body(inner, depth + 1))
             case When(conditions, inner):
                 text = " and ".join(f"{edge.value} {loop}" for loop, edge in conditions)
@@ -91,6 +92,12 @@ def _show_body(body: tuple[Node, ...], depth: int) -> list[str]:
             case _:
                 assert_never(node)
     return lines
+
+
+def _show_spread(spread: Spread) -> str:
+    """`cores along row`, or with the step between them."""
+    every = f", {spread.step} apart" if spread.step != 1 else ""
+    return f"cores along {spread.axis}{every}"
 
 
 def _show_issue(issue: Issue) -> str:

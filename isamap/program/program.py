@@ -7,6 +7,11 @@ Meaning. A program is one sequence of calls, in program order: `For` repeats its
 calls of the first or last iteration of named loops, `Issue` is one call of an instruction. Each
 call goes to the queue of its instruction's unit; a queue runs its calls in program order, queues
 run beside each other (see docs/timing.md). All addresses and strides are bytes.
+
+Cores. On a machine with several cores a call belongs to one of them: its position along an axis is
+the sum of step * value over the enclosing loops spread over that axis, 0 without any. It runs on
+that core's unit and touches that core's memories, if they are the core's own. A multicast call is
+outside every loop spread over an axis of its `multicast`, and writes to all cores along it.
 """
 
 from dataclasses import dataclass
@@ -98,12 +103,25 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Each iteration of a loop is one core's: its position along `axis` of the grid of cores
+    advances by `step` per iteration."""
+
+    axis: str
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class For:
-    """Run `body` for `loop` = 0 .. span-1. Loop names are unique along any path."""
+    """Run `body` for `loop` = 0 .. span-1. Loop names are unique along any path.
+
+    `spread`: the iterations are shared out over cores; None: the same core runs all of them.
+    """
 
     loop: str
     span: Span
     body: tuple["Node", ...]
+    spread: Spread | None = None
 
 
 @dataclass(frozen=True, slots=True)

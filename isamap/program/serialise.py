@@ -24,10 +24,11 @@ from .program import (
     Repeat,
     Rotation,
     Span,
+    Spread,
     When,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Item = TypeVar("Item")
@@ -221,9 +222,10 @@ def _read_operand(data: Json, where: str) -> Operand:
 
 def _write_node(node: Node) -> Json:
     match node:
-        case For(loop, span, body):
+        case For(loop, span, body, spread):
             inner: list[Json] = [_write_node(child) for child in body]
-            return {"for": loop, "span": _write_span(span), "body": inner}
+            over: Json = [spread.axis, spread.step] if spread else None
+            return {"for": loop, "span": _write_span(span), "spread": over, "body": inner}
         case When(conditions, body):
             pairs: list[Json] = [[loop, edge.value] for loop, edge in conditions]
             return {"when": pairs, "body": [_write_node(child) for child in body]}
@@ -277,12 +279,17 @@ def _read_repeat(data: Json, where: str) -> Repeat:
     return repeat
 
 
+def _read_spread(value: Json, where: str) -> Spread | None:
+    return None if value is None else Spread(*_read_pair(value, where))
+
+
 def _read_node(data: Json, where: str) -> Node:
     record = _Record(data, where)
     node: Node
     if "for" in record.data:
         span = _read_span(record.take("span"), f"{where}.span")
-        node = For(record.text("for"), span, record.items("body", _read_node))
+        spread = _read_spread(record.take("spread"), f"{where}.spread")
+        node = For(record.text("for"), span, record.items("body", _read_node), spread)
     elif "when" in record.data:
         conditions = record.items("when", _read_condition)
         node = When(conditions, record.items("body", _read_node))

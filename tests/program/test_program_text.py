@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -20,6 +21,7 @@ from isamap.program import (
     Repeat,
     Rotation,
     Span,
+    Spread,
     When,
     from_json,
     listing,
@@ -88,7 +90,7 @@ def broken(change: Callable[[dict], object]) -> str:
 
 
 def test_malformed_json_is_refused_with_its_place() -> None:
-    assert "version 99, expected 'isamap-program' version 2" in broken(
+    assert "version 99, expected 'isamap-program' version 3" in broken(
         lambda data: data.update(version=99)
     )
     assert broken(lambda data: data.pop("name")) == "program: missing key 'name'"
@@ -130,3 +132,18 @@ def test_malformed_json_is_refused_with_its_place() -> None:
 def test_what_is_not_an_object_is_no_program() -> None:
     with pytest.raises(ProgramError, match="program: expected an object, found list"):
         from_json([])
+
+
+def test_a_loop_over_cores_says_so() -> None:
+    inner = For("c", Span(2), (Issue("wait", (), ()),), Spread("column", 2))
+    program = replace(PROGRAM, body=(For("r", Span(4), (inner,), Spread("row")),))
+    assert listing(program).splitlines()[-3:] == [
+        "for r < 4 on cores along row:",
+        "  for c < 2 on cores along column, 2 apart:",
+        "    wait()",
+    ]
+    data = json.loads(json.dumps(to_json(program)))
+    assert from_json(data) == program
+    data["body"][0]["spread"] = ["row"]
+    with pytest.raises(ProgramError, match=r"program.body\[0\].spread: expected \[name, number\]"):
+        from_json(data)
