@@ -57,7 +57,7 @@ class Request:
 class Result:
     """The answer of `map`. `timing` is None when the emulator rejects the program.
 
-    `is_interrupted`: the watch ended the search early.
+    `file`: where the kernel came from. `is_interrupted`: the watch ended the search early.
     """
 
     request: Request
@@ -66,6 +66,7 @@ class Result:
     roofline: Roofline
     timing: Timing | None
     verification: Verification
+    file: KernelFile | None = None
     is_interrupted: bool = False
 
     @property
@@ -84,7 +85,7 @@ class PlanResult:
     """The answer of `map` for a kernel that takes several tasks, or the host.
 
     `kernel`: as it was asked for; `plan.kernel` is the form of it that was scheduled. `timing` is
-    None when the emulator rejects the program. `is_interrupted`: as in `Result`.
+    None when the emulator rejects the program. `file`, `is_interrupted`: as in `Result`.
     """
 
     request: Request
@@ -93,6 +94,7 @@ class PlanResult:
     plan: Plan
     timing: Timing | None
     verification: Verification
+    file: KernelFile | None = None
     is_interrupted: bool = False
 
 
@@ -162,8 +164,8 @@ def map(
         KernelError, SpecErrors: the kernel or the hardware file is wrong.
         MappingError: nothing on the machine computes the kernel.
     """
-    built, file = _build_kernel(kernel, sizes or {}, name)
-    machine = _load_machine(hw)
+    built, file = build_kernel(kernel, sizes or {}, name)
+    machine = load_machine(hw)
     used = file.sizes if file else ()
     request = Request(
         built.name, machine.name, used, cost, layouts, Check(verify), time_limit_s, workers, seed,
@@ -172,19 +174,31 @@ def map(
     deadline = time.perf_counter() + time_limit_s
     wishes = Wishes(cost, layouts, time_limit_s, workers, seed, may_reassociate, watch)
     found = _search(built, machine, wishes, deadline)
-    is_interrupted = watch.is_stopped
+    return judge(request, built, machine, file, found, is_interrupted=watch.is_stopped)
+
+
+def judge(
+    request: Request,
+    kernel: Kernel,
+    hw: Hardware,
+    file: KernelFile | None,
+    found: Answer | Plan,
+    *,
+    is_interrupted: bool = False,
+) -> Result | PlanResult:
+    """Time and check what was found for a kernel on a machine."""
     if isinstance(found, Plan):
         timing, verification = _check(
-            request, found.program, machine,
-            lambda: verify_plan(found, built, machine, request.check, seed=seed,
-                                may_reassociate=may_reassociate, file=file),
+            request, found.program, hw,
+            lambda: verify_plan(found, kernel, hw, request.check, seed=request.seed,
+                                may_reassociate=request.may_reassociate, file=file),
         )  # fmt: skip
-        return PlanResult(request, machine, built, found, timing, verification, is_interrupted)
+        return PlanResult(request, hw, kernel, found, timing, verification, file, is_interrupted)
     timing, verification = _check(
-        request, found.best.program, machine, lambda: _verify(found, machine, request, file)
+        request, found.best.program, hw, lambda: _verify(found, hw, request, file)
     )
-    bound = roofline(built, machine, may_reassociate=may_reassociate)
-    return Result(request, machine, found, bound, timing, verification, is_interrupted)
+    bound = roofline(kernel, hw, may_reassociate=request.may_reassociate)
+    return Result(request, hw, found, bound, timing, verification, file, is_interrupted)
 
 
 def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Answer | Plan:
@@ -252,8 +266,8 @@ def explain(
     may_reassociate: bool = False,
 ) -> Explanation:
     """Why the machine's other instructions do not compute the kernel's statements."""
-    built, _ = _build_kernel(kernel, sizes or {}, name)
-    machine = _load_machine(hw)
+    built, _ = build_kernel(kernel, sizes or {}, name)
+    machine = load_machine(hw)
     tasks = flatten(cut_tasks(built))
     found = tuple(_explain_task(task, machine, may_reassociate) for task in tasks)
     return Explanation(built, machine, found)
@@ -296,8 +310,8 @@ def list_mappings(
         gather, replicate: as for `isamap.mapper.mappings`.
         max_rewrites: also of the statements that up to so many rewrites (`FORMS`) bring about.
     """
-    built, _ = _build_kernel(kernel, sizes or {}, name)
-    machine = _load_machine(hw)
+    built, _ = build_kernel(kernel, sizes or {}, name)
+    machine = load_machine(hw)
     stream = _map_forms(built, machine, gather, replicate, max_rewrites)
     return MappingList(built, machine, stream, unmatched(built, machine))
 
@@ -316,11 +330,12 @@ def _map_forms(
                 yield form.kernel, found
 
 
-def _load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:
+def load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:
+    """The machine itself, or read from a path or by a bundled name."""
     return hw if isinstance(hw, Hardware) else load_hardware(find_hardware(str(hw)))
 
 
-def _build_kernel(
+def build_kernel(
     kernel: str | PathLike[str] | Kernel, sizes: Mapping[str, int], name: str | None
 ) -> tuple[Kernel, KernelFile | None]:
     """The kernel, and where it came from unless it was given as a value."""

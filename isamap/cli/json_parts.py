@@ -11,10 +11,8 @@ from isamap import __version__
 from isamap.compile import Request
 from isamap.costmodels import Tiling
 from isamap.emulator import Timing
-from isamap.mapper import Covering
+from isamap.mapper import Covering, show_layouts, show_route
 from isamap.verify import Verification
-
-from .show_mapping import show_layouts, show_route
 
 SCHEMA_VERSION = 1  # of `isamap-result` and `isamap-plan` alike
 LIBRARIES = ("numpy", "ortools")

@@ -6,6 +6,7 @@ In: a PlanResult. Out: dictionaries, lists, strings and numbers; keys mean what 
 
 from isamap.compile import PlanResult
 from isamap.ir import pretty, pretty_statement
+from isamap.mapper import show_layout_kind
 from isamap.scheduler import PlannedTask, handovers, repacks, used_bytes
 
 from .json_parts import (
@@ -18,7 +19,6 @@ from .json_parts import (
     verification_to_json,
     versions_to_json,
 )
-from .show_mapping import show_layout_kind
 from .show_tasks import used_schedule, why_on_host
 
 

@@ -6,9 +6,9 @@ In: a Result, or an Explanation. Out: lines of text. Not its job: finding them.
 from isamap.compile import Explanation, Result, TaskExplanation
 from isamap.hwdesc import Hardware
 from isamap.ir import pretty_statement
-from isamap.mapper import Mismatch
+from isamap.mapper import Mismatch, show_layouts
 
-from .show_mapping import show_binding, show_layouts
+from .show_mapping import show_binding
 from .units import align, show_count
 
 

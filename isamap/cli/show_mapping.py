@@ -4,7 +4,14 @@ In: a covering. Out: lines of text. Not its job: tiles and order (`show_nest`), 
 """
 
 from isamap.ir import Access, accesses, pretty_expr
-from isamap.mapper import Covering, OperandPlan, TiledLoop, Transfer
+from isamap.mapper import (
+    Covering,
+    OperandPlan,
+    TiledLoop,
+    show_layout_kind,
+    show_layouts,
+    show_route,
+)
 from isamap.program import Layout
 
 
@@ -65,46 +72,6 @@ def _show_access(covering: Covering, buffer: str) -> str:
         if access.buffer == buffer
     ]
     return pretty_expr(found[0]) if found else buffer
-
-
-def show_route(plan: OperandPlan, external: str) -> str:
-    """`dram -mvin-> scratchpad -preload-> array`, and the way back of an output."""
-    parts = [external] if plan.residences[-1].fill is not None else []
-    for residence in reversed(plan.residences):
-        entry = residence.fill or residence.zero
-        arrow = [f"-{_show_instructions(entry)}->"] if entry is not None else []
-        parts += [*arrow, residence.memory]
-    for number, residence in enumerate(plan.residences):
-        if residence.drain is not None:
-            is_last = residence is plan.residences[-1]
-            target = external if is_last else plan.residences[number + 1].memory
-            steps = [update.instruction for update in residence.finish]
-            way = " ".join([*steps, _show_instructions(residence.drain)])
-            parts += [f"-{way}->", target]
-    return " ".join(parts)
-
-
-def _show_instructions(transfer: Transfer) -> str:
-    shift = f"+{transfer.shift.instruction}" if transfer.shift else ""
-    return transfer.instruction + shift
-
-
-def show_layouts(plan: OperandPlan) -> str:
-    """`natural`, `zero border`, `packed` or `gathered`, of the buffer before and after."""
-    layouts = [x.layout for x in (plan.inlet, plan.outlet) if x is not None]
-    words = list(dict.fromkeys(show_layout_kind(layout) for layout in layouts))
-    return " in, ".join(words) + (" out" if len(words) > 1 else "")
-
-
-def show_layout_kind(layout: Layout) -> str:
-    """One word for how a buffer lies in the external memory."""
-    if layout.is_natural:
-        return "natural"
-    if layout.plane_bytes is not None:
-        return "byte planes"
-    if layout.is_replicated:
-        return "gathered"
-    return "zero border" if len(layout.axes) == len(layout.shape) else "packed"
 
 
 def packing_sentences(covering: Covering) -> list[str]:

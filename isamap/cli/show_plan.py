@@ -9,10 +9,10 @@ from rich.text import Text
 
 from isamap.compile import PlanResult
 from isamap.ir import pretty
+from isamap.mapper import show_layout_kind
 from isamap.rewrites import REWRITES
 from isamap.scheduler import Handover, Plan, Repack, Status, handovers, repacks
 
-from .show_mapping import show_layout_kind
 from .show_result import print_section
 from .show_tasks import memory_lines, nests_lines, task_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines

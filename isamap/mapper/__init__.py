@@ -18,6 +18,7 @@ from .join_tasks import join_tasks, keeps_order
 from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
+from .pretty import show_layout_kind, show_layouts, show_route
 from .tasks import Ends, Task, TaskLoop, TaskNode, cut_tasks, flatten
 from .transfer import part_size
 
@@ -54,5 +55,8 @@ __all__ = [
     "nearest_miss",
     "orientations",
     "part_size",
+    "show_layout_kind",
+    "show_layouts",
+    "show_route",
     "unmatched",
 ]

@@ -15,6 +15,7 @@ from .join import join
 from .outline import outline
 from .pad_loops import pad_loops
 from .reduce_as_gemm import reduce_as_gemm
+from .replay import replay
 from .scan_as_gemm import scan_as_gemm
 from .search import Search, has_floats, variants
 from .space_to_depth import space_to_depth
@@ -46,6 +47,7 @@ __all__ = [
     "outline",
     "pad_loops",
     "reduce_as_gemm",
+    "replay",
     "scan_as_gemm",
     "space_to_depth",
     "split",

@@ -5,9 +5,9 @@ from .compose import compose
 from .count_repacks import Repack, repacks
 from .find_plan import find_plan
 from .handover import Handover, handovers
+from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches
 from .lower import lower
 from .memory_map import Piece
-from .options import is_legal
 from .place import place, used_bytes
 from .plan import Plan, PlannedTask, Wishes, host_cycles, is_single
 from .schedule import Alternative, Answer, Schedule, find_schedule
@@ -18,7 +18,9 @@ __all__ = [
     "NOBODY",
     "Alternative",
     "Answer",
+    "Breach",
     "Handover",
+    "Part",
     "Piece",
     "Plan",
     "PlannedTask",
@@ -29,6 +31,7 @@ __all__ = [
     "Status",
     "Watch",
     "Wishes",
+    "breaches",
     "compose",
     "find_best_plan",
     "find_plan",
@@ -38,6 +41,8 @@ __all__ = [
     "is_legal",
     "is_single",
     "lower",
+    "memory_of",
+    "option_breaches",
     "place",
     "repacks",
     "solve",

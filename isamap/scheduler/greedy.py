@@ -11,7 +11,8 @@ from isamap.costmodels import Tiling, Work, estimate, needs_one_slot, operand_pl
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
-from .options import is_legal, stay_choices, stays_of, tile_options
+from .legality import is_legal
+from .options import stay_choices, stays_of, tile_options
 
 
 def schedule_greedily(covering: Covering, work: Work, hw: Hardware) -> Tiling | None:

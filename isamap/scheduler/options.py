@@ -1,15 +1,14 @@
-"""The space of tilings: tile sizes worth trying, levels, slots, and what makes a tiling legal.
+"""The space of tilings: tile sizes worth trying, levels, slots.
 
-In: a covering, the machine. Out: options and a legality test. Not its job: choosing among them.
+In: a covering, the machine. Out: options. Not its job: choosing among them, what else makes a
+tiling legal (`legality`).
 """
 
 from itertools import product
 
-from isamap.costmodels import Stay, Tiling, guards, needs_one_slot, operand_plan, trips
+from isamap.costmodels import Stay
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
-
-from .place import place
 
 
 def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tuple[int, int], ...]:
@@ -97,61 +96,10 @@ def must_stay_whole(covering: Covering, plan: OperandPlan) -> bool:
     return plan.inlet_buffer != plan.buffer or plan.inlet.layout != plan.outlet.layout
 
 
-def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
-    """Does everything fit, is every output written back only where it may be, are held loops
-    outermost?"""
-    held = covering.held
-    if tiling.outer[: len(held)] != held or any(tiling.tile(name) > 1 for name in held):
-        return False
-    if any(set(held) & set(stay.kept) for stay in tiling.stays):
-        return False
-    if any(tiling.tile(x.name) > 1 and must_be_alone(covering, x) for x in covering.loops):
-        return False
-    for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
-        guard = guards(covering, tiling, stay)
-        if must_stay_whole(covering, plan) and (guard.refetch_outer or guard.refetch_inner):
-            return False
-        if needs_one_slot(plan, hw) and stay.slots > 1:
-            return False
-        if not keeps_inside(covering, tiling, stay) or not alternates(covering, tiling, stay):
-            return False
-    return place(covering, tiling, hw) is not None
-
-
-def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
-    """Do the kept loops lie inside the loops that replace the stay's data? (Elsewhere keeping gains
-    nothing.)"""
-    moving = operand_plan(covering, stay.operand).loops
-    active = [n for n in tiling.outer if n in moving and trips(covering, tiling, n) > 1]
-    kept = [name in stay.kept for name in active]
-    return kept == sorted(kept)
-
-
 def is_uneven(loop: TiledLoop, tile: int) -> bool:
     """Has the last tile an odd number of units and the others an even one, or the reverse?"""
     last = loop.units - (-(-loop.units // tile) - 1) * tile
     return (tile - last) % 2 == 1
-
-
-def alternates(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
-    """Do two slots of single blocks take turns even around the last, shorter tiles?
-
-    The slot is the parity of a weighted sum of the loops that change blocks; the weight of a unit
-    loop is the product of the full tiles inside it. An odd number of missing units times an odd
-    weight puts the next block into the slot of the one before it, and they wait for each other.
-    """
-    if stay.level == 1 or stay.slots == 1:
-        return True
-    still = guards(covering, tiling, stay).inner
-    weight = 1
-    for name in reversed(tiling.inner):
-        tile = tiling.tile(name)
-        if tile > 1 and name not in still:
-            if is_uneven(covering.loop(name), tile) and weight % 2:
-                return False
-            weight *= tile
-    return True
 
 
 def stays_of(

@@ -84,6 +84,25 @@ def place(
 ) -> Places | None:
     """Stays one after another in each memory from `starts` (else 0) on; external buffers too,
     unless `homes` says where."""
+    slots, used = _lay_out(covering, tiling, starts)
+    if any(size > hw.memory(name).size_bytes for name, size in used.items()):
+        return None
+    if homes is None:
+        return _with_externals(covering, slots)
+    return _at_home(covering, slots, homes)
+
+
+def needed_bytes(
+    covering: Covering, tiling: Tiling, starts: Mapping[str, int] = NOTHING
+) -> Mapping[str, int]:
+    """Room that each memory must have for the stays, gaps for alignment included."""
+    return _lay_out(covering, tiling, starts)[1]
+
+
+def _lay_out(
+    covering: Covering, tiling: Tiling, starts: Mapping[str, int]
+) -> tuple[tuple[Slot, ...], dict[str, int]]:
+    """The stays in their memories, and where each memory's free room begins."""
     used = dict(starts)
     slots = []
     for stay in sorted(tiling.stays, key=lambda s: -_align(covering, s)):  # wastes least room
@@ -94,11 +113,7 @@ def place(
         base = -(-used.get(residence.memory, 0) // align) * align
         slots.append(Slot(stay, plan, residence, base, slot_bytes, tuple(strides.items())))
         used[residence.memory] = base + slot_bytes * stay.slots
-    if any(size > hw.memory(name).size_bytes for name, size in used.items()):
-        return None
-    if homes is None:
-        return _with_externals(covering, tuple(slots))
-    return _at_home(covering, tuple(slots), homes)
+    return tuple(slots), used
 
 
 def _at_home(covering: Covering, slots: tuple[Slot, ...], homes: Homes) -> Places:

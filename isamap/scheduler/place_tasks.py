@@ -52,7 +52,7 @@ def place_tasks(
     Raises:
         MappingError: as `compose`.
     """
-    best = _put(kernel, nodes, planned, hw)
+    best = put_tasks(kernel, nodes, planned, hw)
     is_better = hw.host is not None
     while is_better:
         is_better = False
@@ -64,9 +64,10 @@ def place_tasks(
     return best
 
 
-def _put(
+def put_tasks(
     kernel: Kernel, nodes: tuple[TaskNode, ...], planned: Mapping[int, PlannedTask], hw: Hardware
 ) -> PlacedTasks:
+    """The tasks run as they are planned to; MappingError as `compose`."""
     tasks = tuple(planned[task.number] for task in flatten(nodes))
     program = compose(kernel, nodes, tuple(task.piece for task in tasks), hw)
     return PlacedTasks(tasks, program, repacks(program, hw))
@@ -79,7 +80,7 @@ def _try(
     if share_chip(nodes, pieces, hw).crowded:
         return None
     try:
-        return _put(kernel, nodes, planned, hw)
+        return put_tasks(kernel, nodes, planned, hw)
     except MappingError:
         return None
 

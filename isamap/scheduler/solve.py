@@ -16,8 +16,9 @@ from isamap.mapper import Covering
 
 from .algebra import add_up
 from .greedy import schedule_greedily
+from .legality import is_legal
 from .model import TilingModel
-from .options import is_legal, stay_choices
+from .options import stay_choices
 from .run_solver import Limits, Report, run_solver
 from .stalls import SCALE
 from .watch import NOBODY, Progress, Watch

@@ -10,7 +10,7 @@ from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.program import Program
-from isamap.rewrites import REWRITES, Step
+from isamap.rewrites import replay
 from isamap.scheduler import Plan, Wishes, find_plan
 
 from .loop_classes import Need
@@ -85,7 +85,7 @@ def _replan(
     small = shrink_kernel(kernel, needs)
     if isinstance(small, str):
         return Verification(Check.QUICK, failure=f"quick check not possible: {reason}; {small}")
-    form = _rewrite(small, plan.steps)
+    form = replay(small, plan.steps)
     if form is None or num_iterations(small) > MAX_ITERATIONS:
         why = "it is still too large" if form else "the rewrites do not apply to it"
         failure = f"quick check not possible: {reason}; of a cut-down kernel, {why}"
@@ -98,14 +98,3 @@ def _replan(
         return Verification(Check.QUICK, failure=failure)
     found = _execute(other, other.program, small, hw, Check.QUICK, seed)
     return replace(found, subject=f"{OTHER_SCHEDULE} ({reason})")
-
-
-def _rewrite(kernel: Kernel, steps: tuple[Step, ...]) -> Kernel | None:
-    """The same rewrites at the same sites; None where one of them does not apply."""
-    table = {rewrite.name: rewrite for rewrite in REWRITES}
-    for step in steps:
-        sites = dict(table[step.rewrite].sites(kernel))
-        if step.site not in sites:
-            return None
-        kernel = sites[step.site]
-    return kernel

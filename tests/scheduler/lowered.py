@@ -17,7 +17,8 @@ from isamap.mapper import Covering, Mapping, Mismatch, cover_mapping
 from isamap.program import Program
 from isamap.scheduler import lower
 from isamap.scheduler.greedy import schedule_greedily
-from isamap.scheduler.options import is_legal, stay_choices
+from isamap.scheduler.legality import is_legal
+from isamap.scheduler.options import stay_choices
 
 MAX_COVERINGS = 8  # looked at per mapping
 MAX_DRAWS = 12  # of random tilings per covering

@@ -11,8 +11,8 @@ from isamap.costmodels import Stay, Tiling, count_work, estimate
 from isamap.emulator import time_program
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
+from isamap.scheduler.legality import is_legal
 from isamap.scheduler.lower import lower
-from isamap.scheduler.options import is_legal
 
 GEMMINI = machine("gemmini")
 DIM = 16

@@ -12,7 +12,8 @@ from itertools import chain, combinations, permutations, product
 from isamap.costmodels import Stay, Tiling, needs_one_slot
 from isamap.hwdesc import Hardware, MemoryKind, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
-from isamap.scheduler.options import is_legal, must_divide, stay_choices, tile_options
+from isamap.scheduler.legality import is_legal
+from isamap.scheduler.options import must_divide, stay_choices, tile_options
 
 Levels = tuple[tuple[int, ...], ...]
 

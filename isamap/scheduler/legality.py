@@ -1,0 +1,206 @@
+"""What makes a tiling legal, rule by rule.
+
+In: a covering, its tiling, the machine. Out: the rules that it breaks, each with what breaks it.
+Not its job: choosing, which sizes are worth trying (`options`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from isamap.costmodels import Stay, Tiling, guards, needs_one_slot, operand_plan, trips
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering
+
+from .options import (
+    is_uneven,
+    level_options,
+    must_be_alone,
+    must_divide,
+    must_stay_whole,
+    tile_options,
+)
+from .place import needed_bytes, used_bytes
+
+
+class Part(Enum):
+    """The part of a tiling that a rule speaks of."""
+
+    TILES = "tiles"
+    OUTER = "outer"
+    STAYS = "stays"
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that is broken: where, what, and how to mend it.
+
+    `subject`: a loop (`TILES`, `OUTER`) or an operand (`STAYS`), with the number of its residence.
+    """
+
+    part: Part
+    subject: str
+    residence: int
+    message: str
+    hint: str
+
+
+def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
+    """Does everything fit, is every output written back only where it may be, are held loops
+    outermost?"""
+    return next(breaches(covering, tiling, hw), None) is None
+
+
+def breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:
+    """All rules that a tiling breaks; one whose loops and operands are all there, once each."""
+    yield from _held_breaches(covering, tiling)
+    for stay in tiling.stays:
+        yield from _stay_breaches(covering, tiling, stay, hw)
+    yield from _room_breaches(covering, tiling, hw)
+
+
+def _held_breaches(covering: Covering, tiling: Tiling) -> Iterator[Breach]:
+    held = covering.held
+    if tiling.outer[: len(held)] != held:
+        order = ", ".join(held)
+        yield Breach(
+            Part.OUTER, held[0], 0, f"loops {order} run one at a time around everything else",
+            f"begin with {order}",
+        )  # fmt: skip
+    for name in held:
+        if tiling.tile(name) > 1:
+            yield _tile_breach(covering, name, f"loop {name} runs one iteration at a time")
+    for loop in covering.loops:
+        if tiling.tile(loop.name) > 1 and must_be_alone(covering, loop):
+            message = f"loop {loop.name} moves a window inside the block: one unit is a tile"
+            yield _tile_breach(covering, loop.name, message)
+
+
+def _tile_breach(covering: Covering, loop: str, message: str) -> Breach:
+    """A tile that must be a single unit."""
+    return Breach(Part.TILES, loop, 0, message, f"make it {covering.loop(loop).block}")
+
+
+def option_breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:
+    """Rules that no tiling breaks that is made of `options`; a person's may."""
+    for loop in covering.loops:
+        tile = tiling.tile(loop.name)
+        is_split = trips(covering, tiling, loop.name) > 1
+        if is_split and must_divide(covering, loop, hw):
+            sizes = [size * loop.block for size, _ in tile_options(covering, loop, hw)]
+            if tile * loop.block not in sizes:
+                message = f"tiles of {loop.name} slide in a window and must all be equal"
+                hint = f"one of {', '.join(map(str, sorted(sizes)))}"
+                yield Breach(Part.TILES, loop.name, 0, message, hint)
+    for plan in covering.operands:
+        stays = [stay for stay in tiling.stays if stay.operand == plan.name]
+        levels = tuple(stay.level for stay in sorted(stays, key=lambda s: s.residence))
+        allowed = level_options(covering, plan, hw)
+        if levels not in allowed:
+            nearest = allowed[0]
+            wrong = next(n for n, pair in enumerate(zip(levels, nearest)) if pair[0] != pair[1])
+            what = "a tile" if levels[wrong] else "a block"
+            where = plan.residences[wrong].memory
+            yield Breach(
+                Part.STAYS, plan.name, wrong,
+                f"{plan.name} cannot be brought to {where!r} as {what}",
+                f"hold {'a tile' if nearest[wrong] else 'a block'} there",
+            )  # fmt: skip
+
+
+def _stay_breaches(
+    covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware
+) -> Iterator[Breach]:
+    plan = operand_plan(covering, stay.operand)
+
+    def breach(message: str, hint: str) -> Breach:
+        return Breach(Part.STAYS, stay.operand, stay.residence, message, hint)
+
+    held = [name for name in stay.kept if name in covering.held]
+    if held:
+        yield breach(
+            f"{stay.operand} keeps tiles of {held[0]}, which runs one iteration at a time",
+            f"drop {held[0]}",
+        )
+    guard = guards(covering, tiling, stay)
+    again = (*guard.refetch_outer, *guard.refetch_inner)
+    if must_stay_whole(covering, plan) and again:
+        yield breach(
+            f"{stay.operand} would be written and fetched again in every tile of {again[0]}, and"
+            " cannot be read as it is written",
+            f"move {again[0]} inside all loops that move {stay.operand}, or keep tiles of those",
+        )
+    if needs_one_slot(plan, hw) and stay.slots > 1:
+        yield breach(
+            f"{stay.operand} is written in byte planes, which allows one slot", "make slots 1"
+        )
+    if not keeps_inside(covering, tiling, stay):
+        yield breach(
+            f"{stay.operand} keeps tiles of loops outside others that replace what it keeps",
+            "keep tiles of the innermost loops that move it",
+        )
+    if not alternates(covering, tiling, stay):
+        yield breach(
+            f"two slots of single blocks of {stay.operand} do not take turns around shorter tiles",
+            "make tiles of even size, or slots 1",
+        )
+
+
+def _room_breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:
+    for name, needed in needed_bytes(covering, tiling).items():
+        size = hw.memory(name).size_bytes
+        if needed > size:
+            yield _overfull(covering, tiling, name, needed, size)
+
+
+def _overfull(covering: Covering, tiling: Tiling, memory: str, needed: int, size: int) -> Breach:
+    """The memory at its largest stay."""
+
+    def bytes_of(stay: Stay) -> int:
+        return used_bytes(covering, Tiling(tiling.tiles, tiling.outer, tiling.inner, (stay,)))[
+            memory
+        ]
+
+    inside = [s for s in tiling.stays if memory_of(covering, s) == memory]
+    largest = max(inside, key=bytes_of)
+    kib = f"{(needed - size) / 1024:g} KiB"
+    return Breach(
+        Part.STAYS, largest.operand, largest.residence,
+        f"does not fit {memory!r} by {kib}: needs {needed / 1024:g} KiB of {size / 1024:g} KiB",
+        f"{largest.operand} takes most, {bytes_of(largest) / 1024:g} KiB in {largest.slots}"
+        f" slot{'s' if largest.slots > 1 else ''}: make its tiles smaller, or its slots fewer",
+    )  # fmt: skip
+
+
+def memory_of(covering: Covering, stay: Stay) -> str:
+    """Name of the memory that the stay is in."""
+    return operand_plan(covering, stay.operand).residences[stay.residence].memory
+
+
+def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
+    """Do the kept loops lie inside the loops that replace the stay's data? (Elsewhere keeping gains
+    nothing.)"""
+    moving = operand_plan(covering, stay.operand).loops
+    active = [n for n in tiling.outer if n in moving and trips(covering, tiling, n) > 1]
+    kept = [name in stay.kept for name in active]
+    return kept == sorted(kept)
+
+
+def alternates(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
+    """Do two slots of single blocks take turns even around the last, shorter tiles?
+
+    The slot is the parity of a weighted sum of the loops that change blocks; the weight of a unit
+    loop is the product of the full tiles inside it. An odd number of missing units times an odd
+    weight puts the next block into the slot of the one before it, and they wait for each other.
+    """
+    if stay.level == 1 or stay.slots == 1:
+        return True
+    still = guards(covering, tiling, stay).inner
+    weight = 1
+    for name in reversed(tiling.inner):
+        tile = tiling.tile(name)
+        if tile > 1 and name not in still:
+            if is_uneven(covering.loop(name), tile) and weight % 2:
+                return False
+            weight *= tile
+    return True
