@@ -36,15 +36,16 @@ def solve_gemm(shape: Shape, hw_file: str, limits: Limits) -> GemmResult:
 
 
 def _schedule(row: GemmResult, hw: Hardware, limits: Limits) -> GemmResult:
-    row, program = schedule(row, _kernel(row.shape), hw, limits)
+    row, program = schedule(row, gemm_kernel(row.shape), hw, limits)
     return emulate(row, program, hw, limits)
 
 
 def _bound(row: GemmResult, hw: Hardware, limits: Limits) -> GemmResult:
-    return bound(row, _kernel(row.shape), hw)
+    return bound(row, gemm_kernel(row.shape), hw)
 
 
-def _kernel(shape: Shape) -> Kernel:
+def gemm_kernel(shape: Shape) -> Kernel:
+    """The product with its operands stored as the shape says."""
     sizes = {"m": shape.m, "n": shape.n, "k": shape.k}
     return load_kernel(KERNELS, sizes, KERNEL_NAMES[shape.a_t, shape.b_t])
 

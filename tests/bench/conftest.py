@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "scheduler")]

@@ -5,7 +5,7 @@ their cost, lowering them.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, permutations, product
 
@@ -43,16 +43,21 @@ def keepable_loops(
     )
 
 
-def all_tilings(covering: Covering, hw: Hardware) -> Iterator[Tiling]:
+def all_tilings(
+    covering: Covering, hw: Hardware, sizes: Mapping[str, Sequence[int]] | None = None
+) -> Iterator[Tiling]:
     """Every legal tiling over the solver's tile sizes; orders that differ in idle loops come once.
+
+    `sizes`: other tile sizes to try, per loop.
 
     A stay with one slot is left out where the same tiling with two is legal: no estimate rises
     with slots.
     """
     names = tuple(loop.name for loop in covering.loops)
     options = [[tile for tile, _ in tile_options(covering, loop, hw)] for loop in covering.loops]
-    for sizes in product(*options):
-        tiles = dict(zip(names, sizes, strict=True))
+    options = options if sizes is None else [list(sizes[name]) for name in names]
+    for chosen in product(*options):
+        tiles = dict(zip(names, chosen, strict=True))
         many_tiles = [n for n in names if covering.loop(n).units > tiles[n]]
         many_units = [n for n in names if tiles[n] > 1]
         for outer in _orders(names, many_tiles):
