@@ -1,12 +1,12 @@
 """Matrix products: C[i, j] += sum over k of A[i, k] * B[k, j], with either operand transposed.
 
 Shapes: C is [m, n] i32; A is [m, k] ([k, m] in `tn`, `tt`), B is [k, n] ([n, k] in `nt`, `tt`),
-both i8. Sums wrap in i32.
+both i8. Sums wrap in i32. `gemm_f32` and `gemm_bf16` have f32 and bf16 operands, sums are f32.
 """
 
 import numpy as np
 
-from isamap.lang import In, InOut, Out, Temp, grid, i8, i32, kernel
+from isamap.lang import In, InOut, Out, Temp, bf16, f32, grid, i8, i32, kernel
 
 
 @kernel
@@ -52,6 +52,22 @@ def gemm_i8(m=64, n=64, k=64):
         C[i, j] = i8(T[i, j])
 
 
+@kernel
+def gemm_f32(m=64, n=64, k=64):
+    """C += A B in f32."""
+    A, B, C = In(f32, m, k), In(f32, k, n), InOut(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += A[i, p] * B[p, j]
+
+
+@kernel
+def gemm_bf16(m=64, n=64, k=64):
+    """C += A B, products and sums in f32."""
+    A, B, C = In(bf16, m, k), In(bf16, k, n), InOut(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += f32(A[i, p]) * f32(B[p, j])
+
+
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Matrix product of i8 matrices in i64."""
     return a.astype(np.int64) @ b.astype(np.int64)
@@ -80,3 +96,11 @@ def gemm_tt_reference(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> dict[str, 
 def gemm_i8_reference(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
     """NumPy's word for `gemm_i8`."""
     return {"C": product(A, B).astype(np.int8)}
+
+
+def gemm_f32_reference(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> dict[str, np.ndarray]:
+    """NumPy's word for `gemm_f32` and `gemm_bf16`, in f64."""
+    return {"C": (C + A.astype(np.float64) @ B.astype(np.float64)).astype(np.float32)}
+
+
+gemm_bf16_reference = gemm_f32_reference

@@ -8,7 +8,8 @@ i8 forms: x, h, W, U are i8 and stand for value / 127, biases are i32 and stand 
 value * 0.000062 (1 / 127**2), gates are f32; the state is rounded to nearest, ties to even.
 
 Source: cuDNN's CUDNN_GRU (the reset gate acts after the recurrent product); `skip` is
-CUDNN_SKIP_INPUT, which DeepBench measures.
+CUDNN_SKIP_INPUT, which DeepBench measures. In `gru_skip_bf16` states and recurrent weights are
+bf16, all else is f32.
 """
 
 import numpy as np
@@ -17,6 +18,7 @@ from isamap.lang import (
     In,
     InOut,
     Temp,
+    bf16,
     f32,
     grid,
     i8,
@@ -80,6 +82,31 @@ def gru_skip(steps=4, batch=4, hidden=16):
             update[z, j] = sigmoid(G[t, z, 1, j] + R[z, 1, j])
             new[z, j] = tanh(G[t, z, 2, j] + reset[z, j] * R[z, 2, j])
             h[t + 1, z, j] = (1.0 - update[z, j]) * new[z, j] + update[z, j] * h[t, z, j]
+
+
+@kernel
+def gru_skip_bf16(steps=4, batch=4, hidden=16):
+    """h[t + 1] = one step from h[t] and x[t]; states and weights are bf16, all else f32."""
+    x, h = In(f32, steps, batch, hidden), InOut(bf16, steps + 1, batch, hidden)
+    U, bias, recurrent_bias = In(bf16, hidden, 3, hidden), In(f32, 3, hidden), In(f32, 3, hidden)
+    G, R = Temp(f32, steps, batch, 3, hidden), Temp(f32, batch, 3, hidden)
+    reset, update, new = (
+        Temp(f32, batch, hidden),
+        Temp(f32, batch, hidden),
+        Temp(f32, batch, hidden),
+    )
+    for t, z, g, j in grid(steps, batch, 3, hidden):
+        G[t, z, g, j] = bias[g, j] + x[t, z, j]
+    for t in range(steps):
+        for z, g, j in grid(batch, 3, hidden):
+            R[z, g, j] = recurrent_bias[g, j]
+        for z, g, j, p in grid(batch, 3, hidden, hidden):
+            R[z, g, j] += f32(h[t, z, p]) * f32(U[p, g, j])
+        for z, j in grid(batch, hidden):
+            reset[z, j] = sigmoid(G[t, z, 0, j] + R[z, 0, j])
+            update[z, j] = sigmoid(G[t, z, 1, j] + R[z, 1, j])
+            new[z, j] = tanh(G[t, z, 2, j] + reset[z, j] * R[z, 2, j])
+            h[t + 1, z, j] = bf16((1.0 - update[z, j]) * new[z, j] + update[z, j] * f32(h[t, z, j]))
 
 
 @kernel
@@ -157,7 +184,11 @@ def tanh_of(x: np.ndarray) -> np.ndarray:
 def run_float(
     parts: np.ndarray, U: np.ndarray, recurrent_bias: np.ndarray, h: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """All steps in f64; `parts` are the gates' input parts, [steps, batch, 3, hidden]."""
+    """All steps in f64; `parts` are the gates' input parts, [steps, batch, 3, hidden].
+
+    States of f32 stay f64 until the end, those of bf16 are rounded at every step.
+    """
+    rounded = h.dtype if h.dtype.itemsize < 4 else np.float64
     states = [h[0].astype(np.float64)]
     weights = U.astype(np.float64)
     for part in parts:
@@ -165,8 +196,9 @@ def run_float(
         both = sigmoid_of(part[:, :2] + recurrent[:, :2])
         reset, update = both[:, 0], both[:, 1]
         new = np.tanh(part[:, 2] + reset * recurrent[:, 2])
-        states.append((1 - update) * new + update * states[-1])
-    return {"h": np.stack(states).astype(np.float32)}
+        state = (1 - update) * new + update * states[-1]
+        states.append(state.astype(rounded).astype(np.float64))
+    return {"h": np.stack(states).astype(h.dtype)}
 
 
 def gru_reference(
@@ -185,8 +217,11 @@ def gru_reference(
 def gru_skip_reference(
     x: np.ndarray, U: np.ndarray, bias: np.ndarray, recurrent_bias: np.ndarray, h: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """NumPy's word for `gru_skip`, in f64."""
+    """NumPy's word for `gru_skip` and `gru_skip_bf16`, in f64 but for bf16 states."""
     return run_float(x.astype(np.float64)[:, :, None, :] + bias, U, recurrent_bias, h)
+
+
+gru_skip_bf16_reference = gru_skip_reference
 
 
 def run_quantised(

@@ -10,7 +10,7 @@ its windows inside (*boxed*).
 """
 
 from dataclasses import dataclass
-from math import gcd, lcm
+from math import gcd, inf, lcm
 
 from isamap.hwdesc import StrideRule
 from isamap.ir import Affine, size_bytes
@@ -35,7 +35,10 @@ class _Dim:
 def first_residence(
     subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]
 ) -> Residence | str:
-    """Blocks as dense as the stride rules allow; or why there is no such place."""
+    """Blocks as dense as the stride rules allow; or why there is no such place.
+
+    The last dimension lies innermost if the rules permit, else the one with the least fixed stride.
+    """
     name = subject.match.instruction.name
     pattern = subject.match.instruction.access(subject.name)
     rule = subject.match.instruction.operand(subject.name)
@@ -46,7 +49,22 @@ def first_residence(
         members = tuple(b for b in blocks if b.instruction_loop in index.names)
         dims.append(_Dim(index, stride_rule, members))
     align = lcm(subject.hw.memory(rule.memory).granule_bytes, rule.align_bytes)
-    builder = _Builder(subject, bound_windows(axes, blocks), blocks, tuple(dims), align)
+    windows = bound_windows(axes, blocks)
+    tries = [
+        _place(_Builder(subject, windows, blocks, order, align)) for order in _orders(tuple(dims))
+    ]
+    return next((found for found in tries if not isinstance(found, str)), tries[0])
+
+
+def _orders(dims: tuple[_Dim, ...]) -> tuple[tuple[_Dim, ...], ...]:
+    """Orders of an operand's dimensions, innermost last: as they stand, then by fixed strides."""
+    if any(dim.rule.is_dense for dim in dims):
+        return (dims,)  # dense means: around the dimension after it
+    by_stride = sorted(dims, key=lambda dim: -(dim.rule.fixed_bytes or inf))
+    return (dims, tuple(by_stride)) if tuple(by_stride) != dims else (dims,)
+
+
+def _place(builder: "_Builder") -> Residence | str:
     walking = builder.walking()
     if not isinstance(walking, str) or not builder.windows:
         return walking

@@ -29,7 +29,10 @@ def cycles(hw: Hardware, name: str, **values: int) -> tuple[int, int]:
 
 
 def test_there_are_specs() -> None:
-    expected = {"gemmini", "vta", "vecdot", "outer", "conv_engine", "gemv_engine", "fused_npu"}
+    expected = {
+        "gemmini", "vta", "vecdot", "outer", "conv_engine", "gemv_engine", "fused_npu",
+        "trainium", "tpu_v1",
+    }  # fmt: skip
     assert expected == {file.stem for file in FILES}
 
 

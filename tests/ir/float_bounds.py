@@ -115,16 +115,24 @@ def bound_lstm(arrays: Arrays) -> float:
     return max(error, cell_error)
 
 
-def bound_gru(arrays: Arrays) -> float:
-    """e' = e + (1 + H)(a/4 + U) + error of `new` + 4 U (1 + H), whose argument is 2 A at most."""
+def bound_gru(arrays: Arrays, rounding: float = 0.0) -> float:
+    """e' = e + (1 + H)(a/4 + U) + error of `new` + 4 U (1 + H), whose argument is 2 A at most.
+
+    `rounding`: how far apart two states lie that were rounded to the two sides of a tie.
+    """
     recurrence, error = Recurrence(arrays), 0.0
     state = max(1.0, recurrence.state)
     size = recurrence.argument(state)
     for _ in range(recurrence.steps):
         a = recurrence.argument_error(state, error)
         new_error = 2 * a + size * (a / 4 + U) + 3 * U * size + U
-        error += (1 + state) * (a / 4 + U) + new_error + 4 * U * (1 + state)
+        error += (1 + state) * (a / 4 + U) + new_error + 4 * U * (1 + state) + rounding * state
     return error
+
+
+def bound_gru_bf16(arrays: Arrays) -> float:
+    """As f32, but that every state is rounded to 8 bits."""
+    return bound_gru(arrays, 2.0**-8)
 
 
 BOUNDS: dict[str, Callable[[Arrays], float]] = {
@@ -139,4 +147,5 @@ BOUNDS: dict[str, Callable[[Arrays], float]] = {
     "lstm_skip": bound_lstm,
     "gru": bound_gru,
     "gru_skip": bound_gru,
+    "gru_skip_bf16": bound_gru_bf16,
 }

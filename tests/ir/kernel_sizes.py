@@ -28,6 +28,7 @@ def without(common: list[Sizes], *names: str) -> list[Sizes]:
     return [{name: sizes[name] for name in sizes if name not in names} for sizes in common]
 
 
+FORMS = ("", "_tn", "_nt", "_tt", "_i8", "_f32", "_bf16")
 ROWS: list[Sizes] = [{"m": 1, "n": 1}, {"m": 3, "n": 37}, {"m": 7, "n": 2}]
 POOL = [*CONV[:3], {"n": 1, "h": 3, "w": 2, "c": 5, "r": 2, "s": 2, "stride": 2, "pad": 3}]
 STEPS: list[Sizes] = [
@@ -37,13 +38,16 @@ STEPS: list[Sizes] = [
 TRANSPOSED = [*without(CONV[:2], "pad"), *each(without(CONV[2:3], "pad"), r=3, s=2)]
 
 ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
-    **{("gemm", f"gemm{form}"): MATRIX for form in ("", "_tn", "_nt", "_tt", "_i8")},
+    **{("gemm", f"gemm{form}"): MATRIX for form in FORMS},
     ("gemv", "gemv"): without(MATRIX, "n"),
     ("batched_gemm", "batched_gemm"): each(MATRIX, b=3),
-    ("conv2d", "conv2d"): [
-        *({"k": 1 + i, **sizes} for i, sizes in enumerate(CONV)),
-        {"n": 2, "h": 9, "w": 8, "c": 3, "k": 2, "stride": 2, "pad": 3, "dilation": 3},
-    ],
+    **{
+        ("conv2d", name): [
+            *({"k": 1 + i, **sizes} for i, sizes in enumerate(CONV)),
+            {"n": 2, "h": 9, "w": 8, "c": 3, "k": 2, "stride": 2, "pad": 3, "dilation": 3},
+        ]
+        for name in ("conv2d", "conv2d_bf16")
+    },
     ("depthwise_conv", "depthwise_conv"): CONV,
     ("pointwise_conv", "pointwise_conv"): [
         {"n": 1, "h": 1, "w": 1, "c": 1, "k": 1},
@@ -75,8 +79,10 @@ ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
         ("mttkrp", name): [{"i": 1, "j": 1, "m": 1, "n": 1}, {"i": 5, "j": 3, "m": 7, "n": 2}]
         for name in ("mttkrp", "mttkrp_two_steps")
     },
-    ("separable_conv", "separable_conv"): each(CONV[:3], k=5),
-    ("separable_conv", "separable_conv_fused"): each(CONV[:3], k=5),
+    **{
+        ("separable_conv", f"separable_conv{form}"): each(CONV[:3], k=5)
+        for form in ("", "_fused", "_bf16")
+    },
     ("transposed_conv", "transposed_conv"): each(TRANSPOSED, k=3),
     ("transposed_conv", "transposed_conv_padded"): each(TRANSPOSED[:2], k=3, pad=0)
     + each(TRANSPOSED[1:], k=3, pad=1),
@@ -129,4 +135,5 @@ ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
         for file, name in (("rnn", "rnn_relu_skip"), ("gru", "gru_skip"), ("lstm", "lstm_skip"))
         for form in ("", "_i8")
     },
+    ("gru", "gru_skip_bf16"): without(STEPS, "inputs"),
 }

@@ -1,0 +1,77 @@
+"""Map a kernel onto a machine whose host is slow, and execute the program.
+
+In: a bundled kernel, a machine, sizes. Out: the tasks that instructions compute, or a failure. Not
+its job: quality of schedules.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+import isamap
+from isamap.emulator import run, time_program
+from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import Kernel, interpret, load_kernel, numpy_dtype, random_arrays
+from isamap.program import Program
+from isamap.resources import find_kernel
+
+Sizes = dict[str, int]
+MACHINES = sorted((Path(__file__).parents[2] / "hw_specs").glob("*.yaml"))
+FLOATS = {"trainium": "_bf16"}  # machines without products of integers: the kernel's form for them
+FIRST_S = 0.5  # the first legal schedule will do
+SLOW = Fraction(10**6)  # cycles per operation
+
+
+def with_slow_host(file: Path) -> Hardware:
+    """The machine, with a host that only does what no instruction can."""
+    hw = load_hardware(file)
+    assert hw.host is not None, f"{hw.name} says nothing about the processor beside it"
+    return replace(hw, host=replace(hw.host, operation_cycles=SLOW))
+
+
+def whole_arrays(kernel: Kernel) -> dict[str, np.ndarray]:
+    """Random inputs; floats are small integers, so that sums are exact in every order."""
+    arrays = random_arrays(kernel, seed=1)
+    for name, array in arrays.items():
+        if array.dtype.kind not in "iu":
+            arrays[name] = np.rint(array.astype(np.float64) * 2).astype(array.dtype)
+    return arrays
+
+
+def assert_computes(kernel: Kernel, program: Program, hw: Hardware) -> None:
+    """The program computes the kernel bit for bit, without a hazard."""
+    assert time_program(program, hw, compiled=False).cycles > 0
+    arrays = whole_arrays(kernel)
+    shaped = {
+        p.buffer: arrays.get(p.buffer, np.zeros(p.layout.shape, numpy_dtype(p.layout.dtype)))
+        for p in program.inputs
+    }
+    shaped = {p.buffer: shaped[p.buffer].reshape(p.layout.shape) for p in program.inputs}
+    got = run(program, hw, shaped, compiled=False).outputs
+    for name, expected in interpret(kernel, arrays).items():
+        np.testing.assert_array_equal(got[name].reshape(expected.shape), expected)
+
+
+def map_and_run(
+    name: str, hw: Hardware, sizes: Sizes, time_limit_s: float = FIRST_S
+) -> tuple[str, ...]:
+    """Instructions that compute something of the kernel, one per task that has any."""
+    file, _, own = name.partition(":")
+    kernel = load_kernel(find_kernel(file)[0], sizes, own or None)
+    found = isamap.map(kernel, hw, verify="off", time_limit_s=time_limit_s, may_reassociate=True)
+    if isinstance(found, isamap.PlanResult):
+        assert_computes(kernel, found.plan.program, hw)
+        answers = (task.answer for task in found.plan.tasks)
+        return tuple(a.best.covering.instruction for a in answers if a is not None)
+    assert_computes(kernel, found.schedule.program, hw)
+    return (found.schedule.covering.instruction,)
+
+
+def assert_an_instruction_computes(
+    name: str, file: Path, sizes: Sizes, time_limit_s: float = FIRST_S
+) -> None:
+    """The kernel, or its form for the machine, runs on instructions as far as any compute it."""
+    used = map_and_run(name + FLOATS.get(file.stem, ""), with_slow_host(file), sizes, time_limit_s)
+    assert used, "the host computes everything"

@@ -1,0 +1,18 @@
+"""Every bundled machine computes a depthwise-separable convolution, in part on instructions.
+
+In: all files of hw_specs, odd sizes. Out: verdicts. Not its job: quality of schedules.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.specs.mapped import MACHINES, assert_an_instruction_computes
+
+ENOUGH_S = 10.0  # to try the rewritten forms
+SIZES = {"n": 1, "h": 3, "w": 2, "c": 2, "k": 2, "r": 1, "s": 2}
+
+
+@pytest.mark.parametrize("file", MACHINES, ids=lambda file: file.stem)
+def test_a_separable_convolution_runs_on_instructions(file: Path) -> None:
+    assert_an_instruction_computes("separable_conv:separable_conv", file, SIZES, ENOUGH_S)
