@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from .errors import IsamapError
     from .hwdesc import Hardware, load_hardware
     from .ir import Kernel, load_kernel
+    from .native import BuiltKernel, build, run_on
     from .program import Program
 
 __version__ = "0.1.0"
 
 LAZY = {
+    "BuiltKernel": ".native",
     "Explanation": ".compile",
     "Hardware": ".hwdesc",
     "IsamapError": ".errors",
@@ -24,13 +26,16 @@ LAZY = {
     "PlanResult": ".compile",
     "Program": ".program",
     "Result": ".compile",
+    "build": ".native",
     "explain": ".compile",
     "load_hardware": ".hwdesc",
     "load_kernel": ".ir",
     "map": ".compile",
+    "run_on": ".native",
 }
 
 __all__ = [
+    "BuiltKernel",
     "Explanation",
     "Hardware",
     "IsamapError",
@@ -39,10 +44,12 @@ __all__ = [
     "Program",
     "Result",
     "__version__",
+    "build",
     "explain",
     "load_hardware",
     "load_kernel",
     "map",
+    "run_on",
 ]
 
 

@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "hwdesc": ("errors", "ir"),
     "program": ("errors", "ir", "hwdesc"),
     "emulator": ("errors", "ir", "hwdesc", "program"),
+    "codegen": ("errors", "ir", "hwdesc", "program"),
     "mapper": ("errors", "ir", "rewrites", "hwdesc", "program"),
     "costmodels": ("errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper"),
     "scheduler": ("errors", "ir", "rewrites", "hwdesc", "program", "mapper", "costmodels"),
@@ -35,12 +36,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
         "costmodels", "scheduler", "verify",
     ),
+    "native": ("errors", "ir", "hwdesc", "program", "codegen", "compile", "verify"),
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
-        "costmodels", "scheduler", "verify", "compile", "isamap",
+        "costmodels", "scheduler", "verify", "compile", "codegen", "native", "isamap",
     ),
     "__main__": ("cli",),
-    "__init__": ("errors", "ir", "hwdesc", "program", "compile"),  # for type checkers only
+    "__init__": ("errors", "ir", "hwdesc", "program", "compile", "native"),  # for types
 }  # fmt: skip
 FILE_LINES, FUNCTION_LINES, COLUMNS = 400, 60, 100
 

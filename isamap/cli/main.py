@@ -16,6 +16,8 @@ COMMANDS = {  # command: (module, one-line help)
     "map": ("map_command", "Map a kernel onto a machine: mapping, schedule, proof, check."),
     "mappings": ("mappings_command", "List or count every binding to a machine's instructions."),
     "check": ("check_command", "Check hardware files; all mistakes at once."),
+    "build": ("build_command", "Compile a kernel to a C function and a library."),
+    "run-on": ("run_on_command", "Run a kernel on another machine's emulator and compare."),
     "emulate": ("emulate_command", "Time a program that 'map --program' wrote."),
     "kernels": ("list_commands", "List the bundled kernels."),
     "specs": ("list_commands", "List the bundled machines."),
@@ -36,7 +38,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f".{COMMANDS[cmd_name][0]}", __package__)
-        command = getattr(module, f"{cmd_name}_command")
+        command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(command, click.Command), cmd_name
         return command
 

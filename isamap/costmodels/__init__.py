@@ -1,7 +1,14 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
 from .analytical import OVERLAP_LOSS, Estimate, estimate, moved_by, slowest_block_cycles
-from .passes import fill_units, is_replaced, moves_blocks, needs_one_slot
+from .passes import (
+    fill_units,
+    is_renamed,
+    is_replaced,
+    may_double,
+    moves_blocks,
+    needs_one_slot,
+)
 from .registry import COST_MODELS, Candidate, CostModel
 from .roofline import Roofline, compulsory_bytes, port_cycles, roofline
 from .tiling import (
@@ -48,7 +55,9 @@ __all__ = [
     "fill_units",
     "guards",
     "least_load",
+    "is_renamed",
     "is_replaced",
+    "may_double",
     "moved_by",
     "moves_blocks",
     "needs_one_slot",

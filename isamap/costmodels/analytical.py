@@ -51,7 +51,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     """Cycles of one tiling under the closed-form model."""
     counts = {unit.name: unit.count for unit in hw.units}
     units: dict[str, float] = {
-        work.compute_unit: float(compute_path_cycles(covering, work, tiling))
+        work.compute_unit: compute_path_cycles(covering, work, tiling, counts[work.compute_unit])
     }
     ports: dict[Port, float] = {}
     for flow in work.flows:
@@ -86,11 +86,12 @@ def moved_by(covering: Covering, work: Work, tiling: Tiling) -> Moved:
     return add_up_moved([(1.0, work.moved), *flows])
 
 
-def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling) -> int:
-    """Compute issue cycles, stretched when too few independent sums hide the accumulation
+def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling, num_units: int) -> float:
+    """Compute issue cycles per unit, stretched when too few independent sums hide the accumulation
     latency."""
-    if work.accumulate_cycles <= work.issue_cycles:
-        return work.compute_cycles
+    shared = work.compute_cycles / num_units
+    if work.accumulate_cycles * num_units <= work.issue_cycles:
+        return shared
     independent = 1
     for loop in reversed(tiling.inner):
         if covering.loop(loop).is_reduction:
@@ -99,7 +100,7 @@ def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling) -> int:
         else:
             independent *= tiling.tile(loop)
     chained = ceil(work.calls * work.accumulate_cycles / independent)
-    return max(work.compute_cycles, chained)
+    return max(shared, chained)
 
 
 def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:

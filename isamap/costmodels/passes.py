@@ -79,6 +79,17 @@ def needs_one_slot(plan: OperandPlan, hw: Hardware) -> bool:
     return is_token and any(drain.planes > 1 for drain in drains)
 
 
+def is_renamed(plan: OperandPlan, residence: int, hw: Hardware) -> bool:
+    """Do writes into this residence never wait for earlier uses? Then nothing there is ever a
+    slot to wait for."""
+    return hw.memory(plan.residences[residence].memory).is_renamed
+
+
+def may_double(plan: OperandPlan, residence: int, hw: Hardware) -> bool:
+    """May a stay have two slots, and would they serve anything?"""
+    return not needs_one_slot(plan, hw) and not is_renamed(plan, residence, hw)
+
+
 def fill_units(work: Work) -> tuple[str, ...]:
     """Units other than the compute unit that fill stays."""
     units = (f.unit for f in work.flows if not f.is_drain and f.unit != work.compute_unit)

@@ -13,6 +13,7 @@ from .passes import (
     fetches,
     fill_units,
     flow_passes,
+    is_renamed,
     is_replaced,
     moves_blocks,
     needs_one_slot,
@@ -33,6 +34,8 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
     """
     mine = [f for f in work.flows if stay_of(tiling, f) == stay]
     flows = [f for f in mine if f.unit != work.compute_unit]
+    if is_renamed(operand_plan(covering, stay.operand), stay.residence, hw):
+        return 0.0
     own = sum(f.latency_cycles for f in mine if f.unit == work.compute_unit)
     waiting = float(own * fetches(covering, tiling, stay)) if stay.level == 1 else 0.0
     if not flows:
@@ -181,7 +184,8 @@ def ring_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) ->
         return 0.0
     longest = 0.0
     for stay in tiling.stays:
-        if stay.level == 1:
+        plan = operand_plan(covering, stay.operand)
+        if stay.level == 1 and not is_renamed(plan, stay.residence, hw):
             trip = round_trip_cycles(work, stay.operand, stay.residence)
             places = stay.slots * prod(trips(covering, tiling, n) for n in stay.kept)
             longest = max(longest, trip * fetches(covering, tiling, stay) / places)

@@ -252,7 +252,8 @@ def _owner(bound: Bound, call: Call) -> str:
 def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
     """`ready`: the cycle from which the region may be touched; `own`: as far as this unit's own
     results go."""
-    if not _is_tracked(bound, call, region):
+    is_renamed = bound.hardware.memory(region.memory).is_renamed
+    if not _is_tracked(bound, call, region) or is_renamed and not region.is_read:
         return []
     m = _memory_number(bound, region)
     is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
@@ -266,7 +267,7 @@ def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
         action = f"ready = scan(finish{m} + g, n, ready);"
         own = f" own = scan_own(finish{m} + g, owner{m} + g, {unit}, n, own);"
     action += own if is_tokens else ""
-    if region.is_written:
+    if region.is_written and not is_renamed:
         action += f" ready = scan(ended{m} + g, n, ready);"
     return _emit_runs(bound, call, region, action)
 

@@ -138,7 +138,7 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
         (region, trackers[region.memory], _granules(bound, step, region)) for region in call.regions
     ]
     for region, tracker, where in touched:
-        for times, _, units in _times(step, region, tracker, where):
+        for times, _, units in _times(bound, step, region, tracker, where):
             awaited = times[units == _owner(bound, mine)] if is_tokens else times
             start = max(start, int(awaited.max(initial=0)))
     start = _reserve(bound, state, step, start)
@@ -196,16 +196,19 @@ def _granules(bound: Bound, step: Step, region: Region) -> np.ndarray:
 
 
 def _times(
-    step: Step, region: Region, tracker: _Tracker, where: np.ndarray
+    bound: Bound, step: Step, region: Region, tracker: _Tracker, where: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Per granule: from when it may be touched, the serial of the call that decides so, its unit
     (-1: unknown)."""
+    is_renamed = bound.hardware.memory(region.memory).is_renamed
+    if is_renamed and not region.is_read:
+        return []
     finish = tracker.finish[where]
     if step.call.accumulates(region):
         is_same = tracker.tag[where] == _tag(step)
         finish = np.where(is_same, tracker.soon[where], finish)
     times = [(finish, tracker.writer[where], tracker.owner[where])]
-    if region.is_written:
+    if region.is_written and not is_renamed:
         unknown = np.full(where.shape, -1)
         times.append((tracker.ended[where], tracker.reader[where], unknown))
     return times
@@ -224,7 +227,7 @@ def _check_hazard(
     start: int,
 ) -> None:
     region, tracker, where = touched
-    for times, others, _ in _times(step, region, tracker, where):
+    for times, others, _ in _times(bound, step, region, tracker, where):
         late = np.flatnonzero(times > start)
         if late.size:
             address = int(where[late[0]]) * tracker.granule

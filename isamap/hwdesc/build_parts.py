@@ -134,6 +134,7 @@ def build_compiler(model: HardwareModel) -> CompilerRule | None:
         compiler.command,
         tuple(compiler.flags),
         tuple(compiler.headers),
+        compiler.preamble or "",
         compiler.begin or "",
         compiler.end or "",
         tuple(compiler.features),

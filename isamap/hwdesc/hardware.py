@@ -290,7 +290,8 @@ class HostRule:
 class CompilerRule:
     """How C for the machine is compiled and run.
 
-    `command` None: the system's compiler. `begin`, `end`: C around every function's body.
+    `command` None: the system's compiler. `preamble`: C before every function; `begin`,
+    `end`: around its body.
     `features`: of the processor, as /proc/cpuinfo spells them. `run`: what runs the programs, none
     on the machine itself. `packages`: where compiler and emulator come from.
     """
@@ -298,6 +299,7 @@ class CompilerRule:
     command: str | None = None
     flags: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    preamble: str = ""
     begin: str = ""
     end: str = ""
     features: tuple[str, ...] = ()

@@ -278,6 +278,7 @@ class CompilerModel(Model):
     )
     flags: list[Text] = Field(default_factory=list, description="For the processor, '-mavx2'.")
     headers: list[Text] = Field(default_factory=list, description="Included, 'immintrin.h'.")
+    preamble: Text | None = Field(default=None, description="C before every function.")
     begin: Text | None = Field(default=None, description="C at the start of every function.")
     end: Text | None = Field(default=None, description="C at the end of every function.")
     features: list[Text] = Field(

@@ -82,7 +82,7 @@ def block_cycles(instruction: Instruction, transfer: Transfer) -> float:
 
 
 def _loop_rules(mover: Mover) -> tuple[_LoopRules, ...] | None:
-    """One row per instruction loop; None for semantics whose indices are not single loops."""
+    """One row per instruction loop; None for semantics whose indices are not single loops or 0."""
     instruction = mover.instruction
     statement = instruction.semantics.statements[0]
     sides: dict[str, dict[str, StrideRule]] = {}
@@ -90,6 +90,8 @@ def _loop_rules(mover: Mover) -> tuple[_LoopRules, ...] | None:
         sides[access.buffer] = {}
         rules = instruction.operand(access.buffer).strides
         for index, rule in zip(access.indices, rules, strict=True):
+            if not index.terms and not index.constant:
+                continue  # one element for all iterations
             if index.constant or len(index.terms) != 1 or index.terms[0][1] != 1:
                 return None
             sides[access.buffer][index.names[0]] = rule

@@ -7,7 +7,7 @@ falls, or None when not even single units fit. Not its job: optimality.
 from dataclasses import replace
 from itertools import permutations
 
-from isamap.costmodels import Tiling, Work, estimate, needs_one_slot, operand_plan
+from isamap.costmodels import Tiling, Work, estimate, may_double, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
@@ -66,7 +66,7 @@ def _smallest(
     if not is_legal(covering, tiling, hw):
         return None
     for number, stay in enumerate(tiling.stays):
-        if needs_one_slot(operand_plan(covering, stay.operand), hw):
+        if not may_double(operand_plan(covering, stay.operand), stay.residence, hw):
             continue
         stays = list(tiling.stays)
         stays[number] = replace(stay, slots=2)

@@ -48,7 +48,9 @@ class Objective:
             units.setdefault(flow.unit, []).append(self.moved[number])
             for port, cycles in flow.ports:
                 ports.setdefault(port, []).append(_scaled(cycles) * passes)
-        compute = self._compute_path()
+        counts = {unit.name: unit.count for unit in self.hw.units}
+        num_units = counts[self.work.compute_unit]
+        compute = self._compute_path(num_units)
         horizon = self._horizon()
         busiest = self.cp.model.new_int_var(0, horizon, "busiest")
         stalls = Stalls(self.vars, self.work, self.hw, self.moved, horizon)
@@ -57,9 +59,8 @@ class Objective:
             stalls.add_starving(stay, busiest, wait)
         waiting.append(stalls.exchange())
         waiting += [self._resumed(stay, horizon) for stay in self.vars.stays]
-        compute_load = add_up(units.pop(self.work.compute_unit, [])) + compute
-        self.cp.model.add(busiest >= compute_load + add_up(waiting))
-        counts = {unit.name: unit.count for unit in self.hw.units}
+        compute_load = add_up(units.pop(self.work.compute_unit, [])) + num_units * compute
+        self.cp.model.add(num_units * busiest >= compute_load + num_units * add_up(waiting))
         losses: list[Linear] = []
         for unit, loads in units.items():
             self.cp.model.add(counts[unit] * busiest >= add_up(loads))
@@ -144,10 +145,10 @@ class Objective:
         self.cp.model.add(result == total)
         return result
 
-    def _compute_path(self) -> Linear:
+    def _compute_path(self, num_units: int) -> Linear:
         work = self.work
-        least = SCALE * work.compute_cycles
-        if work.accumulate_cycles <= work.issue_cycles:
+        least = ceil(SCALE * work.compute_cycles / num_units)
+        if work.accumulate_cycles * num_units <= work.issue_cycles:
             return least
         chained_total = SCALE * work.calls * work.accumulate_cycles
         path = self.cp.model.new_int_var(least, max(least, chained_total) + SCALE, "compute_path")

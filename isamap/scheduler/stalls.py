@@ -14,6 +14,7 @@ from isamap.costmodels import (
     Work,
     drain_latency_cycles,
     fill_units,
+    is_renamed,
     moves_blocks,
     needs_one_slot,
     round_trip_cycles,
@@ -102,6 +103,8 @@ class Stalls:
             for n, f in enumerate(self.work.flows)
             if (f.operand, f.residence) == (stay.plan.name, stay.number)
         ]
+        if is_renamed(stay.plan, stay.number, self.hw):
+            return 0
         flows = [(n, f) for n, f in mine if f.unit != self.work.compute_unit]
         label = stay.label
         own = SCALE * sum(f.latency_cycles for _, f in mine if f.unit == self.work.compute_unit)
@@ -292,7 +295,8 @@ class Stalls:
 
     def add_ring(self, stay: StayVars, busiest: cp_model.IntVar) -> None:
         """Round trips of a tile's slots (see waiting.ring_cycles)."""
-        if self.vars.is_token or stay.is_always_low:
+        is_free = is_renamed(stay.plan, stay.number, self.hw)
+        if self.vars.is_token or stay.is_always_low or is_free:
             return
         label = f"ring_{stay.plan.name}{stay.number}"
         trip = ceil(SCALE * round_trip_cycles(self.work, stay.plan.name, stay.number))

@@ -215,7 +215,7 @@ class Transfers:
             access = instruction.access(rule.name)
             strides = []
             for index, stride_rule in zip(access.indices, rule.strides, strict=True):
-                dim = inner.get(index.names[0])
+                dim = inner.get(index.names[0]) if index.names else None
                 if dim is not None:
                     strides.append(
                         dim.target_stride_bytes if is_target else dim.source_stride_bytes

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
 
-from isamap.costmodels import needs_one_slot
+from isamap.costmodels import may_double
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, Residence
 
@@ -146,7 +146,7 @@ class Variables:
         if levels == [0, 1]:
             is_low = self.cp.model.new_bool_var(f"low_{label}")
         is_double: Number = 0
-        if not needs_one_slot(plan, self.hw):
+        if may_double(plan, number, self.hw):
             is_double = self.cp.model.new_bool_var(f"double_{label}")
         stay = StayVars(plan, residence, number, is_low, is_double)
         moving = [name for name in plan.loops if name in self.loops]

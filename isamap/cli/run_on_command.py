@@ -1,0 +1,47 @@
+"""`isamap run-on`: compile for another machine, run under its emulator, compare.
+
+In: arguments. Out: the verdict, exit code. Not its job: any decision.
+"""
+
+import click
+
+from .map_command import EXIT_WRONG, read_sizes
+
+
+@click.command()
+@click.argument("kernel")
+@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
+@click.option("--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel.")
+@click.option("--kernel", "name", help="Kernel in the file (default: the first).")
+@click.option(
+    "--allow",
+    "allowed",
+    multiple=True,
+    type=click.Choice(["reassociate"]),
+    help="Allow reordering floating-point sums.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option("--time-limit", default=10.0, show_default=True, help="Seconds for the search.")
+def run_on_command(
+    kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None,
+    allowed: tuple[str, ...], seed: int, time_limit: float,
+) -> None:  # fmt: skip
+    """Run KERNEL (a file, a bundled name, either with :NAME) on the machine of a hardware file."""
+    from isamap.native import run_on  # start-up time: the solver and NumPy load only now
+
+    done = run_on(
+        kernel, hardware, sizes=read_sizes(sizes), name=name, time_limit_s=time_limit,
+        may_reassociate="reassociate" in allowed, seed=seed,
+    )  # fmt: skip
+    where = " ".join(done.command) or "this processor"
+    head = f"{done.mapped.kernel.name} for {done.mapped.hardware.name} on {where}"
+    wrong = done.mismatch
+    if wrong is None:
+        click.echo(f"{head}: every element is right")
+        return
+    index = ", ".join(map(str, wrong.index))
+    click.echo(
+        f"{head}: {wrong.num_wrong} of {wrong.num_elements} elements of {wrong.buffer} are wrong;"
+        f" {wrong.buffer}[{index}] is {wrong.got}, expected {wrong.expected}"
+    )
+    raise SystemExit(EXIT_WRONG)

@@ -1,0 +1,19 @@
+"""C from Programs: one function per program, and the compiler that the machine names.
+
+In: a Program, a Hardware. Out: source text; compiled files. Not its job: deciding anything, arrays.
+"""
+
+from .generate import CSource, generate_c
+from .main import generate_main
+from .parameters import Parameter
+from .toolchain import Toolchain, find_toolchain, missing_features
+
+__all__ = [
+    "CSource",
+    "Parameter",
+    "Toolchain",
+    "find_toolchain",
+    "generate_c",
+    "generate_main",
+    "missing_features",
+]

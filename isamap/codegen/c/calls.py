@@ -1,0 +1,161 @@
+"""Write single calls: the instruction's C text with its holes filled.
+
+In: calls with resolved addresses and counts. Out: C statements; which variables and arrays they
+use. Not its job: loops, the function around them.
+"""
+
+import re
+
+from isamap.errors import ProgramError
+from isamap.hwdesc import (
+    CTemplate,
+    Expression,
+    ExtentKind,
+    Hardware,
+    Instruction,
+    MemoryKind,
+    OperandHole,
+)
+from isamap.ir import Affine
+from isamap.program import Address, Issue, Operand
+
+from .parameters import Parameter, element_type, parameter_at
+from .text import divides, number_text, offset_text, span_text
+
+
+def c_identifier(name: str) -> str:
+    """A C identifier like `name`."""
+    text = re.sub(r"\W", "_", name)
+    return f"_{text}" if text[:1].isdigit() else text
+
+
+class CallWriter:
+    """Writes calls and remembers what must be declared.
+
+    `variables`: memories whose registers are variables.
+    """
+
+    def __init__(
+        self, hw: Hardware, parameters: tuple[Parameter, ...], variables: frozenset[str]
+    ) -> None:
+        self.hw = hw
+        self.parameters = parameters
+        self.variables = variables
+        self.arrays: dict[str, None] = {}
+        self.registers: dict[tuple[str, int, str], None] = {}  # memory, register, C type
+
+    @property
+    def variables_by_type(self) -> dict[str, list[str]]:
+        """Names of the variables used, per C type, in order of first use."""
+        found: dict[str, list[str]] = {}
+        for key in sorted(self.registers):
+            found.setdefault(key[2], []).append(self._variable(*key))
+        return found
+
+    def write(self, issue: Issue) -> list[str]:
+        """The lines of one call."""
+        instruction = self.hw.instruction(issue.instruction)
+        if instruction.is_sync:
+            return []  # calls run in program order
+        template = self._template(instruction, issue)
+        numbers = self._numbers(instruction, issue)
+        text = ""
+        for part, following in zip(template.parts, (*template.parts[1:], "")):
+            match part:
+                case str():
+                    text += part
+                case OperandHole(name):
+                    operand = next(o for o in issue.operands if o.name == name)
+                    is_indexed = isinstance(following, str) and following.startswith(("[", "-"))
+                    written = self._operand(instruction, operand)
+                    text += f"({written})" if is_indexed else written
+                case Expression():
+                    text += _fill(part, numbers)
+        return text.strip().splitlines()
+
+    def _template(self, instruction: Instruction, issue: Issue) -> CTemplate:
+        form = instruction.c_form
+        if form is None:
+            raise ProgramError(
+                f"instruction '{instruction.name}' of {self.hw.name} has no C text",
+                hint=f"add 'emit: {{c: ..}}' to it in {self.hw.file or 'the hardware file'}",
+            )
+        spans = dict(issue.extents)
+        is_full = all(
+            spans[loop].total is None and spans[loop].limit == rule.maximum
+            for loop, rule in instruction.extents
+            if rule.kind is not ExtentKind.EXACTLY
+        )
+        return form.full if is_full or form.partial is None else form.partial
+
+    def _numbers(self, instruction: Instruction, issue: Issue) -> dict[str, str]:
+        """C text of everything that an expression may name."""
+        numbers = {
+            loop: str(span.limit) if span.total is None else span_text(span)
+            for loop, span in issue.extents
+        }
+        for name, value in issue.immediates:
+            numbers[name] = number_text(value, instruction.immediate(name).dtype)
+        for operand in issue.operands:
+            numbers[f"{operand.name}_at"] = offset_text(operand.address, 1) or "0"
+            for dim, stride in enumerate(operand.strides_bytes):
+                numbers[f"{operand.name}_stride{dim}"] = str(stride)
+        return numbers
+
+    def _operand(self, instruction: Instruction, operand: Operand) -> str:
+        """A variable, a place in an array of registers, or a pointer to the first element."""
+        memory = self.hw.memory(operand.memory)
+        dtype = instruction.semantics.buffer(operand.name).dtype
+        c_type = dict(memory.c_types).get(dtype)
+        if memory.kind is MemoryKind.EXTERNAL:
+            return self._pointer(instruction, operand, dtype)
+        if c_type is None:
+            self.arrays[memory.name] = None
+            return f"({element_type(dtype)} *)({_sum(memory.name, operand.address)})"
+        if memory.name not in self.variables:
+            self.arrays[memory.name] = None
+            return f"(*({c_type} *)({_sum(memory.name, operand.address)}))"
+        key = (memory.name, operand.address.offset.constant // memory.granule_bytes, c_type)
+        self.registers[key] = None
+        return self._variable(*key)
+
+    def _variable(self, memory: str, register: int, c_type: str) -> str:
+        types = dict.fromkeys(kind for _, kind in self.hw.memory(memory).c_types)
+        number = list(types).index(c_type)
+        return f"{c_identifier(memory)}{register}" + (f"_{'abcdefgh'[number]}" if number else "")
+
+    def _pointer(self, instruction: Instruction, operand: Operand, dtype: str) -> str:
+        start = operand.address.offset.constant
+        what = f"{instruction.name}, operand {operand.name}"
+        parameter = parameter_at(self.parameters, start, what)
+        inside = Address(
+            operand.address.offset + Affine((), -parameter.address), operand.address.rotations
+        )
+        own = element_type(dtype)
+        size = _element_bytes(own)
+        if own == element_type(parameter.layout.dtype) and divides(inside, size):
+            offset = offset_text(inside, size)
+            return f"&{parameter.name}[{offset}]" if offset else parameter.name
+        const = "" if parameter.is_written or parameter.is_scratch else "const "
+        return f"({const}{own} *)({_sum(f'({const}uint8_t *){parameter.name}', inside)})"
+
+
+def _sum(base: str, address: Address) -> str:
+    offset = offset_text(address, 1)
+    return f"{base} + {offset}" if offset else base
+
+
+def _element_bytes(c_type: str) -> int:
+    return {"_Float16": 2, "float": 4, "double": 8}.get(c_type) or int(
+        re.sub(r"\D", "", c_type)
+    ) // 8
+
+
+def _fill(expression: Expression, numbers: dict[str, str]) -> str:
+    """The value if all names are numbers, else a C expression in brackets."""
+    texts = {name: numbers[name] for name in expression.names}
+    if str(expression) in texts and not texts[str(expression)].lstrip("-").isdigit():
+        return f"({texts[str(expression)]})"
+    if all(text.lstrip("-").isdigit() for text in texts.values()):
+        return str(expression.evaluate({name: int(text) for name, text in texts.items()}))
+    return f"({expression.to_c({name: f'({text})' for name, text in texts.items()})})"

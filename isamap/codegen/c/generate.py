@@ -1,0 +1,150 @@
+"""Write a program as one C function.
+
+In: a Program, its Hardware. Out: C text and header, with the loops of the listing.
+Not its job: deciding, compiling, what lies in the arrays.
+
+Memories with C types for their registers become variables, one per register and type, when all
+their addresses can be made constant (`specialise`); otherwise, and for other managed memories, an
+array of bytes. Program order is kept, so tokens need no code.
+"""
+
+from dataclasses import dataclass
+
+from isamap.hwdesc import CompilerRule, Hardware, MemoryKind, with_host_calls
+from isamap.program import Edge, Program, Span
+
+from .calls import CallWriter, c_identifier
+from .parameters import Parameter, parameters_of
+from .specialise import CCall, CIf, CLoop, CNode, NotStaticError, specialise
+from .text import LEAST, span_text
+
+MAX_STACK_BYTES = 64 * 1024  # larger memories become static
+LINE_COLUMNS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class CSource:
+    """A C function: its file, its header, its name and its pointer parameters."""
+
+    name: str
+    text: str
+    header: str
+    parameters: tuple[Parameter, ...]
+
+
+def generate_c(program: Program, hw: Hardware) -> CSource:
+    """The program as a C function of one pointer per buffer.
+
+    Raises:
+        ProgramError: an instruction without `emit: c`, or an address outside all buffers.
+    """
+    hw = with_host_calls(hw, program.host_calls)
+    variables = frozenset(m.name for m in hw.memories if m.c_types)
+    parameters = parameters_of(program)
+    try:
+        body = specialise(program.body, variables)
+        calls = CallWriter(hw, parameters, variables)
+    except NotStaticError:
+        body = specialise(program.body, frozenset())
+        calls = CallWriter(hw, parameters, frozenset())
+    lines = _write_nodes(body, calls, 1)
+    rule = hw.compiler or CompilerRule()
+    name = c_identifier(program.name)
+    text = _file_text(name, program, hw, calls, lines, rule)
+    return CSource(name, text, _header_text(name, parameters), parameters)
+
+
+def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> list[str]:
+    indent = "  " * depth
+    lines: list[str] = []
+    for node in nodes:
+        match node:
+            case CLoop(name, first, stop, body):
+                end = str(stop) if isinstance(stop, int) else span_text(stop)
+                lines.append(f"{indent}for (int64_t {name} = {first}; {name} < {end}; ++{name}) {{")
+                lines += _write_nodes(body, calls, depth + 1)
+                lines.append(f"{indent}}}")
+            case CIf(conditions, body):
+                tests = " && ".join(_test_text(*condition) for condition in conditions)
+                lines.append(f"{indent}if ({tests}) {{")
+                lines += _write_nodes(body, calls, depth + 1)
+                lines.append(f"{indent}}}")
+            case CCall(issue):
+                lines += [indent + line for line in calls.write(issue)]
+    return lines
+
+
+def _test_text(loop: str, edge: Edge, count: int | Span) -> str:
+    if edge is Edge.FIRST:
+        return f"{loop} == 0"
+    return f"{loop} == {count - 1 if isinstance(count, int) else span_text(count) + ' - 1'}"
+
+
+def _file_text(
+    name: str,
+    program: Program,
+    hw: Hardware,
+    calls: CallWriter,
+    body: list[str],
+    rule: CompilerRule,
+) -> str:
+    lines = [f"/* {program.name} for {hw.name}, made by isamap: do not edit. */"]
+    lines += [f"#include <{header}>" for header in dict.fromkeys(("stdint.h", *rule.headers))]
+    lines += [f'#include "{name}.h"', ""]
+    lines += [*rule.preamble.splitlines(), ""] if rule.preamble else []
+    if any("isamap_least(" in line for line in body):
+        lines += LEAST.splitlines() + [""]
+    large = [m for m in calls.arrays if hw.memory(m).size_bytes > MAX_STACK_BYTES]
+    for memory in large:
+        size = hw.memory(memory).size_bytes
+        lines += [f"static _Thread_local _Alignas(64) uint8_t {memory}[{size}];", ""]
+    lines += [*_signature(name, calls.parameters, " {"), *_declarations(calls, hw, large)]
+    lines += [f"  {line}" for line in rule.begin.splitlines()]
+    lines += body
+    lines += [f"  {line}" for line in rule.end.splitlines()]
+    return "\n".join([*lines, "}", ""])
+
+
+def _declarations(calls: CallWriter, hw: Hardware, large: list[str]) -> list[str]:
+    lines = []
+    for memory in calls.arrays:
+        assert hw.memory(memory).kind is MemoryKind.MANAGED, "buffers are parameters"
+        if memory not in large:
+            lines.append(f"  _Alignas(64) uint8_t {memory}[{hw.memory(memory).size_bytes}];")
+    for c_type, names in calls.variables_by_type.items():
+        line = f"  {c_type}"
+        for name in names:
+            if len(line) + len(name) + 2 > LINE_COLUMNS:
+                lines.append(line.rstrip(",") + ";")
+                line = f"  {c_type}"
+            line += f" {name},"
+        lines.append(line.rstrip(",") + ";")
+    return lines
+
+
+def _signature(name: str, parameters: tuple[Parameter, ...], end: str) -> list[str]:
+    head = f"void {name}("
+    rows = [f"{p.c_type} *restrict {p.name}" for p in parameters]
+    line = head + ", ".join(rows) + ")" + end
+    if len(line) <= LINE_COLUMNS:
+        return [line]
+    return [head, *(f"    {row}," for row in rows[:-1]), f"    {rows[-1]}){end}"]
+
+
+def _header_text(name: str, parameters: tuple[Parameter, ...]) -> str:
+    guard = f"ISAMAP_{name.upper()}_H"
+    lines = [f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", ""]
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#define restrict", "#endif", ""]
+    lines.append("/* Arrays do not overlap.")
+    for p in parameters:
+        way = " and ".join(
+            word for word, holds in (("in", p.is_read), ("out", p.is_written)) if holds
+        )
+        layout = p.layout
+        order = "row-major" if layout.is_natural else "packed"
+        what = f"{layout.dtype}[{', '.join(map(str, layout.shape))}], {order}"
+        lines.append(f"   {p.name}: {way or 'scratch'}, {what}, {layout.size_bytes} bytes")
+    lines[-1] += " */"
+    lines += [*_signature(name, parameters, ";"), ""]
+    lines += ["#ifdef __cplusplus", "#undef restrict", "}", "#endif", f"#endif /* {guard} */", ""]
+    return "\n".join(lines)

@@ -1,0 +1,96 @@
+"""The parameters of a program's C function: one pointer per buffer in the external memory.
+
+In: a Program. Out: its parameters in order, and which of them an address belongs to.
+Not its job: text of calls.
+"""
+
+from dataclasses import dataclass
+
+from isamap.errors import ProgramError
+from isamap.ir import scalar_type
+from isamap.program import Layout, Placement, Program
+
+KEYWORDS = (
+    "auto break case char const continue default do double else enum extern float for goto if"
+    " inline int long main register restrict return short signed sizeof static struct switch"
+    " typedef union unsigned void volatile while"
+)
+OPAQUE = {8: "uint8_t", 16: "uint16_t"}  # for types that C lacks
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A pointer to `layout.size_bytes` bytes that hold `buffer`; `address` is where a program's
+    addresses place it. `is_scratch`: contents do not matter before or after."""
+
+    name: str
+    buffer: str
+    layout: Layout
+    address: int
+    is_read: bool
+    is_written: bool
+    is_scratch: bool = False
+
+    @property
+    def c_type(self) -> str:
+        """Of an element, const if the function only reads."""
+        written = self.is_written or self.is_scratch
+        return (
+            element_type(self.layout.dtype)
+            if written
+            else (f"const {element_type(self.layout.dtype)}")
+        )
+
+
+def element_type(dtype: str) -> str:
+    """C type of an element; the bits alone for types that C lacks."""
+    row = scalar_type(dtype)
+    return row.c_name or OPAQUE[max(row.bits, 8)]
+
+
+def parameters_of(program: Program) -> tuple[Parameter, ...]:
+    """Inputs, outputs and scratch buffers, in the program's order; an input and an output at one
+    address are one parameter."""
+    found: dict[int, Parameter] = {}
+    groups = ((program.inputs, "in"), (program.outputs, "out"), (program.scratch, "scratch"))
+    taken: set[str] = set()
+    for placements, kind in groups:
+        for placement in placements:
+            known = found.get(placement.address)
+            if known is not None and kind == "out":
+                found[placement.address] = _written(known)
+                continue
+            name = _fresh(placement, kind, taken)
+            taken.add(name)
+            found[placement.address] = Parameter(
+                name, placement.buffer, placement.layout, placement.address,
+                kind == "in", kind == "out", kind == "scratch",
+            )  # fmt: skip
+    return tuple(found.values())
+
+
+def parameter_at(parameters: tuple[Parameter, ...], address: int, what: str) -> Parameter:
+    """The parameter that holds the byte at `address`.
+
+    Raises:
+        ProgramError: none does.
+    """
+    for parameter in parameters:
+        if parameter.address <= address < parameter.address + parameter.layout.size_bytes:
+            return parameter
+    raise ProgramError(f"{what}: byte {address} of the external memory belongs to no buffer")
+
+
+def _written(parameter: Parameter) -> Parameter:
+    return Parameter(
+        parameter.name, parameter.buffer, parameter.layout, parameter.address, True, True
+    )
+
+
+def _fresh(placement: Placement, kind: str, taken: set[str]) -> str:
+    name = placement.buffer
+    if name in KEYWORDS.split() or name in taken:
+        name = f"{name}_{kind}"
+    while name in taken:
+        name += "_"
+    return name

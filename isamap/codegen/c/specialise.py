@@ -1,0 +1,264 @@
+"""A program's nodes made static: registers have constant numbers, edges are code of their own.
+
+In: a program's body, the memories whose places become variables. Out: loops, conditions and calls
+in which every count and address that can be a number is one. Not its job: text.
+
+A loop that moves an operand through variables is unrolled. Around a loop whose first or last
+iteration differs (a `When`, a shorter tile) these iterations are written out, so that the loop that
+remains has no condition in it. Order never changes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from isamap.ir import Affine
+from isamap.program import Address, Edge, For, Issue, Node, Operand, Rotation, Span, When
+
+MAX_CALLS = 20_000  # written out; beyond, registers become places in an array
+
+
+@dataclass(frozen=True, slots=True)
+class CLoop:
+    """Run `body` for `name` = first .. stop-1; `stop` may be known at run time only."""
+
+    name: str
+    first: int
+    stop: int | Span
+    body: tuple["CNode", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CIf:
+    """Run `body` if all loops are at their first / last iteration; each with its count."""
+
+    conditions: tuple[tuple[str, Edge, int | Span], ...]
+    body: tuple["CNode", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CCall:
+    """One call; its spans are constant (`total` None) wherever they can be."""
+
+    issue: Issue
+
+
+CNode = CLoop | CIf | CCall
+
+
+class NotStaticError(Exception):
+    """Registers cannot be variables: an address stays unknown, or the code would be too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """What is known of a loop variable: first <= value <= last; how many iterations there are."""
+
+    first: int
+    last: int
+    count: int | Span
+
+
+_Known = Mapping[str, _At]
+
+
+def specialise(body: tuple[Node, ...], variables: frozenset[str]) -> tuple[CNode, ...]:
+    """The nodes for C; `variables`: memories whose places are variables (none: nothing is written
+    out).
+
+    Raises:
+        NotStaticError: an address in `variables` stays unknown, or too many calls.
+    """
+    return _Specialiser(variables).nodes(body, {})
+
+
+class _Specialiser:
+    """Walks the nodes once and counts the calls it writes."""
+
+    def __init__(self, variables: frozenset[str]) -> None:
+        self.variables = variables
+        self.num_calls = 0
+
+    def nodes(self, body: tuple[Node, ...], known: _Known) -> tuple[CNode, ...]:
+        return tuple(made for node in body for made in self.node(node, known))
+
+    def node(self, node: Node, known: _Known) -> tuple[CNode, ...]:
+        match node:
+            case For():
+                return self.loop(node, known)
+            case When(conditions, body):
+                return self.when(conditions, body, known)
+            case Issue():
+                loops = [repeat for repeat in node.repeats if repeat.span != Span(1)]
+                if loops:
+                    return self.node(_with_loops(node), known)
+                return (self.call(node, known),)
+
+    def loop(self, node: For, known: _Known) -> tuple[CNode, ...]:
+        count = resolve_span(node.span, known)
+        if self.variables and self._moves_variables(node):
+            if not isinstance(count, int):
+                raise NotStaticError(f"loop {node.loop} moves registers and has no constant count")
+            pieces = [(value, value) for value in range(count)]
+        elif isinstance(count, int):
+            pieces = self._pieces(node, count)
+        else:
+            at = {node.loop: _At(0, node.span.limit - 1, count)}
+            return (CLoop(node.loop, 0, count, self.nodes(node.body, {**known, **at})),)
+        made: list[CNode] = []
+        for first, last in pieces:
+            body = self.nodes(node.body, {**known, node.loop: _At(first, last, count)})
+            made += body if first == last else [CLoop(node.loop, first, last + 1, body)]
+        return tuple(made)
+
+    def _pieces(self, node: For, count: int) -> list[tuple[int, int]]:
+        """Ranges of iterations that are written apart: a different first, the rest, a different
+        last."""
+        cuts = {0, count}
+        if self.variables:
+            edges = set(_edges(node.loop, node.body))
+            cuts |= {1} if Edge.FIRST in edges else set()
+            cuts |= {count - 1} if Edge.LAST in edges else set()
+        ordered = sorted(cuts)
+        return [(first, stop - 1) for first, stop in zip(ordered, ordered[1:])]
+
+    def _moves_variables(self, node: For) -> bool:
+        return any(
+            operand.memory in self.variables and node.loop in _address_names(operand.address)
+            for issue in _issues(node.body)
+            for operand in issue.operands
+        )
+
+    def when(
+        self, conditions: tuple[tuple[str, Edge], ...], body: tuple[Node, ...], known: _Known
+    ) -> tuple[CNode, ...]:
+        open_conditions = []
+        for loop, edge in conditions:
+            at = known[loop]
+            holds = _holds(at, edge)
+            if holds is None:
+                open_conditions.append((loop, edge, at.count))
+            elif not holds:
+                return ()
+        made = self.nodes(body, known)
+        return (CIf(tuple(open_conditions), made),) if open_conditions and made else made
+
+    def call(self, issue: Issue, known: _Known) -> CCall:
+        self.num_calls += 1
+        if self.variables and self.num_calls > MAX_CALLS:
+            raise NotStaticError(f"more than {MAX_CALLS} calls to write out")
+        operands = tuple(self._operand(operand, known) for operand in issue.operands)
+        extents = tuple(
+            (name, _as_span(resolve_span(span, known), span)) for name, span in issue.extents
+        )
+        return CCall(replace(issue, operands=operands, extents=extents, repeats=()))
+
+    def _operand(self, operand: Operand, known: _Known) -> Operand:
+        address = _resolve_address(operand.address, known)
+        if operand.memory in self.variables and _address_names(address):
+            raise NotStaticError(f"address of {operand.name} in {operand.memory} is not constant")
+        return replace(operand, address=address)
+
+
+def resolve_span(span: Span, known: _Known) -> int | Span:
+    """Its value if that is the same for all values the loops may have, else the span with known
+    loops put in."""
+    if span.total is None:
+        return span.limit
+    offset = _resolve(span.offset, known)
+    low = high = offset.constant
+    for name, coefficient in offset.terms:
+        ends = (known[name].first * coefficient, known[name].last * coefficient)
+        low, high = low + min(ends), high + max(ends)
+    least, most = (
+        max(1, min(span.limit, -(-(span.total - reached) // span.unit))) for reached in (high, low)
+    )
+    return least if least == most else replace(span, offset=offset)
+
+
+def _as_span(value: int | Span, span: Span) -> Span:
+    return Span(value) if isinstance(value, int) else value
+
+
+def _resolve(affine: Affine, known: _Known) -> Affine:
+    constants = {
+        name: Affine((), known[name].first)
+        for name in affine.names
+        if known[name].first == known[name].last
+    }
+    return affine.substitute(constants)
+
+
+def _resolve_address(address: Address, known: _Known) -> Address:
+    offset = _resolve(address.offset, known)
+    rotations = []
+    for rotation in address.rotations:
+        counter = _resolve(rotation.counter, known)
+        if counter.terms:
+            rotations.append(Rotation(counter, rotation.modulo, rotation.stride_bytes))
+        else:
+            offset = offset + counter.constant % rotation.modulo * rotation.stride_bytes
+    return Address(offset, tuple(rotations))
+
+
+def _address_names(address: Address) -> tuple[str, ...]:
+    counters = (name for rotation in address.rotations for name in rotation.counter.names)
+    return (*address.offset.names, *counters)
+
+
+def _holds(at: _At, edge: Edge) -> bool | None:
+    """Is the loop at this edge? None: that is known at run time only."""
+    if edge is Edge.FIRST:
+        return at.first == 0 if at.last == 0 or at.first > 0 else None
+    if not isinstance(at.count, int):
+        return None
+    end = at.count - 1
+    return at.first == end if at.first == end or at.last < end else None
+
+
+def _issues(body: tuple[Node, ...]) -> Iterator[Issue]:
+    for node in body:
+        if isinstance(node, Issue):
+            yield node
+        else:
+            yield from _issues(node.body)
+
+
+def _edges(loop: str, body: tuple[Node, ...]) -> Iterator[Edge]:
+    """At which edges of the loop something inside it differs."""
+    for node in body:
+        match node:
+            case For(_, span, inner):
+                if loop in span.offset.names:
+                    yield Edge.LAST
+                yield from _edges(loop, inner)
+            case When(conditions, inner):
+                yield from (edge for name, edge in conditions if name == loop)
+                yield from _edges(loop, inner)
+            case Issue():
+                spans = [*(s for _, s in node.extents), *(r.span for r in node.repeats)]
+                if any(loop in span.offset.names for span in spans):
+                    yield Edge.LAST
+
+
+def _with_loops(issue: Issue) -> Node:
+    """The issue under one loop per hardware loop; single rounds vanish."""
+    operands = issue.operands
+    loops = []
+    for number, repeat in enumerate(issue.repeats):
+        if repeat.span == Span(1):
+            continue
+        name = f"{repeat.name}_{number}"
+        loops.append((name, repeat.span))
+        operands = tuple(
+            replace(
+                operand,
+                address=Address(
+                    operand.address.offset + Affine.of([(name, step)]), operand.address.rotations
+                ),
+            )
+            for operand, step in zip(operands, repeat.strides_bytes, strict=True)
+        )
+    node: Node = replace(issue, operands=operands, repeats=())
+    for name, span in reversed(loops):
+        node = For(name, span, (node,))
+    return node

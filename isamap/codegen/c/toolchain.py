@@ -1,0 +1,105 @@
+"""The C compiler that a machine names, and the emulator that runs its programs.
+
+In: a compiler rule. Out: compiled files, or which packages are missing. Not its job: C text.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from isamap.errors import IsamapError
+from isamap.hwdesc import CompilerRule, Hardware
+
+COMPILERS = ("cc", "gcc", "clang")
+# floats round after every operation; registers of one memory may hold several types in turn
+FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing")
+COMPILE_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A compiler with its flags, and the command before an executable (none: it runs here)."""
+
+    compiler: str
+    flags: tuple[str, ...]
+    run: tuple[str, ...]
+
+    def compile_shared(self, source: Path, target: Path, extra: tuple[str, ...] = ()) -> None:
+        """A shared library from one C file."""
+        self._compile((*extra, "-shared", "-fPIC"), (source,), target)
+
+    def compile_program(
+        self, sources: tuple[Path, ...], target: Path, extra: tuple[str, ...] = ()
+    ) -> None:
+        """An executable from C files."""
+        self._compile(extra, sources, target)
+
+    def execute(self, program: Path, arguments: tuple[str, ...], timeout_s: float) -> str:
+        """Run an executable; what it printed.
+
+        Raises:
+            IsamapError: it failed or took longer.
+        """
+        command = [*self.run, str(program), *arguments]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=timeout_s, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise IsamapError(f"{' '.join(command)} ran longer than {timeout_s:g} s") from None
+        if done.returncode:
+            raise IsamapError(
+                f"{' '.join(command)} ended with status {done.returncode}: {done.stderr[:600]}"
+            )
+        return done.stdout
+
+    def _compile(self, extra: tuple[str, ...], sources: tuple[Path, ...], target: Path) -> None:
+        files = [str(path) for path in sources]
+        command = [self.compiler, "-O2", *FLAGS, *self.flags, *extra, "-o", str(target), *files]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
+        )
+        if done.returncode:
+            raise IsamapError(f"{self.compiler} failed: {done.stderr[:1500]}")
+
+
+def find_toolchain(hw: Hardware) -> Toolchain:
+    """Compiler and emulator of a machine.
+
+    Raises:
+        IsamapError: one is not installed; the hint names the packages.
+    """
+    rule = hw.compiler or CompilerRule()
+    compiler = _find_compiler(rule, hw)
+    if rule.run and shutil.which(rule.run[0]) is None:
+        raise _missing(f"'{rule.run[0]}', which runs programs for {hw.name}, is not", rule)
+    return Toolchain(compiler, rule.flags, rule.run)
+
+
+def missing_features(rule: CompilerRule) -> tuple[str, ...]:
+    """Features that the rule needs and this processor lacks; all, where that cannot be told."""
+    info = Path("/proc/cpuinfo")
+    text = info.read_text(encoding="utf-8", errors="replace") if info.exists() else ""
+    rows = (line.split(":", 1) for line in text.splitlines() if ":" in line)
+    names = next((v.split() for k, v in rows if k.strip() in ("flags", "Features")), [])
+    if not names:
+        return (*rule.features, f"(features of this {platform.machine()} are not known)")
+    return tuple(feature for feature in rule.features if feature not in names)
+
+
+def _find_compiler(rule: CompilerRule, hw: Hardware) -> str:
+    wanted = rule.command or os.environ.get("CC", "").strip()
+    for name in (wanted,) if wanted else COMPILERS:
+        path = shutil.which(name)
+        if path:
+            return path
+    what = f"'{wanted}', which compiles for {hw.name}," if wanted else "a C compiler"
+    raise _missing(f"{what} is not", rule)
+
+
+def _missing(what: str, rule: CompilerRule) -> IsamapError:
+    packages = " ".join(rule.packages) or "gcc"
+    return IsamapError(f"{what} installed", hint=f"apt-get install {packages}")

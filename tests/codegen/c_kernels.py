@@ -1,0 +1,35 @@
+"""Kernels that tests compile to C."""
+
+from isamap.lang import In, InOut, Out, f32, grid, i8, i32, kernel
+
+
+@kernel
+def sgemm(m=5, n=7, k=3):
+    """C = A B in floats."""
+    A, B, C = In(f32, m, k), In(f32, k, n), Out(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += A[i, p] * B[p, j]
+
+
+@kernel
+def sgemm_adds(m=5, n=7, k=3):
+    """C += A B in floats."""
+    A, B, C = In(f32, m, k), In(f32, k, n), InOut(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += A[i, p] * B[p, j]
+
+
+@kernel
+def gemm(m=5, n=7, k=3):
+    """C = A B, int8 to int32."""
+    A, B, C = In(i8, m, k), In(i8, k, n), Out(i32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += i32(A[i, p]) * i32(B[p, j])
+
+
+@kernel
+def window(n=9, r=3):
+    """A one-dimensional convolution with zeros around it."""
+    X, W, Y = In(f32, n), In(f32, r), Out(f32, n)
+    for i, q in grid(n, r):
+        Y[i] += X.at(i + q - 1, pad=0) * W[q]

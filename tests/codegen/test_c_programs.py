@@ -1,0 +1,95 @@
+"""Generated C computes what the kernel says: compiled with all warnings, run under sanitizers.
+
+Oracle: the interpreter (floats are whole numbers, so every element is exact).
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import isamap
+from isamap.codegen import generate_c
+from isamap.hwdesc import load_hardware
+from isamap.native import Mapped
+
+HERE = Path(__file__).parent
+KERNELS = HERE / "c_kernels.py"
+STRICT = (
+    "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+)  # fmt: skip
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler: install gcc"
+)
+CASES = (
+    ("vec4", "sgemm", {"m": 1, "n": 1, "k": 1}),
+    ("vec4", "sgemm", {"m": 3, "n": 17, "k": 5}),
+    ("vec4", "sgemm", {"m": 13, "n": 2, "k": 1}),
+    ("vec4", "sgemm", {"m": 7, "n": 16, "k": 11}),
+    ("vec4", "sgemm_adds", {"m": 5, "n": 7, "k": 3}),
+    ("vec4", "sgemm_adds", {"m": 23, "n": 9, "k": 2}),
+    ("vec4", "window", {"n": 9, "r": 3}),
+    ("vec4", "window", {"n": 31, "r": 2}),
+    ("scratch", "gemm", {"m": 1, "n": 1, "k": 1}),
+    ("scratch", "gemm", {"m": 5, "n": 7, "k": 3}),
+    ("scratch", "gemm", {"m": 8, "n": 31, "k": 17}),
+)
+
+
+def run_strictly(machine: str, kernel: str, sizes: dict[str, int]) -> isamap.native.RemoteRun:
+    """Compile without warnings, run under address and undefined-behaviour sanitizers."""
+    return isamap.run_on(
+        f"{KERNELS}:{kernel}",
+        HERE / f"{machine}.yaml",
+        sizes=sizes,
+        may_reassociate=True,
+        time_limit_s=2,
+        flags=STRICT,
+    )
+
+
+@needs_compiler
+@pytest.mark.parametrize("machine, kernel, sizes", CASES)
+def test_compiled_c_is_exact(machine: str, kernel: str, sizes: dict[str, int]) -> None:
+    done = run_strictly(machine, kernel, sizes)
+    assert done.mismatch is None
+
+
+@needs_compiler
+def test_registers_become_an_array_when_the_code_would_be_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("isamap.codegen.c.specialise.MAX_CALLS", 3)
+    done = run_strictly("vec4", "sgemm", {"m": 7, "n": 9, "k": 3})
+    assert "uint8_t regs[128];" in done.source.text
+    assert done.mismatch is None
+
+
+def mapped(kernel: str, sizes: dict[str, int], machine: str) -> Mapped:
+    """The program of a kernel on one of the machines beside this file."""
+    result = isamap.map(
+        f"{KERNELS}:{kernel}", HERE / f"{machine}.yaml", sizes=sizes, verify="off",
+        may_reassociate=True,
+    )  # fmt: skip
+    assert isinstance(result, isamap.Result)
+    return Mapped(result.kernel, result.hardware, result.schedule.program, 0)
+
+
+def test_an_instruction_without_c_text_is_named(tmp_path: Path) -> None:
+    found = mapped("gemm", {}, "scratch")
+    text = (HERE / "scratch.yaml").read_text()
+    start, end = text.index('    emit: {c: "for (int e'), text.index("  store:\n")
+    bare = text[:start] + "    source: invented\n" + text[end:]
+    (tmp_path / "bare.yaml").write_text(bare)
+    with pytest.raises(isamap.IsamapError) as caught:
+        generate_c(found.program, load_hardware(tmp_path / "bare.yaml"))
+    assert "instruction 'clear' of scratch has no C text" in str(caught.value)
+    assert "emit: {c: ..}" in caught.value.hint
+
+
+def test_c_keeps_the_loops_of_the_listing() -> None:
+    found = mapped("sgemm", {"m": 64, "n": 64, "k": 64}, "vec4")
+    text = generate_c(found.program, found.hardware).text
+    assert text.count("for (int64_t p_") >= 1
+    assert "for (int64_t i_tile = 0; i_tile < " in text
+    assert "if (" not in text  # edges are code of their own

@@ -1,0 +1,110 @@
+"""Compiled kernels as functions on NumPy arrays: results, and what they refuse."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isamap
+from isamap.native import ArrayError
+
+MACHINES = Path(__file__).parent.parent / "codegen"
+KERNELS = MACHINES / "c_kernels.py"
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler: install gcc"
+)
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> isamap.BuiltKernel:
+    return isamap.build(
+        f"{KERNELS}:sgemm",
+        MACHINES / "vec4.yaml",
+        sizes={"m": 5, "n": 6, "k": 7},
+        out=tmp_path_factory.mktemp("built"),
+        may_reassociate=True,
+    )
+
+
+def whole(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(-4, 4, shape).astype(np.float32)
+
+
+def test_a_built_kernel_computes_into_a_new_or_a_given_array(product: isamap.BuiltKernel) -> None:
+    A, B = whole(5, 7), whole(7, 6)
+    assert np.array_equal(product(A=A, B=B), A @ B)
+    C = np.full((5, 6), 9, np.float32)
+    assert product(A=A, B=B, C=C) is C
+    assert np.array_equal(C, A @ B)
+    assert product.packed == ()
+
+
+def test_the_files_are_there_and_the_depfile_names_what_they_were_made_of(
+    product: isamap.BuiltKernel,
+) -> None:
+    files = product.files
+    assert "void sgemm(" in files.source.read_text()
+    assert "A: in, f32[5, 7], row-major, 140 bytes" in files.header.read_text()
+    assert files.library.stat().st_size > 0
+    assert files.depfile.read_text().split(": ")[1].split() == [str(MACHINES / "vec4.yaml")]
+
+
+@pytest.mark.parametrize(
+    "arrays, message, hint",
+    [
+        ({"A": whole(5, 7)}, "sgemm needs an array for 'B'", ""),
+        ({"D": whole(1)}, "sgemm has no buffer 'D'", "A, B, C"),
+        ({"A": whole(7, 5), "B": whole(7, 6)}, "array 'A' is float32[7, 5], expected", "converted"),
+        ({"A": whole(5, 7).astype(np.float64), "B": whole(7, 6)}, "array 'A' is float64", "type"),
+        ({"A": whole(7, 5).T, "B": whole(7, 6)}, "array 'A' has strides [4, 20] bytes", "contig"),
+    ],
+)
+def test_arrays_are_checked(
+    product: isamap.BuiltKernel, arrays: Mapping[str, np.ndarray], message: str, hint: str
+) -> None:
+    with pytest.raises(ArrayError) as caught:
+        product(**arrays)
+    assert caught.value.message.startswith(message)
+    assert hint in caught.value.hint
+
+
+def test_overlapping_and_read_only_outputs_are_refused(product: isamap.BuiltKernel) -> None:
+    memory = whole(100)
+    A, B, C = memory[:35].reshape(5, 7), whole(7, 6), memory[30:60].reshape(5, 6)
+    with pytest.raises(ArrayError, match="arrays 'A' and 'C' overlap"):
+        product(A=A, B=B, C=C)
+    fixed = whole(5, 6)
+    fixed.flags.writeable = False
+    with pytest.raises(ArrayError, match="'C' is written, but it is read-only"):
+        product(A=whole(5, 7), B=B, C=fixed)
+
+
+def test_buffers_that_the_program_wants_packed_are_named_and_packed(tmp_path: Path) -> None:
+    built = isamap.build(
+        f"{KERNELS}:window", MACHINES / "vec4.yaml", out=tmp_path, may_reassociate=True
+    )
+    X, W = whole(9), whole(3)
+    assert built.packed == ("X",)
+    assert np.array_equal(built(X=X, W=W), np.convolve(X, W[::-1], "same"))
+
+
+def test_a_machine_that_runs_elsewhere_is_not_built_for(tmp_path: Path) -> None:
+    text = (MACHINES / "vec4.yaml").read_text()
+    machine = tmp_path / "far.yaml"
+    machine.write_text(text.replace("compiler:\n", "compiler:\n  run: [env]\n"))
+    with pytest.raises(isamap.IsamapError, match="run under env, not here") as caught:
+        isamap.build(f"{KERNELS}:sgemm", machine, may_reassociate=True)
+    assert "run-on" in caught.value.hint
+
+
+def test_a_missing_compiler_or_emulator_is_named_with_its_packages(tmp_path: Path) -> None:
+    text = (MACHINES / "vec4.yaml").read_text()
+    machine = tmp_path / "far.yaml"
+    for key in ("command: no-such-cc", "run: [no-such-qemu]"):
+        entry = f"compiler:\n  {key}\n  packages: [pack-a, pack-b]\n"
+        machine.write_text(text.replace("compiler:\n", entry))
+        with pytest.raises(isamap.IsamapError, match="'no-such-") as caught:
+            isamap.run_on(f"{KERNELS}:sgemm", machine, may_reassociate=True)
+        assert caught.value.hint == "apt-get install pack-a pack-b"
