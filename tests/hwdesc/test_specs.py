@@ -33,7 +33,7 @@ def test_there_are_specs() -> None:
         "gemmini", "vta", "vecdot", "outer", "conv_engine", "gemv_engine", "fused_npu",
         "trainium", "tpu_v1",
     }  # fmt: skip
-    assert expected == {file.stem for file in FILES}
+    assert expected <= {file.stem for file in FILES}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
