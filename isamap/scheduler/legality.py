@@ -15,10 +15,10 @@ from isamap.mapper import Covering
 from .options import (
     is_uneven,
     level_options,
-    must_be_alone,
     must_divide,
     must_stay_whole,
     tile_options,
+    why_alone,
 )
 from .place import needed_bytes, used_bytes
 
@@ -71,9 +71,8 @@ def _held_breaches(covering: Covering, tiling: Tiling) -> Iterator[Breach]:
         if tiling.tile(name) > 1:
             yield _tile_breach(covering, name, f"loop {name} runs one iteration at a time")
     for loop in covering.loops:
-        if tiling.tile(loop.name) > 1 and must_be_alone(covering, loop):
-            message = f"loop {loop.name} moves a window inside the block: one unit is a tile"
-            yield _tile_breach(covering, loop.name, message)
+        if tiling.tile(loop.name) > 1 and (reason := why_alone(covering, loop)):
+            yield _tile_breach(covering, loop.name, f"{reason}: one unit is a tile")
 
 
 def _tile_breach(covering: Covering, loop: str, message: str) -> Breach:
@@ -122,6 +121,9 @@ def _stay_breaches(
             f"{stay.operand} keeps tiles of {held[0]}, which runs one iteration at a time",
             f"drop {held[0]}",
         )
+    for name in stay.kept if plan.is_output else ():
+        if reason := why_alone(covering, covering.loop(name)):
+            yield breach(f"{stay.operand} keeps tiles of {name}: {reason}", f"drop {name}")
     guard = guards(covering, tiling, stay)
     again = (*guard.refetch_outer, *guard.refetch_inner)
     if must_stay_whole(covering, plan) and again:

@@ -18,7 +18,7 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
     whose other loop may end in a partial tile, only tiles that divide are offered, so that the
     window's end stays affine.
     """
-    if loop.is_held or must_be_alone(covering, loop):
+    if loop.is_held or why_alone(covering, loop):
         return ((1, loop.units),)
     options = {}
     for tile in range(loop.units, 0, -1):
@@ -45,14 +45,34 @@ def must_divide(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
     return False
 
 
-def must_be_alone(covering: Covering, loop: TiledLoop) -> bool:
-    """Must a tile hold one unit of the loop, because it moves a window inside the block?"""
+def why_alone(covering: Covering, loop: TiledLoop) -> str:
+    """Why a tile, and whatever a stay keeps, may hold only one unit of the loop; empty if it may
+    hold more."""
     for plan in covering.operands:
         for residence in plan.residences:
             if residence.is_boxed and any(
                 loop.name in plan.axis(name).loops for name, _ in residence.windows
             ):
-                return True
+                return f"loop {loop.name} moves a window inside the block of {plan.name}"
+        sliding = {name for axis in plan.axes if axis.is_window for name in axis.loops}
+        if plan.is_output and loop.name not in sliding and _meets_itself(covering, loop.name):
+            return f"units of loop {loop.name} have elements of {plan.name} in common"
+    return ""
+
+
+def _meets_itself(covering: Covering, name: str) -> bool:
+    """Is the loop one of several that lead to the same element of the target?"""
+    target = covering.kernel.statements[covering.statement].target
+    extents = {loop.name: loop.extent for loop in covering.loops}
+    for index in target.indices:
+        reach = 0  # of the loops with smaller steps
+        steps = sorted((abs(step), other) for other, step in index.terms if extents[other] > 1)
+        is_unique = True
+        for step, other in steps:
+            is_unique = is_unique and step > reach
+            reach += step * (extents[other] - 1)
+        if not is_unique and name in index.names:
+            return True
     return False
 
 

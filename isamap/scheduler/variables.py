@@ -17,7 +17,13 @@ from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, Residence
 
 from .algebra import Algebra, Bool, Linear, Number, add_up, negated
-from .options import is_uneven, level_options, must_stay_whole, tile_options
+from .options import (
+    is_uneven,
+    level_options,
+    must_stay_whole,
+    tile_options,
+    why_alone,
+)
 
 
 @dataclass
@@ -171,6 +177,8 @@ class Variables:
         is_window = any(axis.is_window and name in axis.loops for axis in stay.plan.axes)
         may_keep = not is_window and not (self.is_token and stay.plan.is_output)
         may_keep = may_keep and not self.loops[name].is_held
+        if stay.plan.is_output and why_alone(self.covering, self.loops[name]):
+            may_keep = False
         if may_keep and not (isinstance(low, int) and low):
             kept = self.cp.model.new_bool_var(f"kept_{label}_{name}")
             if not isinstance(low, int):
