@@ -9,6 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .c_form import CForm, CTemplate, OperandHole
+from .determined import advanced, table_equations
+from .encoding import (
+    BitField,
+    Bits,
+    Choice,
+    Command,
+    Encoding,
+    Ending,
+    Entries,
+    Format,
+    Obeyed,
+    State,
+    Table,
+)
 from .expression import Expression
 from .hardware import (
     Channel,
@@ -31,40 +45,59 @@ from .hardware import (
     Unit,
 )
 from .host import host_instruction, run_cycles, with_host_calls
+from .linear import Linear, parse_linear
+from .quantities import Quantities, quantities
 
 if TYPE_CHECKING:
     from .immediate import immediate_value
     from .load import check_hardware, hardware_schema, load_hardware
 
 __all__ = [
+    "BitField",
+    "Bits",
     "CForm",
     "CTemplate",
     "Channel",
+    "Choice",
+    "Command",
     "CompilerRule",
     "Cores",
     "Direction",
+    "Encoding",
+    "Ending",
+    "Entries",
     "Expression",
     "ExtentKind",
     "ExtentRule",
+    "Format",
     "Hardware",
     "HostRule",
     "ImmediateRule",
     "Instruction",
+    "Linear",
     "Memory",
     "MemoryKind",
+    "Obeyed",
     "OperandHole",
     "OperandRule",
     "Port",
+    "Quantities",
     "RepeatRule",
+    "State",
     "StrideRule",
     "Synchronisation",
+    "Table",
     "Unit",
+    "advanced",
     "check_hardware",
     "hardware_schema",
     "host_instruction",
     "immediate_value",
     "load_hardware",
+    "parse_linear",
+    "quantities",
     "run_cycles",
+    "table_equations",
     "with_host_calls",
 ]
 LAZY = {

@@ -90,11 +90,7 @@ def build_instruction(
         repeats=_build_repeats(semantics, site),
         immediates=immediates,
         energy_pj=_optional(model.energy, Quantity.ENERGY, "energy", names, site),
-        emit=tuple(
-            (key, text)
-            for key, text in (("asm", model.emit.asm), ("bits", model.emit.bits))
-            if text is not None
-        ),
+        emit=(("asm", model.emit.asm),) if model.emit.asm is not None else (),
         c_form=_build_c_form(semantics, site),
         is_sync=model.is_sync,
         multicast=multicast_axes(model.multicast, machine),
@@ -141,7 +137,7 @@ def _optional(
 
 def _build_semantics(site: _Site) -> Kernel | None:
     if site.model.is_sync:
-        for key in ("semantics", "extents", "operands", "repeat", "immediates"):
+        for key in ("semantics", "extents", "operands", "repeat", "immediates", "obeys"):
             if getattr(site.model, key):
                 message = f"a sync instruction has no '{key}'"
                 site.error(message, site.path(key), "remove it, or remove 'is_sync'", True)

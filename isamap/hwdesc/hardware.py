@@ -14,6 +14,7 @@ from isamap.errors import Loc
 from isamap.ir import Access, Kernel, accesses
 
 from .c_form import CForm
+from .encoding import Bits, Encoding, Obeyed
 from .expression import Expression
 
 
@@ -212,8 +213,10 @@ class Instruction:
     repeats: tuple[RepeatRule, ...] = ()
     immediates: tuple[ImmediateRule, ...] = ()
     energy_pj: Expression | None = None
-    emit: tuple[tuple[str, str], ...] = ()  # ("asm" | "bits", text)
+    emit: tuple[tuple[str, str], ...] = ()  # ("asm", text)
     c_form: CForm | None = None
+    bits: Bits | None = None
+    obeys: tuple[Obeyed, ...] = ()
     is_sync: bool = False
     multicast: tuple[str, ...] = ()
     source: str = ""
@@ -322,6 +325,7 @@ class Hardware:
     host: HostRule | None = None
     compiler: CompilerRule | None = None
     cores: Cores | None = None
+    encoding: Encoding | None = None
     file: str = field(default="", compare=False)
 
     def memory(self, name: str) -> Memory:

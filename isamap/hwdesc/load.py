@@ -7,7 +7,9 @@ from pathlib import Path
 
 from isamap.errors import IsamapError, SpecErrors
 
+from .build_bits import add_bits
 from .build_cores import build_cores, check_cores, check_multicast
+from .build_encoding import build_encoding
 from .build_instruction import build_instruction
 from .build_parts import (
     build_channels,
@@ -79,9 +81,12 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
         for instruction in instructions:
             check_multicast(instruction, cores, reader)
     host = build_host(model, reader)
+    encoding = build_encoding(model, reader)
     clock_hz = float(reader.amount(model.clock, Quantity.CLOCK, ("clock",)))
     if not problems.count:  # a part with a mistake is missing here: routes over it would mislead
         check_routes(memories, instructions, reader)
+    if not problems.count and encoding is not None:
+        instructions = add_bits(instructions, encoding, model, reader)
     if problems.count:
         return None
     return Hardware(
@@ -96,6 +101,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
         host=host,
         compiler=build_compiler(model),
         cores=cores,
+        encoding=encoding,
         file=document.file,
     )
 

@@ -6,49 +6,10 @@ JSON Schema for editors. Not its job: positions, units, whether names exist (`bu
 
 from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    WithJsonSchema,
-)
+from pydantic import Field, StrictBool, WithJsonSchema
 
-
-def _as_text(value: object) -> object:
-    """Numbers become text, so that `units` can say which unit is missing."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def _short_form(key: str, model: object = None) -> BeforeValidator:
-    """`x` for `{key: x}`; `model` is what the JSON Schema says."""
-
-    def expand(value: object) -> object:
-        return value if isinstance(value, dict | BaseModel) else {key: _as_text(value)}
-
-    return BeforeValidator(expand, json_schema_input_type=model)
-
-
-Text = Annotated[str, Field(min_length=1)]
-Amount = Annotated[str, BeforeValidator(_as_text)]
-Integer = Annotated[
-    str,
-    BeforeValidator(_as_text),
-    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
-]
-Number = Annotated[
-    str,
-    BeforeValidator(_as_text),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
-]
-SOURCE = "Where the figures come from: document and section; a guess says 'estimate'."
-
-
-class Model(BaseModel):
-    """Unknown keys are errors; instances do not change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from .schema_base import SOURCE, Amount, Integer, Model, Number, Text, short_form
+from .schema_encoding import BitsModel, EncodingModel, StateModel
 
 
 class PortsModel(Model):
@@ -150,8 +111,8 @@ STRIDE_SCHEMA = {
     ],
     "description": "'16 bytes', free, dense, or {multiple_of: .., at_most: .., nonzero: true}.",
 }
-Extent = Annotated[ExtentModel, _short_form("="), WithJsonSchema(EXTENT_SCHEMA)]
-Stride = Annotated[StrideModel, _short_form("="), WithJsonSchema(STRIDE_SCHEMA)]
+Extent = Annotated[ExtentModel, short_form("="), WithJsonSchema(EXTENT_SCHEMA)]
+Stride = Annotated[StrideModel, short_form("="), WithJsonSchema(STRIDE_SCHEMA)]
 
 
 class OperandModel(Model):
@@ -167,7 +128,7 @@ class OperandModel(Model):
     )
 
 
-Operand = Annotated[OperandModel, _short_form("memory", OperandModel | str)]
+Operand = Annotated[OperandModel, short_form("memory", OperandModel | str)]
 
 
 class RepeatModel(Model):
@@ -200,10 +161,10 @@ class EmitModel(Model):
     """How a call is written."""
 
     asm: str | None = Field(default=None, description="Assembly text.")
-    c: Annotated[CModel, _short_form("full", CModel | str)] | None = Field(
+    c: Annotated[CModel, short_form("full", CModel | str)] | None = Field(
         default=None, description="C with intrinsics; one text, or {full: .., partial: ..}."
     )
-    bits: str | None = Field(default=None, description="Binary fields.")
+    bits: BitsModel | None = Field(default=None, description="Binary records and their fields.")
 
 
 class InstructionModel(Model):
@@ -244,6 +205,10 @@ class InstructionModel(Model):
     )
     emit: EmitModel = Field(
         default=EmitModel(), description="How a call is written as assembly, C and bits."
+    )
+    obeys: dict[str, dict[str, Integer]] = Field(
+        default_factory=dict,
+        description="Registers of a state that must have these values: {ld: {stride: S.r}}.",
     )
     is_sync: StrictBool = Field(
         default=False, description="Does nothing but carry tokens; has no semantics."
@@ -333,6 +298,13 @@ class HardwareModel(Model):
     )
     compiler: CompilerModel | None = Field(
         default=None, description="How generated C is compiled and run."
+    )
+    state: dict[str, StateModel] = Field(
+        default_factory=dict,
+        description="Registers that one command sets and others obey, by name.",
+    )
+    encoding: EncodingModel | None = Field(
+        default=None, description="How programs are written as bits."
     )
     host: HostModel | None = Field(
         default=None, description="Runs the statements that no instruction computes."

@@ -29,6 +29,18 @@ from .schema import (
     StrideModel,
     UnitModel,
 )
+from .schema_encoding import (
+    BaseAddressModel,
+    BitsModel,
+    CommandModel,
+    EncodingModel,
+    EndModel,
+    EntriesModel,
+    FieldModel,
+    FormatModel,
+    StateModel,
+    TableModel,
+)
 
 ANY = "*"  # a name or a position that the author of the file chooses
 MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
@@ -46,8 +58,21 @@ MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
     (("instructions", ANY, "immediates", ANY), "immediate", ImmediateModel),
     (("instructions", ANY, "emit"), "emit", EmitModel),
     (("instructions", ANY, "emit", "c"), "C text", CModel),
+    (("instructions", ANY, "emit", "bits"), "bits", BitsModel),
+    (("instructions", ANY, "emit", "bits", "commands", ANY), "command", CommandModel),
+    (("instructions", ANY, "emit", "bits", "entries", ANY), "entries", EntriesModel),
     (("compiler",), "compiler", CompilerModel),
     (("host",), "host", HostModel),
+    (("state", ANY), "state", StateModel),
+    (("state", ANY, "set_by"), "command", CommandModel),
+    (("encoding",), "encoding", EncodingModel),
+    (("encoding", "base"), "base", BaseAddressModel),
+    (("encoding", "formats", ANY), "format", FormatModel),
+    (("encoding", "formats", ANY, "fields", ANY), "field", FieldModel),
+    (("encoding", "tables", ANY), "table", TableModel),
+    (("encoding", "tables", ANY, "load"), "command", CommandModel),
+    (("encoding", "end"), "end", EndModel),
+    (("encoding", "end", "command"), "command", CommandModel),
 )
 EXPECTED = {
     "dict_type": "a mapping",
