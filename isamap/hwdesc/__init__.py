@@ -46,7 +46,9 @@ from .hardware import (
 )
 from .host import host_instruction, run_cycles, with_host_calls
 from .linear import Linear, parse_linear
+from .opening import continued_by, opened_by, opens
 from .quantities import Quantities, quantities
+from .timing import Distance, Fifo, Stream, Which
 
 if TYPE_CHECKING:
     from .immediate import immediate_value
@@ -63,12 +65,14 @@ __all__ = [
     "CompilerRule",
     "Cores",
     "Direction",
+    "Distance",
     "Encoding",
     "Ending",
     "Entries",
     "Expression",
     "ExtentKind",
     "ExtentRule",
+    "Fifo",
     "Format",
     "Hardware",
     "HostRule",
@@ -84,16 +88,21 @@ __all__ = [
     "Quantities",
     "RepeatRule",
     "State",
+    "Stream",
     "StrideRule",
     "Synchronisation",
     "Table",
     "Unit",
+    "Which",
     "advanced",
     "check_hardware",
+    "continued_by",
     "hardware_schema",
     "host_instruction",
     "immediate_value",
     "load_hardware",
+    "opened_by",
+    "opens",
     "parse_linear",
     "quantities",
     "run_cycles",

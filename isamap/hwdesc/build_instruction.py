@@ -22,6 +22,7 @@ from isamap.ir import (
 )
 
 from .build_cores import multicast_axes
+from .build_exposed import build_stream, check_stream
 from .c_form import CForm, CTemplate, HoleNames, parse_c_template
 from .document import Path
 from .expression import Expression
@@ -95,8 +96,11 @@ def build_instruction(
         is_sync=model.is_sync,
         multicast=multicast_axes(model.multicast, machine),
         source=model.source,
+        stream=build_stream(model.stream, semantics, site.path("stream"), reader),
         loc=reader.document.key_loc(site.path()),
     )
+    if reader.problems.count == before:
+        check_stream(instruction, reader)
     return instruction if reader.problems.count == before else None
 
 

@@ -22,6 +22,15 @@ class PortsModel(Model):
     both: Amount | None = Field(default=None, description="One port that reads and writes share.")
 
 
+class FifoModel(Model):
+    """Granules are entries, read in the order in which they were written."""
+
+    within: Amount | None = Field(
+        default=None,
+        description="How long after the first read of an entry the next one may arrive.",
+    )
+
+
 class MemoryModel(Model):
     """A place for bytes."""
 
@@ -34,6 +43,11 @@ class MemoryModel(Model):
         default="1 byte", description="Operands start at multiples of it, '16 bytes'."
     )
     ports: PortsModel = Field(default=PortsModel(), description="Bandwidths.")
+    fifo: FifoModel | None = Field(
+        default=None,
+        description="Its granules are entries that are read in the order in which they were "
+        "written: 'fifo: {}'; the first read of one drops the one before it.",
+    )
     read_energy: Amount | None = Field(default=None, description="Energy of reading, '2 pJ/byte'.")
     write_energy: Amount | None = Field(default=None, description="Energy of writing, '2 pJ/byte'.")
     renamed: StrictBool = Field(
@@ -157,6 +171,16 @@ class CModel(Model):
     )
 
 
+class StreamModel(Model):
+    """The loop whose iterations follow each other as in a pipeline."""
+
+    loop: Text = Field(description="A loop of the semantics.")
+    every: Amount = Field(default="1 cycle", description="Cycles from iteration to iteration.")
+
+
+Stream = Annotated[StreamModel, short_form("loop", StreamModel | str)]
+
+
 class EmitModel(Model):
     """How a call is written."""
 
@@ -199,6 +223,11 @@ class InstructionModel(Model):
     accumulate: Amount | None = Field(
         default=None,
         description="Cycles after which the same instruction may add to the same bytes again.",
+    )
+    stream: Stream | None = Field(
+        default=None,
+        description="The loop whose iterations follow each other: each reads and writes its part "
+        "of the operands in its turn. Left out: a call touches all for the whole of its time.",
     )
     energy: Amount | None = Field(
         default=None, description="Energy of a call beside its memory accesses."
@@ -275,13 +304,33 @@ class CoresModel(Model):
     source: Text = Field(description=SOURCE)
 
 
+class DistanceModel(Model):
+    """Least cycles between the starts of two calls, beside what latencies and units ask for."""
+
+    from_: Text = Field(alias="from", description="Instruction of the earlier call.")
+    to: Text = Field(description="Instruction of the later call.")
+    when: Literal["always", "new_entry"] = Field(
+        default="always",
+        description="always, or new_entry: only calls that are the first to read an entry of a "
+        "fifo memory.",
+    )
+    cycles: Amount = Field(description="Least distance, over the loops of the earlier call.")
+    source: Text = Field(description=SOURCE)
+
+
 class HardwareModel(Model):
     """A machine, for isamap."""
 
     name: Text = Field(description="Name of the machine.")
     clock: Amount = Field(description="The one clock, '1 GHz'.")
-    synchronisation: Literal["interlocked", "tokens"] = Field(
-        description="interlocked: the hardware waits for data; tokens: the program synchronises."
+    synchronisation: Literal["interlocked", "tokens", "exposed"] = Field(
+        description="interlocked: the hardware waits for data; tokens: the program synchronises; "
+        "exposed: nothing waits, the program says in which cycle each call starts."
+    )
+    issue_width: Integer | None = Field(
+        default=None,
+        description="Calls that may start in one cycle, all units but the host's together; any "
+        "number if left out. Only with synchronisation: exposed.",
     )
     source: Text | None = Field(default=None, description=SOURCE)
     parameters: dict[str, Integer] = Field(
@@ -305,6 +354,10 @@ class HardwareModel(Model):
     )
     encoding: EncodingModel | None = Field(
         default=None, description="How programs are written as bits."
+    )
+    distances: list[DistanceModel] = Field(
+        default_factory=list,
+        description="Least cycles between calls; only with synchronisation: exposed.",
     )
     host: HostModel | None = Field(
         default=None, description="Runs the statements that no instruction computes."

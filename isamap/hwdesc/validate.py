@@ -16,8 +16,10 @@ from .schema import (
     ChannelModel,
     CModel,
     CompilerModel,
+    DistanceModel,
     EmitModel,
     ExtentModel,
+    FifoModel,
     HardwareModel,
     HostModel,
     ImmediateModel,
@@ -26,6 +28,7 @@ from .schema import (
     OperandModel,
     PortsModel,
     RepeatModel,
+    StreamModel,
     StrideModel,
     UnitModel,
 )
@@ -47,6 +50,7 @@ MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
     ((), "hardware file", HardwareModel),
     (("memories", ANY), "memory", MemoryModel),
     (("memories", ANY, "ports"), "ports", PortsModel),
+    (("memories", ANY, "fifo"), "fifo", FifoModel),
     (("units", ANY), "unit", UnitModel),
     (("channels", ANY), "channel", ChannelModel),
     (("instructions", ANY), "instruction", InstructionModel),
@@ -56,6 +60,7 @@ MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
     (("instructions", ANY, "repeat", ANY), "repeat", RepeatModel),
     (("instructions", ANY, "repeat", ANY, "strides", ANY), "stride", StrideModel),
     (("instructions", ANY, "immediates", ANY), "immediate", ImmediateModel),
+    (("instructions", ANY, "stream"), "stream", StreamModel),
     (("instructions", ANY, "emit"), "emit", EmitModel),
     (("instructions", ANY, "emit", "c"), "C text", CModel),
     (("instructions", ANY, "emit", "bits"), "bits", BitsModel),
@@ -73,6 +78,7 @@ MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
     (("encoding", "tables", ANY, "load"), "command", CommandModel),
     (("encoding", "end"), "end", EndModel),
     (("encoding", "end", "command"), "command", CommandModel),
+    (("distances", ANY), "distance", DistanceModel),
 )
 EXPECTED = {
     "dict_type": "a mapping",
