@@ -48,11 +48,11 @@ class KernelError(IsamapError):
 
 
 class SpecError(IsamapError):
-    """One thing wrong in a hardware file."""
+    """One thing wrong in a hardware file or a schedule file."""
 
 
 class SpecErrors(IsamapError):
-    """All things wrong in one hardware file, sorted by position."""
+    """All things wrong in one such file, sorted by position."""
 
     def __init__(self, errors: Iterable[IsamapError]) -> None:
         self.errors = tuple(errors)

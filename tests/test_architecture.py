@@ -19,6 +19,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "lang": (),
     "resources": ("errors",),
+    "write_all": ("errors",),
     "ir": ("errors",),
     "rewrites": ("errors", "ir"),
     "hwdesc": ("errors", "ir"),
@@ -37,9 +38,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "costmodels", "scheduler", "verify",
     ),
     "native": ("errors", "ir", "hwdesc", "program", "codegen", "compile", "verify"),
+    "files": (
+        "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
+        "costmodels", "scheduler", "verify", "compile",
+    ),
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
-        "costmodels", "scheduler", "verify", "compile", "codegen", "native", "isamap",
+        "costmodels", "scheduler", "verify", "compile", "codegen", "native", "files", "write_all",
+        "isamap",
     ),
     "__main__": ("cli",),
     "__init__": ("errors", "ir", "hwdesc", "program", "compile", "native"),  # for types

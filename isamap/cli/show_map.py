@@ -21,6 +21,7 @@ from .show_alternatives import explanation_lines
 from .show_plan import print_plan
 from .show_result import print_result
 from .write import write_json
+from .write_folder import write_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Show:
     listing: bool
     json_path: str | None
     program_path: str | None
+    folder: str | None
 
 
 def show_map(question: Question, show: Show) -> Result | PlanResult:
@@ -64,6 +66,8 @@ def show_map(question: Question, show: Show) -> Result | PlanResult:
         if show.explain:
             _explain(question, console)
         raise
+    if show.folder is not None:  # first: who reads the answer may close the pipe
+        write_folder(show.folder, result)
     program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
     if show.json_path != "-" and show.program_path != "-":
         if isinstance(result, PlanResult):

@@ -30,7 +30,7 @@ def print_result(result: Result, console: Console, num_alternatives: int) -> Non
     for title, lines in (
         ("kernel", pretty(result.kernel).splitlines()),
         ("mapping", mapping_lines(result)),
-        ("loops", _nest_lines(result)),
+        ("loops", tiling_lines(result)),
         ("cycles", cycle_lines(result)),
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),
@@ -62,7 +62,8 @@ def mapping_lines(result: Result) -> list[str]:
     return lines + packing_sentences(covering)
 
 
-def _nest_lines(result: Result) -> list[str]:
+def tiling_lines(result: Result) -> list[str]:
+    """The loop nest of the schedule."""
     tiling = result.schedule.solution.tiling
     assert tiling is not None, "a schedule has a tiling"
     return nest_lines(result.schedule.covering, tiling)

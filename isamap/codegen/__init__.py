@@ -1,22 +1,8 @@
-"""Programs as compilers and machines take them: C text, binaries.
+"""Text that compilers take: C from a Program.
 
-In: a Program, a Hardware. Out: source text, bytes. Not its job: deciding anything (`scheduler`).
+In: a Program, a Hardware. Out: source text. Not its job: deciding anything (`scheduler`).
 """
 
-from .bits import (
-    Binary,
-    Call,
-    CallKind,
-    EncodedRun,
-    HostStep,
-    TableRange,
-    assemble,
-    disassemble,
-    list_binary,
-    run_bytes,
-    table_bytes,
-    write_binary,
-)
 from .c import (
     CSource,
     Parameter,
@@ -28,23 +14,11 @@ from .c import (
 )
 
 __all__ = [
-    "Binary",
     "CSource",
-    "Call",
-    "CallKind",
-    "EncodedRun",
-    "HostStep",
     "Parameter",
-    "TableRange",
     "Toolchain",
-    "assemble",
-    "disassemble",
     "find_toolchain",
     "generate_c",
     "generate_main",
-    "list_binary",
     "missing_features",
-    "run_bytes",
-    "table_bytes",
-    "write_binary",
 ]

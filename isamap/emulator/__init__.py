@@ -4,7 +4,6 @@ from .check import check_program
 from .region import find_regions
 from .result import PortTime, RunResult, Timing, Traffic, UnitTime
 from .run import run
-from .set_starts import set_starts
 from .time_program import time_program
 
 __all__ = [
@@ -16,6 +15,5 @@ __all__ = [
     "check_program",
     "find_regions",
     "run",
-    "set_starts",
     "time_program",
 ]

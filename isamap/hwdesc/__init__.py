@@ -2,27 +2,14 @@
 
 In: YAML files. Out: `Hardware`. Not its job: programs, costs of whole programs.
 Reading files needs pydantic, PyYAML and networkx, which only `load_hardware`, `check_hardware` and
-`hardware_schema` import; `immediate_value` needs NumPy.
+`hardware_schema` import; `immediate_value` needs NumPy. `Document`, `Problems`, `Reader`,
+`read_document` and `validate_as` serve other files with positions too.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .c_form import CForm, CTemplate, OperandHole
-from .determined import advanced, table_equations
-from .encoding import (
-    BitField,
-    Bits,
-    Choice,
-    Command,
-    Encoding,
-    Ending,
-    Entries,
-    Format,
-    Obeyed,
-    State,
-    Table,
-)
 from .expression import Expression
 from .hardware import (
     Channel,
@@ -45,75 +32,65 @@ from .hardware import (
     Unit,
 )
 from .host import host_instruction, run_cycles, with_host_calls
-from .linear import Linear, parse_linear
-from .opening import continued_by, opened_by, opens
-from .quantities import Quantities, quantities
-from .timing import Distance, Fifo, Stream, Which
 
 if TYPE_CHECKING:
+    from .document import Document, read_document
     from .immediate import immediate_value
     from .load import check_hardware, hardware_schema, load_hardware
+    from .problems import Problems
+    from .reader import Reader
+    from .validate import ANY, Models, validate_as
 
 __all__ = [
-    "BitField",
-    "Bits",
+    "ANY",
     "CForm",
     "CTemplate",
     "Channel",
-    "Choice",
-    "Command",
     "CompilerRule",
     "Cores",
     "Direction",
-    "Distance",
-    "Encoding",
-    "Ending",
-    "Entries",
     "Expression",
+    "Document",
     "ExtentKind",
     "ExtentRule",
-    "Fifo",
-    "Format",
     "Hardware",
     "HostRule",
     "ImmediateRule",
     "Instruction",
-    "Linear",
     "Memory",
     "MemoryKind",
-    "Obeyed",
+    "Models",
     "OperandHole",
     "OperandRule",
     "Port",
-    "Quantities",
+    "Problems",
+    "Reader",
     "RepeatRule",
-    "State",
-    "Stream",
     "StrideRule",
     "Synchronisation",
-    "Table",
     "Unit",
-    "Which",
-    "advanced",
     "check_hardware",
-    "continued_by",
     "hardware_schema",
     "host_instruction",
     "immediate_value",
     "load_hardware",
-    "opened_by",
-    "opens",
-    "parse_linear",
-    "quantities",
+    "read_document",
     "run_cycles",
-    "table_equations",
+    "validate_as",
     "with_host_calls",
 ]
 LAZY = {
+    "ANY": ".validate",
+    "Document": ".document",
+    "Models": ".validate",
+    "Problems": ".problems",
+    "Reader": ".reader",
     "check_hardware": ".load",
     "hardware_schema": ".load",
     "immediate_value": ".immediate",
     "load_hardware": ".load",
+    "read_document": ".document",
+    "validate_as": ".validate",
 }
 
 

@@ -1,10 +1,10 @@
 """Holds a document against the schema.
 
-In: a document. Out: a `HardwareModel`; every deviation is recorded with its position and a hint.
-Not its job: the schema itself, rules beyond shape and type.
+In: a document, the models of its entries. Out: a model; every deviation is recorded with its
+position and a hint. Not its job: the schema itself, rules beyond shape and type.
 """
 
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -16,10 +16,8 @@ from .schema import (
     ChannelModel,
     CModel,
     CompilerModel,
-    DistanceModel,
     EmitModel,
     ExtentModel,
-    FifoModel,
     HardwareModel,
     HostModel,
     ImmediateModel,
@@ -28,29 +26,18 @@ from .schema import (
     OperandModel,
     PortsModel,
     RepeatModel,
-    StreamModel,
     StrideModel,
     UnitModel,
 )
-from .schema_encoding import (
-    BaseAddressModel,
-    BitsModel,
-    CommandModel,
-    EncodingModel,
-    EndModel,
-    EntriesModel,
-    FieldModel,
-    FormatModel,
-    StateModel,
-    TableModel,
-)
 
 ANY = "*"  # a name or a position that the author of the file chooses
-MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
+# pattern of a path, what stands there, its model
+Models = tuple[tuple[Path, str, type[BaseModel]], ...]
+Root = TypeVar("Root", bound=BaseModel)
+MODELS: Models = (
     ((), "hardware file", HardwareModel),
     (("memories", ANY), "memory", MemoryModel),
     (("memories", ANY, "ports"), "ports", PortsModel),
-    (("memories", ANY, "fifo"), "fifo", FifoModel),
     (("units", ANY), "unit", UnitModel),
     (("channels", ANY), "channel", ChannelModel),
     (("instructions", ANY), "instruction", InstructionModel),
@@ -60,30 +47,17 @@ MODELS: tuple[tuple[Path, str, type[BaseModel]], ...] = (
     (("instructions", ANY, "repeat", ANY), "repeat", RepeatModel),
     (("instructions", ANY, "repeat", ANY, "strides", ANY), "stride", StrideModel),
     (("instructions", ANY, "immediates", ANY), "immediate", ImmediateModel),
-    (("instructions", ANY, "stream"), "stream", StreamModel),
     (("instructions", ANY, "emit"), "emit", EmitModel),
     (("instructions", ANY, "emit", "c"), "C text", CModel),
-    (("instructions", ANY, "emit", "bits"), "bits", BitsModel),
-    (("instructions", ANY, "emit", "bits", "commands", ANY), "command", CommandModel),
-    (("instructions", ANY, "emit", "bits", "entries", ANY), "entries", EntriesModel),
     (("compiler",), "compiler", CompilerModel),
     (("host",), "host", HostModel),
-    (("state", ANY), "state", StateModel),
-    (("state", ANY, "set_by"), "command", CommandModel),
-    (("encoding",), "encoding", EncodingModel),
-    (("encoding", "base"), "base", BaseAddressModel),
-    (("encoding", "formats", ANY), "format", FormatModel),
-    (("encoding", "formats", ANY, "fields", ANY), "field", FieldModel),
-    (("encoding", "tables", ANY), "table", TableModel),
-    (("encoding", "tables", ANY, "load"), "command", CommandModel),
-    (("encoding", "end"), "end", EndModel),
-    (("encoding", "end", "command"), "command", CommandModel),
-    (("distances", ANY), "distance", DistanceModel),
 )
 EXPECTED = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "list_type": "a list",
+    "tuple_type": "a list",
+    "int_type": "a whole number",
     "string_type": "text",
     "bool_type": "true or false",
     "too_short": "at least one entry",
@@ -101,9 +75,17 @@ class _Error(TypedDict):
 
 
 def validate(document: Document, problems: Problems) -> HardwareModel | None:
-    """The file as models; None if anything does not fit the schema."""
+    """The hardware file as models; None if anything does not fit the schema."""
+    return validate_as(document, problems, HardwareModel, MODELS)
+
+
+def validate_as(
+    document: Document, problems: Problems, root: type[Root], models: Models
+) -> Root | None:
+    """The file as a model `root`; None if anything does not fit. `models`: of its entries, `root`
+    first."""
     try:
-        return HardwareModel.model_validate(document.data)
+        return root.model_validate(document.data)
     except ValidationError as error:
         for record in error.errors(include_url=False):
             expected = str(record.get("ctx", {}).get("expected", ""))
@@ -116,15 +98,17 @@ def validate(document: Document, problems: Problems) -> HardwareModel | None:
                         "expected": expected,
                     },
                     document,
+                    models,
                 )
             )
         return None
 
 
-def _translate(error: _Error, document: Document) -> SpecError:
+def _translate(error: _Error, document: Document, models: Models) -> SpecError:
     path = error["loc"]
     key = str(path[-1]) if path else ""
-    owner, model = _owner(path[:-1])
+    owner, model = _owner(path[:-1], models)
+    named = _named(path) or models[0][1]
     fields = [f.alias or n for n, f in model.model_fields.items() if f.alias != "="]
     loc: Loc = document.loc(path)
     match error["type"]:
@@ -145,29 +129,29 @@ def _translate(error: _Error, document: Document) -> SpecError:
             hint = " ".join(
                 filter(None, (closest(str(value), names), f"one of: {', '.join(names)}"))
             )
-            return SpecError(f"'{value}' is no choice for '{_named(path)}'", loc=loc, hint=hint)
+            return SpecError(f"'{value}' is no choice for '{named}'", loc=loc, hint=hint)
         case kind if kind in EXPECTED:
-            message = f"'{_named(path)}' must be {EXPECTED[kind]}"
+            message = f"'{named}' must be {EXPECTED[kind]}"
             return SpecError(message, loc=loc, hint=_describe(path, model))
         case _:
-            return SpecError(f"'{_named(path)}': {error['msg']}", loc=loc)
+            return SpecError(f"'{named}': {error['msg']}", loc=loc)
 
 
-def _owner(path: Path) -> tuple[str, type[BaseModel]]:
+def _owner(path: Path, models: Models) -> tuple[str, type[BaseModel]]:
     """What the entry at `path` is called, and its model."""
-    for pattern, what, model in MODELS:
+    for pattern, what, model in models:
         if len(pattern) == len(path) and all(
             p in (ANY, k) for p, k in zip(pattern, path, strict=True)
         ):
             named = pattern and pattern[-1] == ANY
             return (f"{what} '{path[-1]}'" if named else what), model
-    return _owner(path[:-1])
+    return _owner(path[:-1], models)
 
 
 def _named(path: Path) -> str:
-    """The last key of `path` that a person wrote."""
+    """The last key of `path` that a person wrote; empty at the top of the file."""
     keys = [str(key) for key in path if isinstance(key, str) and key != "="]
-    return keys[-1] if keys else "hardware file"
+    return keys[-1] if keys else ""
 
 
 def _describe(path: Path, model: type[BaseModel]) -> str:

@@ -50,18 +50,18 @@ class Finish:
 
 
 def find_finishes(
-    value: Expr, total: Access, dtypes: tuple[str, str], ends: tuple[str, str], hw: Hardware
+    value: Expr, total: Access, dtypes: tuple[str, str], memory: str, hw: Hardware
 ) -> Iterator[Finish]:
     """All ways to compute and store `value`, fewest operations spelled out first.
 
     Args:
         total: the access in `value` that stands for the sum.
         dtypes: of the sum, and of what is stored.
-        ends: the memory where the sum lies, and the one where it is stored.
+        memory: where the sum lies.
     """
-    stores = [s for s in map(_as_store, hw.instructions) if s and _runs(s, dtypes, ends)]
+    stores = [s for s in map(_as_store, hw.instructions) if s and _runs(s, dtypes, memory, hw)]
     inside = (dtypes[0], dtypes[0])
-    updates = [u for u in map(_as_update, hw.instructions) if u and _stays(u, inside, ends[0])]
+    updates = [u for u in map(_as_update, hw.instructions) if u and _stays(u, inside, memory)]
     seen: set[Finish] = set()
     forms = (*kernel_spellings(value, {total.buffer: dtypes[0]}), plain(spelled_out(value)))
     for form in dict.fromkeys(forms):
@@ -205,10 +205,12 @@ def _as_update(instruction: Instruction) -> Mover | None:
     return Mover(instruction, InstructionRole.COMPUTE, target.buffer, None)
 
 
-def _runs(store: Mover, dtypes: tuple[str, str], ends: tuple[str, str]) -> bool:
+def _runs(store: Mover, dtypes: tuple[str, str], memory: str, hw: Hardware) -> bool:
     instruction, source = store.instruction, str(store.source)
-    found = instruction.operand(source).memory, instruction.operand(store.target).memory
-    return found == ends and _types(instruction, source, store.target) == dtypes
+    ends = instruction.operand(source).memory, instruction.operand(store.target).memory
+    return (
+        ends == (memory, hw.external.name) and _types(instruction, source, store.target) == dtypes
+    )
 
 
 def _stays(update: Mover, dtypes: tuple[str, str], memory: str) -> bool:

@@ -1,5 +1,6 @@
 """From a covering to a proven schedule and its program."""
 
+from .assemble import assemble_answer, assemble_plan
 from .best_plan import find_best_plan, uses_little
 from .compose import compose
 from .count_repacks import Repack, repacks
@@ -7,10 +8,12 @@ from .find_plan import find_plan
 from .handover import Handover, handovers
 from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches
 from .lower import lower
-from .piece import Piece
+from .memory_map import Piece
 from .place import place, used_bytes
-from .plan import Plan, PlannedTask, Wishes, host_cycles, is_single
+from .plan import Plan, PlannedTask, Wishes, host_cycles, host_task_cycles, is_single
+from .rejoin import rejoin
 from .schedule import Alternative, Answer, Schedule, find_schedule
+from .share_chip import share_chip
 from .solve import Solution, Status, solve
 from .watch import NOBODY, Progress, Watch
 
@@ -31,6 +34,8 @@ __all__ = [
     "Status",
     "Watch",
     "Wishes",
+    "assemble_answer",
+    "assemble_plan",
     "breaches",
     "compose",
     "find_best_plan",
@@ -38,13 +43,16 @@ __all__ = [
     "find_schedule",
     "handovers",
     "host_cycles",
+    "host_task_cycles",
     "is_legal",
     "is_single",
     "lower",
     "memory_of",
     "option_breaches",
     "place",
+    "rejoin",
     "repacks",
+    "share_chip",
     "solve",
     "used_bytes",
     "uses_little",

@@ -1,0 +1,49 @@
+"""`isamap evaluate`: options in, the comparison out.
+
+In: arguments. Out: printed comparison, files, exit code. Not its job: any decision.
+"""
+
+import click
+
+from .map_command import EXIT_WRONG
+
+
+@click.command()
+@click.argument("schedule")
+@click.option(
+    "--verify",
+    "check",
+    type=click.Choice(["full", "quick", "off"]),
+    default="quick",
+    show_default=True,
+    help="Execute the program, a cut-down one, or nothing.",
+)
+@click.option("--seed", type=int, help="Of random inputs (default: the file's).")
+@click.option("--listing", is_flag=True, help="Print the program.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON (-: stdout).")
+@click.option(
+    "-o",
+    "folder",
+    metavar="DIR",
+    help="Write schedule.yaml, program.json, stats.json, summary.csv.",
+)
+def evaluate_command(
+    schedule: str,
+    check: str,
+    seed: int | None,
+    listing: bool,
+    json_path: str | None,
+    folder: str | None,
+) -> None:
+    """Cost, time and check SCHEDULE, a file that 'isamap map -o' wrote and a person may have
+    edited; or say which rule it breaks."""
+    from isamap.files import evaluate  # start-up time
+
+    from . import show_evaluation
+
+    found = evaluate(schedule, verify=check, seed=seed)
+    if folder is not None:  # first: who reads the answer may close the pipe
+        show_evaluation.write_folder(folder, found.result)
+    show_evaluation.show_evaluation(found, listing=listing, json_path=json_path)
+    if found.result.verification.is_wrong:
+        raise SystemExit(EXIT_WRONG)

@@ -1,0 +1,41 @@
+"""All files of an answer in one folder.
+
+In: an answer, a folder. Out: the files, all of them or none. Not its job: what they say.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from isamap.compile import PlanResult, Result
+from isamap.files import schedule_text, summary_text
+from isamap.program import to_json
+from isamap.write_all import write_all
+
+from .plan_json import plan_to_json
+from .result_json import result_to_json
+from .write import json_text
+
+NOTHING: Mapping[str, str] = {}
+
+
+def write_folder(
+    folder: str, result: Result | PlanResult, others: Mapping[str, str] = NOTHING
+) -> None:
+    """All files of an answer: `schedule.yaml`, `program.json`, `stats.json`, `summary.csv`, and
+    others by name.
+
+    Raises:
+        IsamapError: one of them cannot be written; then all are as they were.
+    """
+    program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
+    stats = plan_to_json(result) if isinstance(result, PlanResult) else result_to_json(result)
+    at = Path(folder)
+    write_all(
+        {
+            at / "schedule.yaml": schedule_text(result, at),
+            at / "program.json": json_text(to_json(program)),
+            at / "stats.json": json_text(stats),
+            at / "summary.csv": summary_text(result),
+            **{at / name: text for name, text in others.items()},
+        }
+    )

@@ -1,0 +1,8 @@
+"""Answers as files, and back."""
+
+from .evaluate import Evaluation, evaluate
+from .schedule_text import schedule_text
+from .schema import Recorded
+from .summary import summary_text
+
+__all__ = ["Evaluation", "Recorded", "evaluate", "schedule_text", "summary_text"]

@@ -1,0 +1,52 @@
+"""The decisions of a covering as a schedule file names them.
+
+In: coverings, tilings. Out: names, numbers and short texts that tell coverings apart. Not its job:
+YAML.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering, Task, TiledLoop, coverings, show_layouts, show_route
+
+MAX_COVERINGS = 400  # as the scheduler looks at
+
+# instruction, binding, and per operand its route and layout
+Description = tuple[str, tuple[tuple[str, tuple[str, ...]], ...], tuple[tuple[str, str, str], ...]]
+
+
+def describe(covering: Covering, external: str) -> Description:
+    """What a person says of a covering; a few coverings may be alike in it (`number_of`)."""
+    operands = tuple(
+        (plan.name, show_route(plan, external), show_layouts(plan)) for plan in covering.operands
+    )
+    return covering.instruction, covering.binding, operands
+
+
+def task_coverings(task: Task, hw: Hardware, may_reassociate: bool) -> Iterator[Covering]:
+    """The coverings of a task in the mapper's order, as many as the scheduler would look at."""
+    stream = coverings(
+        task.kernel, hw, [], may_reassociate=may_reassociate, held=task.held,
+        volatile=task.volatile, ends=task.ends,
+    )  # fmt: skip
+    return islice(stream, MAX_COVERINGS)
+
+
+def number_of(covering: Covering, task: Task, hw: Hardware, may_reassociate: bool) -> int:
+    """Position of a covering among those with its description."""
+    wanted = describe(covering, hw.external.name)
+    alike = (
+        found
+        for found in task_coverings(task, hw, may_reassociate)
+        if describe(found, hw.external.name) == wanted
+    )
+    for number, found in enumerate(alike):
+        if found == covering:
+            return number
+    raise AssertionError("a covering that was scheduled is among its task's coverings")
+
+
+def tile_iterations(loop: TiledLoop, tile: int) -> int:
+    """Iterations in a tile of so many units."""
+    return min(tile * loop.block, loop.extent)

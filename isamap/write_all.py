@@ -1,0 +1,85 @@
+"""Write several files so that a reader finds all of them new or all of them old.
+
+In: paths and texts. Out: the files. Not its job: what the texts say.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from isamap.errors import IsamapError
+
+
+def write_all(texts: Mapping[Path, str]) -> None:
+    """Write temporary files beside the paths, then put all of them in their places.
+
+    Whatever fails, the old files are there again afterwards. (A computer that stops between two
+    renamings leaves some new and some old, each of them whole.)
+
+    Raises:
+        IsamapError: a folder or a file cannot be written.
+    """
+    made: dict[Path, Path] = {}
+    target = Path()
+    try:
+        for target, text in texts.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            made[target] = _write_beside(target, text)
+        _replace(made)
+    except OSError as error:
+        raise IsamapError(f"cannot write {target}: {error.strerror}") from error
+    finally:
+        for temporary in made.values():
+            temporary.unlink(missing_ok=True)
+
+
+def _write_beside(target: Path, text: str) -> Path:
+    """A temporary file in the folder of `target`, with the rights that a new file gets."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o666 & ~_current_umask())
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)
+
+
+def _replace(made: Mapping[Path, Path]) -> None:
+    """Rename each temporary file to its target; on a failure undo what was done."""
+    old: dict[Path, Path | None] = {}
+    try:
+        for target, temporary in made.items():
+            old[target] = _second_name(target)
+            os.replace(temporary, target)
+    except BaseException:
+        for target, before in old.items():
+            if before is not None:
+                os.replace(before, target)
+            elif not made[target].exists():
+                target.unlink(missing_ok=True)
+        raise
+    finally:
+        for before in old.values():
+            if before is not None:
+                before.unlink(missing_ok=True)
+
+
+def _second_name(target: Path) -> Path | None:
+    """Another name of the file that is there now; None if there is none."""
+    if not target.is_file():
+        return None
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.old.")
+    os.close(handle)
+    os.unlink(name)
+    os.link(target, name)
+    return Path(name)
+
+
+def _current_umask() -> int:
+    """The process's file mode mask (there is no way to read it without setting it)."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

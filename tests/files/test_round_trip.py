@@ -1,0 +1,131 @@
+"""Schedule files: what is written is read back as it was.
+
+In: answers on shipped machines. Out: verdicts. Not its job: mistakes in files
+(test_schedule_errors.py).
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+
+import isamap
+from isamap.compile import PlanResult, Result
+from isamap.costmodels import Stay, Tiling
+from isamap.files import evaluate, schedule_text, summary_text
+from isamap.mapper import Task
+from isamap.program import Program
+
+HERE = Path(__file__).parent
+Sizes = dict[str, int]
+SINGLE: list[tuple[str, str, Sizes]] = [
+    ("gemm", "gemmini", {"m": 40, "n": 24, "k": 36}),
+    ("gemm", "vta", {"m": 7, "n": 5, "k": 33}),
+    ("gemm:gemm_nt", "outer", {"m": 17, "n": 5, "k": 3}),
+    ("gemm", "vecdot", {"m": 5, "n": 13, "k": 9}),
+    ("conv2d", "vta", {"h": 5, "w": 7, "c": 18, "k": 17, "stride": 2}),
+]
+PLANS: list[tuple[str, str, Sizes]] = [
+    ("gru:gru_i8", "gemmini", {"steps": 3, "batch": 2, "inputs": 5, "hidden": 7}),
+    ("gemm_epilogue", "vta", {"m": 20, "n": 24, "k": 36}),
+    ("separable_conv:separable_conv_fused", "gemmini", {"h": 3, "w": 2}),
+]
+
+
+def program_of(result: Result | PlanResult) -> Program:
+    return result.plan.program if isinstance(result, PlanResult) else result.schedule.program
+
+
+def decisions(text: str) -> str:
+    """A schedule file without what was measured."""
+    return re.sub("sha256-[0-9a-f]+", "sha256-0", text.partition("recorded:\n")[0])
+
+
+def masked(text: str) -> str:
+    """A schedule file whose measured numbers are 0: they change with machines and models."""
+    head, tail = decisions(text), text.partition("recorded:\n")[2]
+    return head + "recorded:\n" + re.sub(r"(: )[0-9.]+", r"\g<1>0", tail)
+
+
+@pytest.mark.parametrize(("kernel", "machine", "sizes"), SINGLE + PLANS)
+def test_unedited_schedule_reproduces_the_answer(
+    tmp_path: Path, kernel: str, machine: str, sizes: Sizes
+) -> None:
+    result = isamap.map(kernel, machine, sizes=sizes, verify="off", time_limit_s=4)
+    path = tmp_path / "schedule.yaml"
+    text = schedule_text(result, tmp_path)
+    path.write_text(text, encoding="utf-8")
+    found = evaluate(path, verify="full")
+    assert program_of(found.result) == program_of(result)
+    assert found.result.timing == result.timing
+    assert found.result.timing is not None
+    assert found.recorded.emulated_cycles == found.result.timing.cycles
+    assert found.recorded.analytical_cycles == (
+        found.result.plan.cycles
+        if isinstance(found.result, PlanResult)
+        else found.result.schedule.estimate.cycles
+    )
+    assert found.result.verification.is_verified
+    assert not found.changes
+    assert decisions(schedule_text(found.result, tmp_path)) == decisions(text)
+    assert isinstance(yaml.safe_load(text), dict), "other readers of YAML understand it"
+
+
+def test_schedule_files_know_every_decision() -> None:
+    """Who adds a decision to a tiling or a task writes it to schedule files too."""
+    assert [f.name for f in fields(Tiling)] == ["tiles", "outer", "inner", "stays"]
+    assert [f.name for f in fields(Stay)] == ["operand", "residence", "level", "slots", "kept"]
+    known = ["kernel", "number", "held", "volatile", "ends", "parts"]
+    assert [f.name for f in fields(Task)] == known
+
+
+@pytest.mark.parametrize("name", ["gemm_on_gemmini", "gemm_epilogue_on_vta", "gru_on_gemmini"])
+def test_files_look_as_a_person_has_read(name: str, golden: Callable[[Path, str], None]) -> None:
+    path = HERE / "golden" / f"{name}.yaml"
+    found = evaluate(path, verify="off")
+    golden(path, masked(schedule_text(found.result, path.parent)))
+
+
+def test_edited_tiles_change_the_cycles_and_stay_right(tmp_path: Path) -> None:
+    golden_file = HERE / "golden" / "gemm_on_gemmini.yaml"
+    before = evaluate(golden_file, verify="off")
+    text = golden_file.read_text(encoding="utf-8")
+    for old, new in (("p: 36 ", "p: 16 "), ("keeps: [i]", "keeps: [i, p]"), ("[j]}", "[j, p]}")):
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "edited.yaml"
+    path.write_text(text, encoding="utf-8")
+    after = evaluate(path, verify="full")
+    assert isinstance(before.result, Result) and isinstance(after.result, Result)
+    assert after.result.verification.is_verified
+    tiling = after.result.schedule.solution.tiling
+    assert tiling is not None and tiling.tile("p") == 1
+    assert after.result.schedule.program != before.result.schedule.program
+    assert after.changes == ("the kernel", "the hardware file"), "the golden file has no digests"
+
+
+def test_one_task_of_a_plan_can_be_edited(tmp_path: Path) -> None:
+    text = (HERE / "golden" / "gru_on_gemmini.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "schedule.yaml"
+    path.write_text(text, encoding="utf-8")
+    before = evaluate(path, verify="full").result
+    path.write_text(re.sub(r"t_2: 3 .*", "t_2: 1", text), encoding="utf-8")
+    after = evaluate(path, verify="full").result
+    assert isinstance(before, PlanResult) and isinstance(after, PlanResult)
+    assert before.verification.is_verified and after.verification.is_verified
+    assert before.plan.tasks[0].cycles != after.plan.tasks[0].cycles
+    assert before.plan.tasks[1:] == after.plan.tasks[1:]
+
+
+def test_summary_has_a_row_per_task_and_a_total() -> None:
+    result = evaluate(HERE / "golden" / "gru_on_gemmini.yaml", verify="off").result
+    lines = summary_text(result).splitlines()
+    header = lines[0].split(",")
+    assert len(lines) == 1 + 6 + 1
+    assert [line.split(",")[2] for line in lines[1:]] == ["0 1", "2 3", "4", "5", "6", "7", "total"]
+    assert result.timing is not None
+    cells = dict(zip(header, lines[-1].split(","), strict=True))
+    assert cells["emulated_cycles"] == str(result.timing.cycles)

@@ -1,0 +1,59 @@
+"""Files that are written all together or not at all.
+
+In: folders, failures on purpose. Out: verdicts. Not its job: what the files say.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from isamap.errors import IsamapError
+from isamap.write_all import write_all
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Everything in a folder."""
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())}
+
+
+def test_all_files_are_there_with_ordinary_rights_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    write_all({folder / "a": "1", folder / "b": "2"})
+    assert contents(folder) == {"a": "1", "b": "2"}
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    assert (folder / "a").stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize("failing", [1, 2, 3])
+def test_failing_rename_leaves_the_old_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    write_all({tmp_path / "a": "old a", tmp_path / "c": "old c"})
+    replace, calls = os.replace, []
+
+    def replace_or_fail(source: Path, target: Path) -> None:
+        calls.append(target)
+        if len(calls) == failing:
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr("isamap.write_all.os.replace", replace_or_fail)
+    with pytest.raises(IsamapError, match="cannot write .*: No space left on device"):
+        write_all({tmp_path / name: f"new {name}" for name in "abc"})
+    assert contents(tmp_path) == {"a": "old a", "c": "old c"}
+
+
+def test_failing_write_leaves_the_old_files(tmp_path: Path) -> None:
+    write_all({tmp_path / "a": "old"})
+    unwritable = tmp_path / "a" / "below a file"
+    with pytest.raises(IsamapError, match="cannot write"):
+        write_all({tmp_path / "a": "new", unwritable: "new"})
+    assert contents(tmp_path) == {"a": "old"}
+
+
+def test_text_that_cannot_be_encoded_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        write_all({tmp_path / "a": "fine", tmp_path / "b": "\ud800"})
+    assert contents(tmp_path) == {}
