@@ -19,6 +19,7 @@ from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
 from .pretty import show_layout_kind, show_layouts, show_route
+from .spread_factors import spread_factors
 from .tasks import Ends, Task, TaskLoop, TaskNode, cut_tasks, flatten
 from .transfer import part_size
 
@@ -58,5 +59,6 @@ __all__ = [
     "show_layout_kind",
     "show_layouts",
     "show_route",
+    "spread_factors",
     "unmatched",
 ]

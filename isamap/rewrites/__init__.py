@@ -22,6 +22,7 @@ from .space_to_depth import space_to_depth
 from .split import split
 from .split_precision import split_precision
 from .split_words import split_words
+from .spread import spread, spread_by
 from .swap import swap
 from .table import REWRITES
 from .toeplitz import toeplitz
@@ -51,6 +52,8 @@ __all__ = [
     "scan_as_gemm",
     "space_to_depth",
     "split",
+    "spread",
+    "spread_by",
     "swap",
     "split_precision",
     "split_words",

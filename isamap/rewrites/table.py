@@ -20,6 +20,7 @@ from .space_to_depth import SPACE_TO_DEPTH
 from .split import SPLIT
 from .split_precision import SPLIT_PRECISION
 from .split_words import SPLIT_WORDS
+from .spread import SPREAD
 from .swap import SWAP
 from .toeplitz import TOEPLITZ
 from .transpose import TRANSPOSE
@@ -43,6 +44,7 @@ REWRITES: tuple[Rewrite, ...] = (
     FUSE,
     TRANSPOSE,
     PAD_LOOPS,
+    SPREAD,
     SPLIT,
     INTERCHANGE,
     REORDER,

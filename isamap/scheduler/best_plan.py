@@ -11,8 +11,8 @@ from math import inf, prod
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.mapper import Task, candidates, cut_tasks, flatten
-from isamap.rewrites import FORMS, variants
+from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
+from isamap.rewrites import FORMS, spread_by, variants
 
 from .find_plan import find_plan
 from .plan import Plan, TaskKey, Wishes, host_task_cycles, task_key
@@ -35,9 +35,10 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
         MappingError: no form can be mapped; the error is that of the kernel as it is.
     """
     begin = time.perf_counter()
+    factors = spread_factors(hw)
     search = variants(
         kernel,
-        rewrites=FORMS,
+        rewrites=(spread_by(factors), *FORMS) if factors else FORMS,
         max_steps=MAX_STEPS,
         max_variants=MAX_VARIANTS,
         may_reassociate=wishes.may_reassociate,

@@ -1,5 +1,6 @@
 """The hardware files that come with isamap."""
 
+import re
 from pathlib import Path
 
 import jsonschema
@@ -31,7 +32,7 @@ def cycles(hw: Hardware, name: str, **values: int) -> tuple[int, int]:
 def test_there_are_specs() -> None:
     expected = {
         "gemmini", "vta", "vecdot", "outer", "conv_engine", "gemv_engine", "fused_npu",
-        "trainium", "tpu_v1",
+        "trainium", "tpu_v1", "amx", "nvidia_hopper_mma",
     }  # fmt: skip
     assert expected <= {file.stem for file in FILES}
 
@@ -107,6 +108,20 @@ def test_conv_engine_figures() -> None:
     assert cycles(hw, "load_inputs", p=32, c=64)[0] == 64, "32 bytes per cycle"
     row = hw.instruction("row")
     assert row.semantics.buffer("x").shape == (32 + 4 - 1, 64), "a window is longer than its stripe"
+    assert hw.instruction("stripe").extent("k").maximum == 32, "2048 MACs"
+
+
+def test_nv_small_is_a_set_of_parameters(tmp_path: Path) -> None:
+    text = (FOLDER / "conv_engine.yaml").read_text()
+    (comment,) = re.findall(r"nv_small is \{(.*)\}", text)
+    for name, value in re.findall(r"(\w+): (\d+)", comment):
+        text = re.sub(rf"(parameters: .*\b{name}: )\d+", rf"\g<1>{value}", text)
+    (tmp_path / "nv_small.yaml").write_text(text)
+    hw = load_hardware(tmp_path / "nv_small.yaml")
+    assert hw.memory("buffer").size_bytes == 128 << 10
+    assert hw.instruction("stripe").extent("c").maximum == 8
+    assert cycles(hw, "load_inputs", p=32, c=8)[0] == 32, "8 bytes per cycle"
+    assert cycles(hw, "store_scaled", p=4, k=8)[0] == 4 * 8, "an element per cycle"
 
 
 def test_gemv_engine_figures() -> None:
