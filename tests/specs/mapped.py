@@ -9,26 +9,45 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import isamap
 from isamap.emulator import run, time_program
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import Kernel, interpret, load_kernel, numpy_dtype, random_arrays
+from isamap.ir import (
+    Kernel,
+    Role,
+    interpret,
+    load_kernel,
+    load_kernels,
+    numpy_dtype,
+    random_arrays,
+)
 from isamap.program import Program
 from isamap.resources import find_kernel
 
 Sizes = dict[str, int]
 MACHINES = sorted((Path(__file__).parents[2] / "hw_specs").glob("*.yaml"))
-FLOATS = {"trainium": "_bf16"}  # machines without products of integers: the kernel's form for them
+FORMS = {"i8": "", "bf16": "_bf16", "f32": "_f32"}  # of a kernel, by what it multiplies
 FIRST_S = 0.5  # the first legal schedule will do
 SLOW = Fraction(10**6)  # cycles per operation
 
 
 def with_slow_host(file: Path) -> Hardware:
-    """The machine, with a host that only does what no instruction can."""
+    """The machine; if it has a host, one that only does what no instruction can."""
     hw = load_hardware(file)
-    assert hw.host is not None, f"{hw.name} says nothing about the processor beside it"
-    return replace(hw, host=replace(hw.host, operation_cycles=SLOW))
+    return replace(hw, host=replace(hw.host, operation_cycles=SLOW)) if hw.host else hw
+
+
+def form_for(name: str, hw: Hardware) -> str:
+    """The kernel `file:name` in the form whose types the machine multiplies, or a skipped test."""
+    read = {b.dtype for i in hw.instructions for b in i.semantics.buffers if b.role is Role.IN}
+    file, _, own = name.partition(":")
+    known = load_kernels(find_kernel(file)[0])
+    for dtype, form in FORMS.items():
+        if dtype in read and own + form in known:
+            return name + form
+    pytest.skip(f"no form of {own} has types that {hw.name} multiplies")
 
 
 def whole_arrays(kernel: Kernel) -> dict[str, np.ndarray]:
@@ -73,5 +92,6 @@ def assert_an_instruction_computes(
     name: str, file: Path, sizes: Sizes, time_limit_s: float = FIRST_S
 ) -> None:
     """The kernel, or its form for the machine, runs on instructions as far as any compute it."""
-    used = map_and_run(name + FLOATS.get(file.stem, ""), with_slow_host(file), sizes, time_limit_s)
+    hw = with_slow_host(file)
+    used = map_and_run(form_for(name, hw), hw, sizes, time_limit_s)
     assert used, "the host computes everything"

@@ -1,6 +1,7 @@
 """Every bundled machine computes a depthwise-separable convolution, in part on instructions.
 
-In: all files of hw_specs but those that test_plans_oracle takes, odd sizes. Out: verdicts. Not its job: quality of schedules.
+In: files of hw_specs that test_plans_oracle does not take, odd sizes. Out: verdicts. Not its job:
+quality of schedules.
 """
 
 from pathlib import Path
