@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from isamap.costmodels import Roofline, roofline
-from isamap.emulator import Timing, time_program
+from isamap.emulator import Timing, set_starts, time_program
 from isamap.errors import KernelError, MappingError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, Statement, load_kernels
@@ -187,6 +187,7 @@ def judge(
     is_interrupted: bool = False,
 ) -> Result | PlanResult:
     """Time and check what was found for a kernel on a machine."""
+    found = _with_starts(found, hw)
     if isinstance(found, Plan):
         timing, verification = _check(
             request, found.program, hw,
@@ -199,6 +200,18 @@ def judge(
     )
     bound = roofline(kernel, hw, may_reassociate=request.may_reassociate)
     return Result(request, hw, found, bound, timing, verification, file, is_interrupted)
+
+
+def _with_starts(found: Answer | Plan, hw: Hardware) -> Answer | Plan:
+    """What was found, its program with start cycles where the machine waits for nothing; as it is
+    if there are no legal ones, which the check will say."""
+    try:
+        if isinstance(found, Plan):
+            return replace(found, program=set_starts(found.program, hw))
+        best = replace(found.best, program=set_starts(found.best.program, hw))
+        return replace(found, best=best)
+    except ProgramError:
+        return found
 
 
 def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Answer | Plan:
@@ -248,7 +261,7 @@ def _check(
     wrong."""
     timing: Timing | None = None
     try:
-        timing = time_program(program, hw)
+        timing = time_program(set_starts(program, hw), hw)
         return timing, verify()
     except ProgramError as error:
         failure = f"the emulator rejects the program: {error}"

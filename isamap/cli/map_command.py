@@ -53,11 +53,12 @@ EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
 @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON (-: stdout).")
 @click.option("--program", "program_path", metavar="FILE", help="Write the program as JSON.")
 @click.option(
-    "-o",
-    "folder",
-    metavar="DIR",
-    help="Write schedule.yaml, program.json, stats.json, summary.csv.",
+    "--emit",
+    type=click.Choice(["bin"]),
+    help="Also write the program in the machine's own form: bin (records, data image, manifest).",
 )
+@click.option("-o", "folder", metavar="DIR", help="Write schedule.yaml and all other files there.")
+@click.option("--base", type=int, help="Address of the data image (default: the machine's).")
 @click.option("--time-limit", default=20.0, show_default=True, help="Seconds for the whole search.")
 @click.option(
     "--workers",
@@ -70,8 +71,8 @@ EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
 def map_command(
     kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, cost: str, layouts: str,
     check: str, allowed: tuple[str, ...], top: int, explain: bool, listing: bool,
-    json_path: str | None, program_path: str | None, folder: str | None, time_limit: float,
-    workers: int, seed: int,
+    json_path: str | None, program_path: str | None, emit: str | None, folder: str | None,
+    base: int | None, time_limit: float, workers: int, seed: int,
 ) -> None:  # fmt: skip
     """Map KERNEL (a file, a bundled name, either with :NAME) onto a machine."""
     from . import show_map  # start-up time: the solver and NumPy load only now
@@ -84,6 +85,10 @@ def map_command(
     result = show_map.show_map(question, show)
     if result.verification.is_wrong:
         raise SystemExit(EXIT_WRONG)
+    if emit is not None:
+        from .emit_files import emit_files
+
+        emit_files(result, emit, folder, base)
     if result.is_interrupted:
         raise SystemExit(EXIT_INTERRUPTED)
 

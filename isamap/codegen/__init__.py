@@ -1,8 +1,22 @@
-"""Text that compilers take: C from a Program.
+"""Programs as compilers and machines take them: C text, binaries.
 
-In: a Program, a Hardware. Out: source text. Not its job: deciding anything (`scheduler`).
+In: a Program, a Hardware. Out: source text, bytes. Not its job: deciding anything (`scheduler`).
 """
 
+from .bits import (
+    Binary,
+    Call,
+    CallKind,
+    EncodedRun,
+    HostStep,
+    TableRange,
+    assemble,
+    disassemble,
+    list_binary,
+    run_bytes,
+    table_bytes,
+    write_binary,
+)
 from .c import (
     CSource,
     Parameter,
@@ -14,11 +28,23 @@ from .c import (
 )
 
 __all__ = [
+    "Binary",
     "CSource",
+    "Call",
+    "CallKind",
+    "EncodedRun",
+    "HostStep",
     "Parameter",
+    "TableRange",
     "Toolchain",
+    "assemble",
+    "disassemble",
     "find_toolchain",
     "generate_c",
     "generate_main",
+    "list_binary",
     "missing_features",
+    "run_bytes",
+    "table_bytes",
+    "write_binary",
 ]

@@ -68,8 +68,8 @@ def moves_blocks(covering: Covering, stay: Stay, hw: Hardware) -> bool:
     them)?"""
     plan = operand_plan(covering, stay.operand)
     has_window = any(axis.is_window for axis in plan.axes)
-    is_interlocked = hw.synchronisation is Synchronisation.INTERLOCKED
-    return stay.level == 0 or (is_interlocked and not has_window)
+    is_token = hw.synchronisation is Synchronisation.TOKENS
+    return stay.level == 0 or (not is_token and not has_window)
 
 
 def needs_one_slot(plan: OperandPlan, hw: Hardware) -> bool:

@@ -7,7 +7,7 @@ inside a covering (always the closed form); a model here ranks solved candidates
 from dataclasses import dataclass
 from typing import Protocol
 
-from isamap.emulator import time_program
+from isamap.emulator import set_starts, time_program
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.program import Program
@@ -48,7 +48,7 @@ def analytical_cycles(candidate: Candidate, hw: Hardware) -> int:
 
 def emulated_cycles(candidate: Candidate, hw: Hardware) -> int:
     """The emulator's count for the whole program."""
-    return time_program(candidate.program, hw).cycles
+    return time_program(set_starts(candidate.program, hw), hw).cycles
 
 
 COST_MODELS: dict[str, CostModel] = {

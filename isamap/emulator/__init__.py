@@ -4,6 +4,7 @@ from .check import check_program
 from .region import find_regions
 from .result import PortTime, RunResult, Timing, Traffic, UnitTime
 from .run import run
+from .set_starts import set_starts
 from .time_program import time_program
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "check_program",
     "find_regions",
     "run",
+    "set_starts",
     "time_program",
 ]

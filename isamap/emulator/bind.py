@@ -1,8 +1,7 @@
 """A program bound to a machine: everything about a call that both executions and both modes need.
 
 In: a Program that `check_program` accepts, its Hardware. Out: a Bound program: numbered calls,
-units, ports,
-channels, memory extents and granules. Not its job: executing, timing, C text.
+units, ports, channels, memory extents and granules. Not its job: executing, timing, C text.
 """
 
 from collections.abc import Iterator
@@ -10,7 +9,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 
-from isamap.hwdesc import Direction, ExtentKind, Hardware, Instruction, with_host_calls
+from isamap.hwdesc import (
+    Direction,
+    ExtentKind,
+    Hardware,
+    Instruction,
+    Synchronisation,
+    continued_by,
+    with_host_calls,
+)
 from isamap.ir import Role
 from isamap.program import For, Issue, Node, Placement, Program, Span, When
 
@@ -46,6 +53,7 @@ class Call:
     pops: tuple[int, ...]
     pushes: tuple[int, ...]
     site: Site = Site()
+    sums: str = ""  # the instruction that adds to the same sums: itself, or the one that it opens
 
     @property
     def spans(self) -> tuple[tuple[str, Span], ...]:
@@ -53,9 +61,29 @@ class Call:
         return self.issue.extents + tuple((r.name, r.span) for r in self.issue.repeats)
 
     def accumulates(self, region: Region) -> bool:
-        """May the same instruction on the same unit follow after `accumulate_cycles` here?"""
+        """May this update follow one of the same sums after that one's `accumulate_cycles`?"""
         is_update = region.is_read and region.is_written
         return is_update and self.instruction.accumulate_cycles is not None
+
+    def is_continued(self, region: Region) -> bool:
+        """May an update of the same sums follow after `accumulate_cycles` here?"""
+        is_opened = region.is_written and self.sums != self.instruction.name
+        has_distance = self.instruction.accumulate_cycles is not None
+        return self.accumulates(region) or (is_opened and has_distance)
+
+    @property
+    def stream_cycles(self) -> int:
+        """From iteration to iteration of the loop whose iterations follow each other."""
+        return self.instruction.stream.every_cycles if self.instruction.stream else 0
+
+    def stream_dim(self, region: Region) -> Dim | None:
+        """The direction in which iterations follow each other, if the region moves with them."""
+        stream = self.instruction.stream
+        if stream is None:
+            return None
+        alone = ((stream.loop, 1),)
+        found = (dim for dim in region.dims if dim.terms == alone and dim.stride_bytes)
+        return next((dim for dim in found if not dim.skip and dim.limit is None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +99,9 @@ class PortRate:
 class Extent:
     """The part of a memory that the program can touch, and how finely.
 
-    `size_bytes`: end of the last byte that calls may touch. `granule_bytes` divides every start
-    and length of an access.
-    `hazards`: the bytes whose order matters (those written, and what is read around them); None:
-    nothing is written.
+    `size_bytes`: end of the last byte that calls may touch. `granule_bytes` divides every start and
+    length of an access. `hazards`: the bytes whose order matters (those written, and what is read
+    around them); None: nothing is written.
     """
 
     memory: str
@@ -93,6 +120,16 @@ class Bound:
     extents: tuple[Extent, ...]
     ports: tuple[PortRate, ...]
     allowed: Allowed
+
+    @property
+    def is_exposed(self) -> bool:
+        """Does the hardware wait for nothing?"""
+        return self.hardware.synchronisation is Synchronisation.EXPOSED
+
+    @property
+    def is_timed(self) -> bool:
+        """Does the program say when its calls start?"""
+        return any(call.issue.starts for call in self.calls)
 
     def extent(self, memory: str) -> Extent:
         """The extent of the memory called `memory`."""
@@ -165,6 +202,7 @@ def _bind_call(
         tuple(channels.index(name) for name in issue.pops),
         tuple(channels.index(name) for name in issue.pushes),
         find_site(instruction, spread, hardware),
+        continued_by(instruction, hardware).name,
     )
 
 
@@ -284,8 +322,12 @@ def _region_divisor(call: Call, region: Region) -> int:
     spans = dict(call.spans)
     run = region.item_bytes
     is_open = True
+    apart = call.stream_dim(region)
     for dim in sorted(region.all_dims, key=lambda dim: dim.stride_bytes):
         if _is_single(dim, spans):
+            continue
+        if dim is apart:
+            divisor = gcd(divisor, dim.stride_bytes)
             continue
         if is_open and dim.stride_bytes == run:
             count = _count_divisor(dim, spans)

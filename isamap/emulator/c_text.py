@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from math import lcm
+from typing import assert_never
 
+from isamap.hwdesc import Expression
 from isamap.ir import Affine
 from isamap.program import Address, Edge, For, Issue, Node, Span, When
 
@@ -33,11 +35,11 @@ typedef int64_t i64;
 #define COLD __attribute__((noinline, cold))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 static i64 watch = -1, serial = 0;
-static COLD void report(const char *word, int code, i64 call, i64 a, i64 b, i64 c, int n,
-                        const i64 *v) {
-  const i64 numbers[4] = {call, a, b, c};
+static COLD void report(const char *word, int code, i64 call, i64 a, i64 b, i64 c, i64 d, i64 e,
+                        int n, const i64 *v) {
+  const i64 numbers[6] = {call, a, b, c, d, e};
   printf("%s %d", word, code);
-  for (int i = 0; i < 4; i++) printf(" %lld", (long long)numbers[i]);
+  for (int i = 0; i < 6; i++) printf(" %lld", (long long)numbers[i]);
   for (int i = 0; i < n; i++) printf(" %lld", (long long)v[i]);
   printf("\n");
   fflush(stdout);
@@ -68,6 +70,16 @@ class Fault(IntEnum):
     HAZARD = 9  # a: operand, b: address, c: serial of the other call
     ARITHMETIC = 10  # a: 0 shift count, 1 division
     RACE = 11  # a: operand, b: address, c: the other core
+    # machines with exposed timing; d: the earliest cycle, e: the program's (HAZARD too)
+    BUSY = 12  # c: serial of the call that its unit runs
+    DISTANCE = 13  # a: number of the distance, c: serial of the earlier call
+    PORT = 14  # a: number of the port
+    WIDTH = 15  # b: calls per cycle
+    UNTIMED = 16  # a: executions that have a cycle
+    # fifo memories
+    ORDER = 17  # a: operand, b: entry
+    OVERRUN = 18  # a: operand, b: entry
+    LATE = 19  # a: operand, b: entry, d: the latest cycle, e: when the entry is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,17 @@ def c_count(dim: Dim, call: Call) -> str:
     return f"most(0, {raw})" if dim.skip or dim.limit is not None else f"({raw})"
 
 
+def c_cost(expression: Expression, call: Call) -> str:
+    """A cost over the call's span variables; a plain number when all its names are fixed."""
+    fixed = {name: fixed_count(span) for name, span in call.spans}
+    needed = {name: fixed[name] for name in expression.names}
+    known = {name: value for name, value in needed.items() if value is not None}
+    if len(known) == len(needed):
+        return f"{expression.evaluate(known)}LL"
+    positions = [name for name, _ in call.spans]
+    return expression.to_c({name: f"x{positions.index(name)}" for name in expression.names})
+
+
 def emit_body(bound: Bound, emit_call: Callable[[Call, dict[str, str]], list[str]]) -> list[str]:
     """The program's loops and conditions around `emit_call(call, C names of loops)` of each
     call."""
@@ -141,10 +164,7 @@ def _emit_nodes(
             case Issue():
                 lines += ["{", *emit_call(next(calls), names), "}"]
             case When(conditions, inner):
-                tests = [
-                    f"{names[loop]} == " + ("0" if edge is Edge.FIRST else f"{counts[loop]} - 1")
-                    for loop, edge in conditions
-                ]
+                tests = [_edge_test(edge, names[loop], counts[loop]) for loop, edge in conditions]
                 lines.append(f"if ({' && '.join(tests) or '1'}) {{")
                 lines += [*_emit_nodes(inner, scope, counts, calls, emit_call), "}"]
             case For(loop, span, inner):
@@ -153,7 +173,7 @@ def _emit_nodes(
                 lines.append(f"{{ const i64 {count} = {c_span(span, names)};")
                 lines.append(
                     f'if (UNLIKELY({count} < 1)) report("error", {int(Fault.LOOP_COUNT)},'
-                    f" -1, {depth}, {count}, 0, {scope.values()});"
+                    f" -1, {depth}, {count}, 0, 0, 0, {scope.values()});"
                 )
                 lines.append(f"for (i64 {variable} = 0; {variable} < {count}; {variable}++) {{")
                 below = Scope((*scope.names, (loop, variable)))
@@ -163,12 +183,32 @@ def _emit_nodes(
     return lines
 
 
+def _edge_test(edge: Edge, value: str, count: str) -> str:
+    """Is a loop's variable at the edge?"""
+    match edge:
+        case Edge.FIRST:
+            return f"{value} == 0"
+        case Edge.LAST:
+            return f"{value} == {count} - 1"
+        case Edge.LATER:
+            return f"{value} > 0"
+        case _:
+            assert_never(edge)
+
+
 def fail(
-    call: Call, names: Mapping[str, str], fault: Fault, a: str, b: str = "0", c: str = "0"
+    call: Call,
+    names: Mapping[str, str],
+    fault: Fault,
+    a: str,
+    b: str = "0",
+    c: str = "0",
+    cycles: tuple[str, str] = ("0", "0"),
 ) -> str:
-    """A C statement that reports `fault` of `call` and ends the process."""
+    """A C statement that reports `fault` of `call` and ends the process; `cycles`: d and e."""
     values = Scope(tuple(names.items())).values()
-    return f'report("error", {int(fault)}, {call.number}, {a}, {b}, {c}, {values});'
+    numbers = f"{call.number}, {a}, {b}, {c}, {cycles[0]}, {cycles[1]}"
+    return f'report("error", {int(fault)}, {numbers}, {values});'
 
 
 def emit_prelude(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
@@ -277,15 +317,16 @@ class Runs:
     run_bytes: str
 
 
-def region_runs(call: Call, region: Region) -> Runs:
-    """Collapse the directions of a whole call that leave no gap."""
+def region_runs(call: Call, region: Region, apart: Dim | None = None) -> Runs:
+    """Collapse the directions of a whole call that leave no gap; `apart` is not part of the
+    runs."""
     spans = dict(call.spans)
     run, fixed = f"{region.item_bytes}LL", region.item_bytes
     is_open = True
     outer: list[tuple[str, int]] = []
     for dim in sorted(region.all_dims, key=lambda dim: dim.stride_bytes):
         count = c_count(dim, call)
-        if count == "1LL":
+        if count == "1LL" or dim is apart:
             continue
         if is_open and dim.stride_bytes == fixed:
             is_open = all(fixed_count(spans[name]) is not None for name, _ in dim.terms)

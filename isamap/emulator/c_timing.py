@@ -8,12 +8,23 @@ With `-DTRACE` it also remembers who last touched each granule, to name both cal
 
 from collections.abc import Mapping
 
-from isamap.hwdesc import Expression, Synchronisation
+from isamap.hwdesc import Synchronisation
 
 from .bind import Bound, Call, call_hull
+from .c_exposed import (
+    emit_allocation,
+    emit_earliest,
+    emit_entry_read,
+    emit_marks,
+    emit_port_checks,
+    emit_state,
+    emit_timed_start,
+)
+from .c_ports import copies, emit_fits, emit_idle, emit_needs, emit_takes, unit_at
 from .c_text import (
     PRELUDE,
     Fault,
+    c_cost,
     c_count,
     emit_body,
     emit_prelude,
@@ -23,8 +34,7 @@ from .c_text import (
     region_runs,
 )
 from .c_timing_text import HELPERS
-from .cores import num_queues, used_cores
-from .ranges import fixed_count
+from .cores import num_queues
 from .region import Region
 
 ENERGY_SCALE = 10**6  # energies are summed as whole millionths of a picojoule
@@ -32,9 +42,9 @@ ENERGY_SCALE = 10**6  # energies are summed as whole millionths of a picojoule
 
 def emit_timing(bound: Bound) -> str:
     """The whole C file."""
-    lines = [PRELUDE, HELPERS, *_emit_state(bound), *_emit_idle(bound)]
-    lines.append("int main(int argc, char **argv) {")
-    lines += ["if (argc > 1) watch = atoll(argv[1]);", *_emit_allocation(bound)]
+    lines = [PRELUDE, HELPERS, *_emit_state(bound), *emit_idle(bound), *emit_state(bound)]
+    lines += ["int main(int argc, char **argv) {", "if (argc > 1) watch = atoll(argv[1]);"]
+    lines += [*_emit_allocation(bound), *emit_allocation(bound)]
     lines += emit_body(bound, lambda call, names: _emit_call(bound, call, names))
     lines += [*_emit_results(bound), "return 0; }"]
     return "\n".join(lines) + "\n"
@@ -106,28 +116,6 @@ def _copy_granules(bound: Bound, number: int) -> int:
     return (extent.hazards[1] - extent.hazards[0]) // extent.granule_bytes + 1
 
 
-def _unit_at(bound: Bound, call: Call) -> str:
-    """C index of the copy of its unit that a call runs on."""
-    return "core" if bound.hardware.num_copies(bound.hardware.units[call.unit].name) > 1 else "0"
-
-
-def _copies(count: int, call: Call) -> list[str]:
-    """C indices of the copies of a port or channel, of which there are `count`, that a call
-    uses."""
-    return [f"core + {offset}" for offset in call.site.reach] if count > 1 else ["0"]
-
-
-def c_cost(expression: Expression, call: Call) -> str:
-    """A cost over the call's span variables; a plain number when all its names are fixed."""
-    fixed = {name: fixed_count(span) for name, span in call.spans}
-    needed = {name: fixed[name] for name in expression.names}
-    known = {name: value for name, value in needed.items() if value is not None}
-    if len(known) == len(needed):
-        return f"{expression.evaluate(known)}LL"
-    positions = [name for name, _ in call.spans]
-    return expression.to_c({name: f"x{positions.index(name)}" for name in expression.names})
-
-
 def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     unit = call.unit
     count = bound.hardware.units[unit].count
@@ -137,9 +125,9 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     lines.append(
         f"const i64 latency = most(issue, {c_cost(call.instruction.latency_cycles, call)});"
     )
-    free, last = f"free{unit}[{_unit_at(bound, call)}]", f"last{unit}[{_unit_at(bound, call)}]"
+    free, last = f"free{unit}[{unit_at(bound, call)}]", f"last{unit}[{unit_at(bound, call)}]"
     if count == 1:
-        lines.append(f"i64 s = {free}[0]; const int which = 0;")
+        lines.append(f"i64 s = {free}[0]; const int which = 0; (void)which;")
     else:
         lines.append(
             f"int which = 0; for (int i = 1; i < {count}; i++)"
@@ -149,63 +137,27 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     for channel in call.pops:
         stop = fail(call, names, Fault.DEADLOCK, str(channel))
         depth = bound.hardware.channels[channel].depth
-        for at in _copies(num_queues(bound.hardware, channel), call):
+        for at in copies(num_queues(bound.hardware, channel), call):
             head, tail = f"head{channel}[{at}]", f"tail{channel}[{at}]"
             lines.append(f"if (UNLIKELY({head} == {tail})) {stop}")
             lines.append(f"s = most(s, queue{channel}[{at}][{head}++ % {depth}]);")
+    lines += emit_entry_read(bound, call, names)
+    lines += emit_timed_start(bound, call, names) if bound.is_timed else []
     lines.append("i64 ready = 0, own = 0; (void)own;")
     for region in call.regions:
         lines += _emit_scan(bound, call, region)
-    lines.append("s = most(s, own);" if is_tokens else "s = most(s, ready);")
-    lines += _emit_ports(bound, call)
-    if is_tokens:
-        lines += ["if (UNLIKELY(ready > s)) {", *_emit_blame(bound, call, names), "}"]
+    lines += emit_needs(bound, call)
+    blame = ["if (UNLIKELY(ready > s)) {", *_emit_blame(bound, call, names), "}"]
+    if bound.is_timed:
+        lines += [*blame, *emit_port_checks(bound, call, names)]
+    else:
+        lines += ["s = most(s, own);" if is_tokens else "s = most(s, ready);"]
+        lines += [*emit_earliest(bound, call), *emit_fits(bound, call)]
+        lines += blame if is_tokens else []
+    lines += emit_takes(bound, call)
     for region in call.regions:
         lines += _emit_mark(bound, call, region)
-    return lines + _emit_finish(bound, call, names)
-
-
-def _emit_ports(bound: Bound, call: Call) -> list[str]:
-    lines: list[str] = []
-    for position, region in enumerate(call.regions):
-        parts = [f"{region.item_bytes}LL", *(c_count(dim, call) for dim in region.port_dims)]
-        lines.append(f"const i64 b{position} = {' * '.join(parts)}; (void)b{position};")
-    for use in call.ports:
-        rate = bound.ports[use.port].rate
-        total = " + ".join(f"b{region}" for region in use.regions)
-        length = f"above(({total}) * {rate.denominator}LL, {rate.numerator}LL)"
-        lines.append(f"const i64 t{use.port} = {length};")
-    used = [
-        (f"port{use.port}[{at}]", f"t{use.port}")
-        for use in call.ports
-        for at in _copies(bound.hardware.num_copies(bound.ports[use.port].memory), call)
-    ]
-    if len(used) == 1:
-        lines.append(f"s = port_fit(&{used[0][0]}, s, {used[0][1]});")
-    elif used:
-        fits = " ".join(f"s = port_fit(&{port}, s, {length});" for port, length in used)
-        lines.append(f"for (i64 before = -1; before != s;) {{ before = s; {fits} }}")
-    for port, length in used:
-        lines.append(f"port_take(&{port}, s, {length});")
-        lines.append(f"if (UNLIKELY({port}.n + 2 > {port}.room)) port_prune(&{port}, idle());")
-    return lines
-
-
-def _emit_idle(bound: Bound) -> list[str]:
-    """`idle()`: the cycle before which no unit that the program uses starts anything any more."""
-    rows = sorted(
-        {
-            (call.unit, core if _unit_at(bound, call) == "core" else 0)
-            for call in bound.calls
-            for core in used_cores(call.site, dict(call.loops))
-        }
-    )
-    tests = [
-        f"t = least(t, free{unit}[{core}][{instance}]);"
-        for unit, core in rows
-        for instance in range(bound.hardware.units[unit].count)
-    ]
-    return ["static COLD i64 idle(void) { i64 t = INT64_MAX;", *tests, "return t; }"]
+    return lines + emit_marks(bound, call, names) + _emit_finish(bound, call, names)
 
 
 def _is_tracked(bound: Bound, call: Call, region: Region) -> bool:
@@ -218,12 +170,19 @@ def _is_tracked(bound: Bound, call: Call, region: Region) -> bool:
 
 
 def _emit_runs(bound: Bound, call: Call, region: Region, action: str) -> list[str]:
-    """`action` for every gapless run, with its first granule `g` and number of granules `n`."""
+    """`action` for every gapless run, with its first granule `g` and number of granules `n`, and
+    where iterations follow each other, `w`: how long after the call's start this one begins."""
     extent = bound.extent(region.memory)
     assert extent.hazards is not None, "only tracked regions get here"
-    runs = region_runs(call, region)
+    apart = call.stream_dim(region)
+    runs = region_runs(call, region, apart)
     lines: list[str] = []
     offset = f"a{region.operand} + {region.start_bytes - extent.hazards[0]}LL"
+    if apart is not None:
+        every = call.stream_cycles
+        end = f"{c_count(apart, call)} * {every}"
+        lines.append(f"for (i64 w = 0, y = 0; w < {end}; w += {every}, y++)")
+        offset += f" + y * {apart.stride_bytes}LL"
     for depth, (count, stride) in enumerate(runs.outer):
         lines.append(f"for (i64 y{depth} = 0; y{depth} < {count}; y{depth}++)")
         offset += f" + y{depth} * {stride}LL"
@@ -235,9 +194,9 @@ def _emit_runs(bound: Bound, call: Call, region: Region, action: str) -> list[st
 
 
 def _tag(bound: Bound, call: Call) -> int:
-    """A number for the instruction, 0 being nobody."""
+    """A number for the sums that the instruction adds to, 0 being nobody's."""
     names = [instruction.name for instruction in bound.hardware.instructions]
-    return 1 + names.index(call.instruction.name)
+    return 1 + names.index(call.sums)
 
 
 def _memory_number(bound: Bound, region: Region) -> int:
@@ -246,7 +205,7 @@ def _memory_number(bound: Bound, region: Region) -> int:
 
 def _owner(bound: Bound, call: Call) -> str:
     """A number for the copy of its unit that a call runs on, 0 being nobody."""
-    return f"({1 + call.unit * bound.hardware.num_cores} + {_unit_at(bound, call)})"
+    return f"({1 + call.unit * bound.hardware.num_cores} + {unit_at(bound, call)})"
 
 
 def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
@@ -261,14 +220,18 @@ def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
     if call.accumulates(region):
         tag = _tag(bound, call)
         times = f"finish{m} + g, soon{m} + g, tag{m} + g"
-        action = f"ready = scan_update({times}, {tag}, n, ready);"
-        own = f" own = scan_own_update({times}, owner{m} + g, {tag}, {unit}, n, own);"
+        scans = [("ready", f"scan_update({times}, {tag}, n, ")]
+        own = f"scan_own_update({times}, owner{m} + g, {tag}, {unit}, n, "
     else:
-        action = f"ready = scan(finish{m} + g, n, ready);"
-        own = f" own = scan_own(finish{m} + g, owner{m} + g, {unit}, n, own);"
-    action += own if is_tokens else ""
+        scans = [("ready", f"scan(finish{m} + g, n, ")]
+        own = f"scan_own(finish{m} + g, owner{m} + g, {unit}, n, "
+    scans += [("own", own)] if is_tokens else []
     if region.is_written and not is_renamed:
-        action += f" ready = scan(ended{m} + g, n, ready);"
+        scans.append(("ready", f"scan(ended{m} + g, n, "))
+    if call.stream_dim(region) is not None:
+        action = " ".join(f"{v} = most({v}, {scan}0) - w);" for v, scan in scans)
+    else:
+        action = " ".join(f"{v} = {scan}{v});" for v, scan in scans)
     return _emit_runs(bound, call, region, action)
 
 
@@ -277,17 +240,23 @@ def _emit_mark(bound: Bound, call: Call, region: Region) -> list[str]:
     if not _is_tracked(bound, call, region):
         return []
     m = _memory_number(bound, region)
+    apart = call.stream_dim(region)
+    began, before_end = "s", "0"
+    if apart is not None:
+        last = f"({c_count(apart, call)} - 1) * {call.stream_cycles}"
+        began, before_end = "s + w", f"({last} - w)"
     if not region.is_written:
-        action = f"lift(ended{m} + g, n, s + issue);"
+        action = f"lift(ended{m} + g, n, s + issue - {before_end});"
         trace = f"fill(reader{m} + g, n, serial);"
         return _emit_runs(bound, call, region, _traced(action, trace))
-    action = f"fill(finish{m} + g, n, s + latency);"
+    action = f"fill(finish{m} + g, n, s + latency - {before_end});"
     if "owner" in _hazard_arrays(bound, m):
         action += f" fill(owner{m} + g, n, {_owner(bound, call)});"
-    if call.accumulates(region):
-        assert call.instruction.accumulate_cycles is not None, "accumulates() says so"
+    if "soon" in _hazard_arrays(bound, m) and call.is_continued(region):
+        assert call.instruction.accumulate_cycles is not None, "is_continued() says so"
         soon = c_cost(call.instruction.accumulate_cycles, call)
-        action += f" fill(soon{m} + g, n, s + {soon}); fill(tag{m} + g, n, {_tag(bound, call)});"
+        action += f" fill(soon{m} + g, n, {began} + {soon});"
+        action += f" fill(tag{m} + g, n, {_tag(bound, call)});"
     elif "tag" in _hazard_arrays(bound, m):
         action += f" fill(tag{m} + g, n, 0);"
     return _emit_runs(bound, call, region, _traced(action, f"fill(writer{m} + g, n, serial);"))
@@ -316,10 +285,12 @@ def _emit_blame(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]
         tests = [(finish, f"writer{m}[i]")]
         if region.is_written:
             tests.append((f"ended{m}[i]", f"reader{m}[i]"))
+        shift = " - w" if call.stream_dim(region) is not None else ""
         for time, other in tests:
-            known = fail(call, names, Fault.HAZARD, operand, address, other)
-            unknown = fail(call, names, Fault.HAZARD, operand, address, "-1")
-            body = f"if ({time} > s)\n#ifdef TRACE\n{known}\n#else\n{unknown}\n#endif\n"
+            times = (time + shift, "s")
+            known = fail(call, names, Fault.HAZARD, operand, address, other, times)
+            unknown = fail(call, names, Fault.HAZARD, operand, address, "-1", times)
+            body = f"if ({time}{shift} > s)\n#ifdef TRACE\n{known}\n#else\n{unknown}\n#endif\n"
             action = f"for (i64 i = g; i < g + n; i++) {{ {body} }}"
             lines += _emit_runs(bound, call, region, action)
     return lines
@@ -328,7 +299,7 @@ def _emit_blame(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]
 def _emit_finish(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     unit = call.unit
     values = fail(call, names, Fault.HAZARD, "0").replace('"error"', '"call"')
-    at = _unit_at(bound, call)
+    at = unit_at(bound, call)
     lines = [
         f"free{unit}[{at}][which] = s + issue; last{unit}[{at}] = s; busy{unit}[{at}] += issue;",
         f"done{unit}[{at}] = most(done{unit}[{at}], s + latency);",
@@ -348,7 +319,7 @@ def _emit_finish(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str
     for channel in call.pushes:
         depth = bound.hardware.channels[channel].depth
         stop = fail(call, names, Fault.OVERFLOW, str(channel))
-        for to in _copies(num_queues(bound.hardware, channel), call):
+        for to in copies(num_queues(bound.hardware, channel), call):
             head, tail = f"head{channel}[{to}]", f"tail{channel}[{to}]"
             lines.append(f"if (UNLIKELY({tail} - {head} >= {depth})) {stop}")
             lines.append(f"queue{channel}[{to}][{tail}++ % {depth}] = done{unit}[{at}];")

@@ -7,7 +7,14 @@ check those.
 """
 
 from isamap.errors import ProgramError, closest
-from isamap.hwdesc import Hardware, Instruction, OperandRule, StrideRule, immediate_value
+from isamap.hwdesc import (
+    Hardware,
+    Instruction,
+    OperandRule,
+    StrideRule,
+    Synchronisation,
+    immediate_value,
+)
 from isamap.ir import Affine, Kernel, accesses
 from isamap.program import Address, For, Issue, Node, Operand, Placement, Program, Span, When
 
@@ -84,6 +91,8 @@ def _check_issue(issue: Issue, loops: dict[str, int], hardware: Hardware) -> Non
         _check_strides(issue, operand, rule, instruction.semantics, where)
     _check_immediates(issue, instruction, where)
     _check_channels(issue, instruction, hardware, where)
+    if issue.starts and hardware.synchronisation is not Synchronisation.EXPOSED:
+        raise ProgramError(f"{where}: has start cycles, but {hardware.name!r} waits by itself")
 
 
 def _check_same(kind: str, found: list[str], rules: tuple[OperandRule, ...], where: str) -> None:

@@ -8,14 +8,17 @@ Not its job: finding faults.
 from dataclasses import dataclass
 
 from isamap.errors import ProgramError
+from isamap.hwdesc import Which
 
 from .bind import Bound, Call, allowed_intervals
 from .c_text import Fault, alignment
 
+LATER = "start it later, with more empty cycles before it"
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One fault: `call` is -1 for a loop; `a`, `b`, `c` as in `Fault`; `values` of the enclosing
+    """One fault: `call` is -1 for a loop; `a` to `e` as in `Fault`; `values` of the enclosing
     loops."""
 
     fault: Fault
@@ -25,12 +28,14 @@ class Report:
     c: int
     values: tuple[int, ...]
     other: str = ""  # the other call of a hazard
+    d: int = 0
+    e: int = 0
 
 
 def parse_report(words: list[str]) -> Report:
     """The numbers of an `error` or `call` line."""
-    code, call, a, b, c, *values = map(int, words[1:])
-    return Report(Fault(code), call, a, b, c, tuple(values))
+    code, call, a, b, c, d, e, *values = map(int, words[1:])
+    return Report(Fault(code), call, a, b, c, tuple(values), d=d, e=e)
 
 
 def show_call(bound: Bound, number: int, values: tuple[int, ...]) -> str:
@@ -70,6 +75,10 @@ def _explain(bound: Bound, call: Call, report: Report) -> tuple[str, str]:
             return f"{call.spans[report.a][0]!r} runs {report.b} times, which is not allowed", ""
         case Fault.ARITHMETIC:
             return ("shift by a negative count", "division by zero")[report.a], ""
+        case Fault.BUSY | Fault.DISTANCE | Fault.PORT | Fault.WIDTH | Fault.UNTIMED:
+            return _explain_start(bound, call, report)
+        case Fault.ORDER | Fault.OVERRUN | Fault.LATE:
+            return _explain_entry(call, report)
     is_region = report.fault is Fault.BOUNDS
     operand = call.issue.operands[call.regions[report.a].operand if is_region else report.a]
     what = f"operand {operand.name!r}"
@@ -96,10 +105,50 @@ def _explain(bound: Bound, call: Call, report: Report) -> tuple[str, str]:
         case _:
             other = report.other or "an earlier call"
             place = _show_place(bound, operand.memory, report.b)
-            return (
-                f"hazard with {other}: {what} touches {place} too early",
-                "a token must order the two calls",
-            )
+            touch = f"hazard with {other}: {what} touches {place}"
+            if bound.is_exposed:
+                return f"{touch} {_when(report)}", LATER
+            return f"{touch} too early", "a token must order the two calls"
+
+
+def _when(report: Report) -> str:
+    return f"when started in cycle {report.e}, cycle {report.d} is the earliest"
+
+
+def _explain_start(bound: Bound, call: Call, report: Report) -> tuple[str, str]:
+    """A start cycle that units, distances, ports or the number of calls per cycle forbid."""
+    hardware = bound.hardware
+    match report.fault:
+        case Fault.UNTIMED:
+            return f"runs more often than the {report.a} times that have a start cycle", ""
+        case Fault.BUSY:
+            rule = f"unit {call.instruction.unit!r} still runs {report.other}"
+        case Fault.DISTANCE:
+            distance = hardware.distances[report.a]
+            which = "" if distance.which is Which.ALWAYS else f" ({distance.which.value})"
+            rule = f"too close to {report.other}: the distance from {distance.first!r} to"
+            rule += f" {distance.then!r}{which} is {distance.cycles} cycles;"
+        case Fault.PORT:
+            port = bound.ports[report.a]
+            rule = f"port {port.name!r} of {port.memory!r} is taken"
+        case _:
+            rule = f"{report.b} calls start in this cycle already"
+    return f"{rule} {_when(report)}", LATER
+
+
+def _explain_entry(call: Call, report: Report) -> tuple[str, str]:
+    operand = call.issue.operands[report.a]
+    what = f"operand {operand.name!r}"
+    match report.fault:
+        case Fault.ORDER:
+            rule = "is neither the one read last nor the one written next"
+            hint = "entries are read in the order in which they were written"
+            return f"{what}: entry {report.b} of {operand.memory!r} {rule}", hint
+        case Fault.OVERRUN:
+            return f"{what}: entry {report.b} of {operand.memory!r} was not read yet", ""
+        case _:
+            times = f"is there in cycle {report.e}, cycle {report.d} is the latest"
+            return f"{what}: entry {report.b} of {operand.memory!r} {times}", "fetch it earlier"
 
 
 def _show_place(bound: Bound, memory: str, address: int) -> str:

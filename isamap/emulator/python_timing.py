@@ -17,6 +17,7 @@ from .c_text import Fault
 from .c_timing import ENERGY_SCALE
 from .cores import num_queues, touched_copies, used_cores
 from .faults import show_call
+from .python_exposed import Exposed
 from .python_walk import Step, step_error, walk_steps
 from .region import Region
 
@@ -54,13 +55,31 @@ class _State:
     calls: list[int]
     energies: list[int]
     used: list[Place]  # copies of units that some call runs on
+    exposed: Exposed
     total: int = 0
     names: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
+
+
+# a region, its memory, its granules, and how long after the call's start it touches each of them
+_Touched = tuple[Region, _Tracker, np.ndarray, np.ndarray]
 
 
 def interpret_timing(bound: Bound) -> tuple[int, ...]:
     """Total, then busy, ports, reads, writes, calls and energies, in the order of the compiled
     execution."""
+    state = _interpret(bound)
+    lists = (state.reads, state.writes, state.calls, state.energies)
+    busy = (*state.busy.values(), *state.port_busy.values())
+    return (state.total, *busy, *(value for values in lists for value in values))
+
+
+def interpret_starts(bound: Bound) -> list[tuple[int, int]]:
+    """(number of the call, cycle in which it starts), in program order."""
+    state = _interpret(bound)
+    return [(number, start) for (number, _), start in zip(state.names, state.exposed.starts)]
+
+
+def _interpret(bound: Bound) -> _State:
     hardware = bound.hardware
     trackers = {
         extent.memory: _Tracker(
@@ -97,12 +116,11 @@ def interpret_timing(bound: Bound) -> tuple[int, ...]:
         calls=[0] * len(bound.calls),
         energies=[0] * len(bound.calls),
         used=_used_units(bound),
+        exposed=Exposed(bound),
     )
     for step in walk_steps(bound):
         _execute(bound, state, trackers, step)
-    lists = (state.reads, state.writes, state.calls, state.energies)
-    busy = (*state.busy.values(), *state.port_busy.values())
-    return (state.total, *busy, *(value for values in lists for value in values))
+    return state
 
 
 def _num_granules(bound: Bound, extent: Extent) -> int:
@@ -133,21 +151,27 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
             if not queue:
                 raise step_error(bound, step, Fault.DEADLOCK, channel)
             start = max(start, queue.popleft())
-    is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
+    state.exposed.read_entry(step)
+    asked = state.exposed.timed_start(step, (start, which), state.names)
     touched = [
-        (region, trackers[region.memory], _granules(bound, step, region)) for region in call.regions
+        (region, trackers[region.memory], *_granules(bound, step, region))
+        for region in call.regions
     ]
-    for region, tracker, where in touched:
-        for times, _, units in _times(bound, step, region, tracker, where):
-            awaited = times[units == _owner(bound, mine)] if is_tokens else times
-            start = max(start, int(awaited.max(initial=0)))
+    is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
+    if asked is not None:
+        _check_hazards(bound, state, step, touched, asked)
+        state.exposed.check_ports(step, asked, _port_fits(bound, state, step, asked))
+        start = asked
+    else:
+        own = _owner(bound, mine) if is_tokens else None
+        start = max(start, _ready(bound, step, touched, own), state.exposed.earliest(step))
     start = _reserve(bound, state, step, start)
     if is_tokens:
-        for region, tracker, where in touched:
-            _check_hazard(bound, state, step, (region, tracker, where), start)
-    for region, tracker, where in touched:
+        _check_hazards(bound, state, step, touched, start)
+    for found in touched:
         when = (start, issue, latency, len(state.names), _owner(bound, mine))
-        _mark(step, region, tracker, where, when)
+        _mark(bound, step, found, when)
+    state.exposed.mark(step, (start, which), latency, len(state.names))
     unit[which] = start + issue
     state.last[mine] = start
     state.busy[mine] += issue
@@ -163,6 +187,16 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
             if len(queue) >= bound.hardware.channels[channel].depth:
                 raise step_error(bound, step, Fault.OVERFLOW, channel)
             queue.append(state.done[mine])
+
+
+def _ready(bound: Bound, step: Step, touched: list[_Touched], own: int | None) -> int:
+    """From when on all regions may be touched; `own`: as far as one unit's results go."""
+    ready = 0
+    for region, tracker, where, after in touched:
+        for times, _, units in _times(bound, step, region, tracker, where):
+            awaited = times - after if own is None else (times - after)[units == own]
+            ready = max(ready, int(awaited.max(initial=0)))
+    return ready
 
 
 def _owner(bound: Bound, place: Place) -> int:
@@ -181,18 +215,26 @@ def _cost(expression: Expression, step: Step) -> int:
     return expression.evaluate({name: step.extents[name] for name in expression.names})
 
 
-def _granules(bound: Bound, step: Step, region: Region) -> np.ndarray:
-    """Numbers of all granules a region touches, in every copy that the call acts on."""
+def _granules(bound: Bound, step: Step, region: Region) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of all granules a region touches, in every copy that the call acts on, and how long
+    after the call's start it does so."""
     granule = bound.extent(region.memory).granule_bytes
     offsets = np.arange(0, region.item_bytes, 1)
+    apart = step.call.stream_dim(region)
     for dim in region.all_dims:
-        steps = np.arange(dim.count(step.extents)) * dim.stride_bytes
-        offsets = (steps[:, None] + offsets).ravel()
+        if dim is not apart:
+            steps = np.arange(dim.count(step.extents)) * dim.stride_bytes
+            offsets = (steps[:, None] + offsets).ravel()
     size = bound.extent(region.memory).size_bytes
     reach = step.call.site.reach if region.is_written else (0,)
     copies = touched_copies(bound.hardware, region.memory, step.core, reach)
     offsets = (np.array(copies)[:, None] * size + offsets).ravel()
-    return np.unique((offsets + step.addresses[region.operand] + region.start_bytes) // granule)
+    offsets += step.addresses[region.operand] + region.start_bytes
+    rounds = 1 if apart is None else apart.count(step.extents)
+    stride = 0 if apart is None else apart.stride_bytes
+    rows = [np.unique((offsets + y * stride) // granule) for y in range(rounds)]
+    after = [np.full(row.shape, y * step.call.stream_cycles) for y, row in enumerate(rows)]
+    return np.concatenate(rows), np.concatenate(after)
 
 
 def _times(
@@ -205,7 +247,7 @@ def _times(
         return []
     finish = tracker.finish[where]
     if step.call.accumulates(region):
-        is_same = tracker.tag[where] == _tag(step)
+        is_same = tracker.tag[where] == _tag(bound, step)
         finish = np.where(is_same, tracker.soon[where], finish)
     times = [(finish, tracker.writer[where], tracker.owner[where])]
     if region.is_written and not is_renamed:
@@ -214,47 +256,44 @@ def _times(
     return times
 
 
-def _tag(step: Step) -> int:
-    """A number for the instruction, never 0; calls share their machine's objects."""
-    return id(step.call.instruction)
+def _tag(bound: Bound, step: Step) -> int:
+    """A number for the sums that the instruction adds to, never 0."""
+    return 1 + [i.name for i in bound.hardware.instructions].index(step.call.sums)
 
 
-def _check_hazard(
-    bound: Bound,
-    state: _State,
-    step: Step,
-    touched: tuple[Region, _Tracker, np.ndarray],
-    start: int,
+def _check_hazards(
+    bound: Bound, state: _State, step: Step, touched: list[_Touched], start: int
 ) -> None:
-    region, tracker, where = touched
-    for times, others, _ in _times(bound, step, region, tracker, where):
-        late = np.flatnonzero(times > start)
-        if late.size:
-            address = int(where[late[0]]) * tracker.granule
-            other = show_call(bound, *state.names[int(others[late[0]])])
-            raise step_error(bound, step, Fault.HAZARD, region.operand, address, 0, other)
+    for region, tracker, where, after in touched:
+        for times, others, _ in _times(bound, step, region, tracker, where):
+            late = np.flatnonzero(times - after > start)
+            if late.size:
+                address = int(where[late[0]]) * tracker.granule
+                other = show_call(bound, *state.names[int(others[late[0]])])
+                cycles = (int((times - after)[late[0]]), start)
+                raise step_error(
+                    bound, step, Fault.HAZARD, region.operand, address, 0, other, cycles
+                )
 
 
 def _mark(
-    step: Step,
-    region: Region,
-    tracker: _Tracker,
-    where: np.ndarray,
-    when: tuple[int, int, int, int, int],
+    bound: Bound, step: Step, touched: _Touched, when: tuple[int, int, int, int, int]
 ) -> None:
+    region, tracker, where, after = touched
     start, issue, latency, serial, owner = when
+    before_end = after.max(initial=0) - after
     if not region.is_written:
-        tracker.ended[where] = np.maximum(tracker.ended[where], start + issue)
+        np.maximum.at(tracker.ended, where, start + issue - before_end)
         tracker.reader[where] = serial
         return
-    tracker.finish[where] = start + latency
+    tracker.finish[where] = start + latency - before_end
     tracker.writer[where] = serial
     tracker.owner[where] = owner
     tracker.tag[where] = 0
     accumulate = step.call.instruction.accumulate_cycles
-    if step.call.accumulates(region) and accumulate is not None:
-        tracker.soon[where] = start + _cost(accumulate, step)
-        tracker.tag[where] = _tag(step)
+    if step.call.is_continued(region) and accumulate is not None:
+        tracker.soon[where] = start + after + _cost(accumulate, step)
+        tracker.tag[where] = _tag(bound, step)
 
 
 def _reserve(bound: Bound, state: _State, step: Step, start: int) -> int:
@@ -265,18 +304,13 @@ def _reserve(bound: Bound, state: _State, step: Step, start: int) -> int:
         state.reads[memory] += size * region.is_read
         copies = touched_copies(bound.hardware, region.memory, step.core, step.call.site.reach)
         state.writes[memory] += size * region.is_written * len(copies)
-    needs: list[tuple[Place, int]] = []
-    for use in step.call.ports:
-        total = sum(sizes[region] for region in use.regions)
-        port = bound.ports[use.port]
-        length = -(-total * port.rate.denominator // port.rate.numerator)
-        copies = touched_copies(bound.hardware, port.memory, step.core, step.call.site.reach)
-        needs += [((use.port, copy), length) for copy in copies]
+    needs = _port_needs(bound, step)
     before = -1
     while before != start:
         before = start
         for place, length in needs:
             start = _fit(state.ports[place], start, length)
+        start = state.exposed.fit_slot(step, start)
     for place, length in needs:
         if length:
             state.ports[place].append((start, start + length))
@@ -286,6 +320,27 @@ def _reserve(bound: Bound, state: _State, step: Step, start: int) -> int:
     for place, _ in needs:
         state.ports[place] = [pair for pair in state.ports[place] if pair[1] > idle]
     return start
+
+
+def _port_needs(bound: Bound, step: Step) -> list[tuple[Place, int]]:
+    """Every port that the call uses, and for how long."""
+    sizes = [region.num_bytes(step.extents) for region in step.call.regions]
+    needs: list[tuple[Place, int]] = []
+    for use in step.call.ports:
+        total = sum(sizes[region] for region in use.regions)
+        port = bound.ports[use.port]
+        length = -(-total * port.rate.denominator // port.rate.numerator)
+        copies = touched_copies(bound.hardware, port.memory, step.core, step.call.site.reach)
+        needs += [((use.port, copy), length) for copy in copies]
+    return needs
+
+
+def _port_fits(bound: Bound, state: _State, step: Step, start: int) -> list[tuple[int, int]]:
+    """Every port that the call uses, and from when on it has room, not before `start`."""
+    return [
+        (place[0], _fit(state.ports[place], start, length))
+        for place, length in _port_needs(bound, step)
+    ]
 
 
 def _fit(taken: list[tuple[int, int]], start: int, length: int) -> int:

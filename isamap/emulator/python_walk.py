@@ -7,6 +7,7 @@ Not its job: what a call does.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from isamap.errors import ProgramError
 from isamap.program import Edge, For, Issue, Node, When
@@ -52,10 +53,7 @@ def _walk(
                 yield _step(bound, bound.calls[number], values)
                 number += 1
             case When(conditions, inner):
-                if all(
-                    values[loop] == (0 if edge is Edge.FIRST else counts[loop] - 1)
-                    for loop, edge in conditions
-                ):
+                if all(_is_at(edge, values[loop], counts[loop]) for loop, edge in conditions):
                     yield from _walk(bound, inner, values, counts, number)
                 number += _num_issues(inner)
             case For(loop, span, inner):
@@ -71,11 +69,31 @@ def _walk(
                 number += _num_issues(inner)
 
 
+def _is_at(edge: Edge, value: int, count: int) -> bool:
+    match edge:
+        case Edge.FIRST:
+            return value == 0
+        case Edge.LAST:
+            return value == count - 1
+        case Edge.LATER:
+            return value > 0
+        case _:
+            assert_never(edge)
+
+
 def step_error(
-    bound: Bound, step: Step, fault: Fault, a: int, b: int = 0, c: int = 0, other: str = ""
+    bound: Bound,
+    step: Step,
+    fault: Fault,
+    a: int = 0,
+    b: int = 0,
+    c: int = 0,
+    other: str = "",
+    cycles: tuple[int, int] = (0, 0),
 ) -> ProgramError:
-    """The error of a fault at a step."""
-    return fault_error(bound, Report(fault, step.call.number, a, b, c, step.values, other))
+    """The error of a fault at a step; `cycles`: d and e."""
+    report = Report(fault, step.call.number, a, b, c, step.values, other, *cycles)
+    return fault_error(bound, report)
 
 
 def _step(bound: Bound, call: Call, values: Mapping[str, int]) -> Step:

@@ -7,7 +7,7 @@ contract is docs/timing.md.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from isamap.errors import IsamapError
+from isamap.errors import IsamapError, ProgramError
 from isamap.hwdesc import Hardware, Unit
 from isamap.program import Program
 
@@ -37,9 +37,25 @@ def time_program(
         IsamapError: `compiled` is True without a compiler, or the time limit struck.
     """
     bound = bind(program, hardware)
+    if bound.is_exposed and bound.calls and not bound.is_timed:
+        raise ProgramError(
+            f"{hardware.name!r} does not wait: every call needs the cycle in which it starts",
+            hint="isamap.emulator.set_starts gives each the earliest",
+        )
     use_c = find_compiler() is not None if compiled is None else compiled
     numbers = _run_compiled(bound, timeout_s) if use_c else interpret_timing(bound)
-    return _to_timing(bound, numbers)
+    timing = _to_timing(bound, numbers)
+    if bound.is_timed:
+        _check_all_executed(bound, timing)
+    return timing
+
+
+def _check_all_executed(bound: Bound, timing: Timing) -> None:
+    """No call has more start cycles than executions."""
+    given = sum(run.count for call in bound.calls for run in call.issue.starts)
+    executed = sum(count for _, count in timing.calls)
+    if given != executed:
+        raise ProgramError(f"{given} start cycles for {executed} executions of all calls")
 
 
 def _run_compiled(bound: Bound, timeout_s: float) -> tuple[int, ...]:
@@ -49,13 +65,18 @@ def _run_compiled(bound: Bound, timeout_s: float) -> tuple[int, ...]:
         return tuple(map(int, words[1:]))
     if words[0] == "memory":
         raise IsamapError("the emulator ran out of memory for its hazard tables")
+    raise find_error(bound, text, words, timeout_s)
+
+
+def find_error(bound: Bound, text: str, words: list[str], timeout_s: float) -> ProgramError:
+    """The error that `words` report; runs the C `text` again to name the other call."""
     report = parse_report(words)
-    if report.fault is not Fault.HAZARD:
-        raise fault_error(bound, report)
+    if report.fault not in (Fault.HAZARD, Fault.BUSY, Fault.DISTANCE):
+        return fault_error(bound, report)
     traced = compile_c(text, "-O1", ("-DTRACE",))
     report = parse_report(run_executable(traced, (), timeout_s).split())
     other = parse_report(run_executable(traced, (str(report.c),), timeout_s).split())
-    raise fault_error(bound, replace(report, other=show_call(bound, other.call, other.values)))
+    return fault_error(bound, replace(report, other=show_call(bound, other.call, other.values)))
 
 
 def _unit_time(unit: Unit, hardware: Hardware, cycles: int, rest: Iterator[int]) -> UnitTime:

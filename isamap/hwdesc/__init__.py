@@ -10,6 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .c_form import CForm, CTemplate, OperandHole
+from .determined import advanced, table_equations
+from .encoding import (
+    BitField,
+    Bits,
+    Choice,
+    Command,
+    Encoding,
+    Ending,
+    Entries,
+    Format,
+    Obeyed,
+    State,
+    Table,
+)
 from .expression import Expression
 from .hardware import (
     Channel,
@@ -32,6 +46,10 @@ from .hardware import (
     Unit,
 )
 from .host import host_instruction, run_cycles, with_host_calls
+from .linear import Linear, parse_linear
+from .opening import continued_by, opened_by, opens
+from .quantities import Quantities, quantities
+from .timing import Distance, Fifo, Stream, Which
 
 if TYPE_CHECKING:
     from .document import Document, read_document
@@ -43,39 +61,63 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANY",
+    "BitField",
+    "Bits",
     "CForm",
     "CTemplate",
     "Channel",
+    "Choice",
+    "Command",
     "CompilerRule",
     "Cores",
     "Direction",
+    "Distance",
+    "Encoding",
+    "Ending",
+    "Entries",
     "Expression",
     "Document",
     "ExtentKind",
     "ExtentRule",
+    "Fifo",
+    "Format",
     "Hardware",
     "HostRule",
     "ImmediateRule",
     "Instruction",
+    "Linear",
     "Memory",
     "MemoryKind",
     "Models",
+    "Obeyed",
     "OperandHole",
     "OperandRule",
     "Port",
     "Problems",
+    "Quantities",
     "Reader",
     "RepeatRule",
+    "State",
+    "Stream",
     "StrideRule",
     "Synchronisation",
+    "Table",
     "Unit",
+    "Which",
+    "advanced",
     "check_hardware",
+    "continued_by",
     "hardware_schema",
     "host_instruction",
     "immediate_value",
     "load_hardware",
+    "opened_by",
+    "opens",
+    "parse_linear",
+    "quantities",
     "read_document",
     "run_cycles",
+    "table_equations",
     "validate_as",
     "with_host_calls",
 ]

@@ -22,6 +22,7 @@ from isamap.ir import (
 )
 
 from .build_cores import multicast_axes
+from .build_exposed import build_stream, check_stream
 from .c_form import CForm, CTemplate, HoleNames, parse_c_template
 from .document import Path
 from .expression import Expression
@@ -90,17 +91,16 @@ def build_instruction(
         repeats=_build_repeats(semantics, site),
         immediates=immediates,
         energy_pj=_optional(model.energy, Quantity.ENERGY, "energy", names, site),
-        emit=tuple(
-            (key, text)
-            for key, text in (("asm", model.emit.asm), ("bits", model.emit.bits))
-            if text is not None
-        ),
+        emit=(("asm", model.emit.asm),) if model.emit.asm is not None else (),
         c_form=_build_c_form(semantics, site),
         is_sync=model.is_sync,
         multicast=multicast_axes(model.multicast, machine),
         source=model.source,
+        stream=build_stream(model.stream, semantics, site.path("stream"), reader),
         loc=reader.document.key_loc(site.path()),
     )
+    if reader.problems.count == before:
+        check_stream(instruction, reader)
     return instruction if reader.problems.count == before else None
 
 
@@ -141,7 +141,7 @@ def _optional(
 
 def _build_semantics(site: _Site) -> Kernel | None:
     if site.model.is_sync:
-        for key in ("semantics", "extents", "operands", "repeat", "immediates"):
+        for key in ("semantics", "extents", "operands", "repeat", "immediates", "obeys"):
             if getattr(site.model, key):
                 message = f"a sync instruction has no '{key}'"
                 site.error(message, site.path(key), "remove it, or remove 'is_sync'", True)

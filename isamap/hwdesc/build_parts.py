@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from isamap.ir import DTYPES
 
+from .build_exposed import build_fifo
 from .document import Path
 from .hardware import (
     Channel,
@@ -39,6 +40,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         is_renamed=model.renamed,
         c_types=_build_c_types(model, path, reader),
         source=model.source,
+        fifo=build_fifo(model.fifo, (*path, "fifo"), reader),
         loc=reader.document.key_loc(path),
     )
     return memory if reader.problems.count == before else None

@@ -14,7 +14,9 @@ from isamap.errors import Loc
 from isamap.ir import Access, Kernel, accesses
 
 from .c_form import CForm
+from .encoding import Bits, Encoding, Obeyed
 from .expression import Expression
+from .timing import Distance, Fifo, Stream
 
 
 class MemoryKind(Enum):
@@ -61,6 +63,7 @@ class Memory:
     is_renamed: bool = False
     c_types: tuple[tuple[str, str], ...] = ()
     source: str = ""
+    fifo: Fifo | None = None
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -196,7 +199,8 @@ class Instruction:
     results are visible (never less than issue). Both are expressions over loop extents, repeat
     names (their extents) and spec parameters. `accumulate_cycles`: distance from this call's start
     after which the same instruction on the same unit may read-modify-write the same bytes
-    (pipelined accumulation); None: the latency.
+    (pipelined accumulation); None: the latency. `stream`: None when a call touches all its bytes
+    for the whole of its time.
     `is_sync`: does nothing but carry tokens (its semantics has no statement).
     `multicast`: axes of the cores along which a call writes the same bytes to every core.
     """
@@ -212,11 +216,14 @@ class Instruction:
     repeats: tuple[RepeatRule, ...] = ()
     immediates: tuple[ImmediateRule, ...] = ()
     energy_pj: Expression | None = None
-    emit: tuple[tuple[str, str], ...] = ()  # ("asm" | "bits", text)
+    emit: tuple[tuple[str, str], ...] = ()  # ("asm", text)
     c_form: CForm | None = None
+    bits: Bits | None = None
+    obeys: tuple[Obeyed, ...] = ()
     is_sync: bool = False
     multicast: tuple[str, ...] = ()
     source: str = ""
+    stream: Stream | None = None
     loc: Loc | None = field(default=None, compare=False)
 
     @property
@@ -258,6 +265,7 @@ class Synchronisation(Enum):
 
     INTERLOCKED = "interlocked"  # the hardware waits
     TOKENS = "tokens"  # the program pushes and pops tokens; a missing one is a hazard
+    EXPOSED = "exposed"  # the program says in which cycle each call starts; too early is a hazard
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +317,11 @@ class CompilerRule:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """A whole machine. `parameters` are already substituted in everything else."""
+    """A whole machine. `parameters` are already substituted in everything else.
+
+    `issue_width`: calls that may start in one cycle on all units but the host's together (None: any
+    number). It and `distances` are for machines with exposed timing.
+    """
 
     name: str
     clock_hz: float
@@ -322,6 +334,9 @@ class Hardware:
     host: HostRule | None = None
     compiler: CompilerRule | None = None
     cores: Cores | None = None
+    encoding: Encoding | None = None
+    issue_width: int | None = None
+    distances: tuple[Distance, ...] = ()
     file: str = field(default="", compare=False)
 
     def memory(self, name: str) -> Memory:
@@ -331,6 +346,14 @@ class Hardware:
     def instruction(self, name: str) -> Instruction:
         """The instruction called `name`."""
         return {instruction.name: instruction for instruction in self.instructions}[name]
+
+    def entry_operand(self, instruction: Instruction) -> str | None:
+        """The operand through which an instruction reads an entry of a fifo memory."""
+        reads = {a.buffer for s in instruction.semantics.statements for a in accesses(s.value)}
+        for operand in instruction.operands:
+            if self.memory(operand.memory).fifo is not None and operand.name in reads:
+                return operand.name
+        return None
 
     @property
     def num_cores(self) -> int:

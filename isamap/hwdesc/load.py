@@ -7,7 +7,10 @@ from pathlib import Path
 
 from isamap.errors import IsamapError, SpecErrors
 
+from .build_bits import add_bits
 from .build_cores import build_cores, check_cores, check_multicast
+from .build_encoding import build_encoding
+from .build_exposed import build_distances, build_issue_width, check_fifos, check_single_core
 from .build_instruction import build_instruction
 from .build_parts import (
     build_channels,
@@ -79,12 +82,18 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
         for instruction in instructions:
             check_multicast(instruction, cores, reader)
     host = build_host(model, reader)
+    encoding = build_encoding(model, reader)
+    check_single_core(model, reader)
+    issue_width = build_issue_width(model, reader)
+    distances = build_distances(model, instructions, reader)
     clock_hz = float(reader.amount(model.clock, Quantity.CLOCK, ("clock",)))
     if not problems.count:  # a part with a mistake is missing here: routes over it would mislead
         check_routes(memories, instructions, reader)
+    if not problems.count and encoding is not None:
+        instructions = add_bits(instructions, encoding, model, reader)
     if problems.count:
         return None
-    return Hardware(
+    hardware = Hardware(
         name=model.name,
         clock_hz=clock_hz,
         memories=tuple(memories.values()),
@@ -96,8 +105,13 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
         host=host,
         compiler=build_compiler(model),
         cores=cores,
+        encoding=encoding,
+        issue_width=issue_width,
+        distances=distances,
         file=document.file,
     )
+    check_fifos(hardware, reader)
+    return None if problems.count else hardware
 
 
 def _build_memories(model: HardwareModel, reader: Reader) -> dict[str, Memory]:

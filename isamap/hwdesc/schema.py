@@ -6,49 +6,10 @@ JSON Schema for editors. Not its job: positions, units, whether names exist (`bu
 
 from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    WithJsonSchema,
-)
+from pydantic import Field, StrictBool, WithJsonSchema
 
-
-def _as_text(value: object) -> object:
-    """Numbers become text, so that `units` can say which unit is missing."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def _short_form(key: str, model: object = None) -> BeforeValidator:
-    """`x` for `{key: x}`; `model` is what the JSON Schema says."""
-
-    def expand(value: object) -> object:
-        return value if isinstance(value, dict | BaseModel) else {key: _as_text(value)}
-
-    return BeforeValidator(expand, json_schema_input_type=model)
-
-
-Text = Annotated[str, Field(min_length=1)]
-Amount = Annotated[str, BeforeValidator(_as_text)]
-Integer = Annotated[
-    str,
-    BeforeValidator(_as_text),
-    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
-]
-Number = Annotated[
-    str,
-    BeforeValidator(_as_text),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
-]
-SOURCE = "Where the figures come from: document and section; a guess says 'estimate'."
-
-
-class Model(BaseModel):
-    """Unknown keys are errors; instances do not change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from .schema_base import SOURCE, Amount, Integer, Model, Number, Text, short_form
+from .schema_encoding import BitsModel, EncodingModel, StateModel
 
 
 class PortsModel(Model):
@@ -59,6 +20,15 @@ class PortsModel(Model):
     )
     write: Amount | None = Field(default=None, description="Bytes per cycle that enter.")
     both: Amount | None = Field(default=None, description="One port that reads and writes share.")
+
+
+class FifoModel(Model):
+    """Granules are entries, read in the order in which they were written."""
+
+    within: Amount | None = Field(
+        default=None,
+        description="How long after the first read of an entry the next one may arrive.",
+    )
 
 
 class MemoryModel(Model):
@@ -73,6 +43,11 @@ class MemoryModel(Model):
         default="1 byte", description="Operands start at multiples of it, '16 bytes'."
     )
     ports: PortsModel = Field(default=PortsModel(), description="Bandwidths.")
+    fifo: FifoModel | None = Field(
+        default=None,
+        description="Its granules are entries that are read in the order in which they were "
+        "written: 'fifo: {}'; the first read of one drops the one before it.",
+    )
     read_energy: Amount | None = Field(default=None, description="Energy of reading, '2 pJ/byte'.")
     write_energy: Amount | None = Field(default=None, description="Energy of writing, '2 pJ/byte'.")
     renamed: StrictBool = Field(
@@ -150,8 +125,8 @@ STRIDE_SCHEMA = {
     ],
     "description": "'16 bytes', free, dense, or {multiple_of: .., at_most: .., nonzero: true}.",
 }
-Extent = Annotated[ExtentModel, _short_form("="), WithJsonSchema(EXTENT_SCHEMA)]
-Stride = Annotated[StrideModel, _short_form("="), WithJsonSchema(STRIDE_SCHEMA)]
+Extent = Annotated[ExtentModel, short_form("="), WithJsonSchema(EXTENT_SCHEMA)]
+Stride = Annotated[StrideModel, short_form("="), WithJsonSchema(STRIDE_SCHEMA)]
 
 
 class OperandModel(Model):
@@ -167,7 +142,7 @@ class OperandModel(Model):
     )
 
 
-Operand = Annotated[OperandModel, _short_form("memory", OperandModel | str)]
+Operand = Annotated[OperandModel, short_form("memory", OperandModel | str)]
 
 
 class RepeatModel(Model):
@@ -196,14 +171,24 @@ class CModel(Model):
     )
 
 
+class StreamModel(Model):
+    """The loop whose iterations follow each other as in a pipeline."""
+
+    loop: Text = Field(description="A loop of the semantics.")
+    every: Amount = Field(default="1 cycle", description="Cycles from iteration to iteration.")
+
+
+Stream = Annotated[StreamModel, short_form("loop", StreamModel | str)]
+
+
 class EmitModel(Model):
     """How a call is written."""
 
     asm: str | None = Field(default=None, description="Assembly text.")
-    c: Annotated[CModel, _short_form("full", CModel | str)] | None = Field(
+    c: Annotated[CModel, short_form("full", CModel | str)] | None = Field(
         default=None, description="C with intrinsics; one text, or {full: .., partial: ..}."
     )
-    bits: str | None = Field(default=None, description="Binary fields.")
+    bits: BitsModel | None = Field(default=None, description="Binary records and their fields.")
 
 
 class InstructionModel(Model):
@@ -239,11 +224,20 @@ class InstructionModel(Model):
         default=None,
         description="Cycles after which the same instruction may add to the same bytes again.",
     )
+    stream: Stream | None = Field(
+        default=None,
+        description="The loop whose iterations follow each other: each reads and writes its part "
+        "of the operands in its turn. Left out: a call touches all for the whole of its time.",
+    )
     energy: Amount | None = Field(
         default=None, description="Energy of a call beside its memory accesses."
     )
     emit: EmitModel = Field(
         default=EmitModel(), description="How a call is written as assembly, C and bits."
+    )
+    obeys: dict[str, dict[str, Integer]] = Field(
+        default_factory=dict,
+        description="Registers of a state that must have these values: {ld: {stride: S.r}}.",
     )
     is_sync: StrictBool = Field(
         default=False, description="Does nothing but carry tokens; has no semantics."
@@ -310,13 +304,33 @@ class CoresModel(Model):
     source: Text = Field(description=SOURCE)
 
 
+class DistanceModel(Model):
+    """Least cycles between the starts of two calls, beside what latencies and units ask for."""
+
+    from_: Text = Field(alias="from", description="Instruction of the earlier call.")
+    to: Text = Field(description="Instruction of the later call.")
+    when: Literal["always", "new_entry"] = Field(
+        default="always",
+        description="always, or new_entry: only calls that are the first to read an entry of a "
+        "fifo memory.",
+    )
+    cycles: Amount = Field(description="Least distance, over the loops of the earlier call.")
+    source: Text = Field(description=SOURCE)
+
+
 class HardwareModel(Model):
     """A machine, for isamap."""
 
     name: Text = Field(description="Name of the machine.")
     clock: Amount = Field(description="The one clock, '1 GHz'.")
-    synchronisation: Literal["interlocked", "tokens"] = Field(
-        description="interlocked: the hardware waits for data; tokens: the program synchronises."
+    synchronisation: Literal["interlocked", "tokens", "exposed"] = Field(
+        description="interlocked: the hardware waits for data; tokens: the program synchronises; "
+        "exposed: nothing waits, the program says in which cycle each call starts."
+    )
+    issue_width: Integer | None = Field(
+        default=None,
+        description="Calls that may start in one cycle, all units but the host's together; any "
+        "number if left out. Only with synchronisation: exposed.",
     )
     source: Text | None = Field(default=None, description=SOURCE)
     parameters: dict[str, Integer] = Field(
@@ -333,6 +347,17 @@ class HardwareModel(Model):
     )
     compiler: CompilerModel | None = Field(
         default=None, description="How generated C is compiled and run."
+    )
+    state: dict[str, StateModel] = Field(
+        default_factory=dict,
+        description="Registers that one command sets and others obey, by name.",
+    )
+    encoding: EncodingModel | None = Field(
+        default=None, description="How programs are written as bits."
+    )
+    distances: list[DistanceModel] = Field(
+        default_factory=list,
+        description="Least cycles between calls; only with synchronisation: exposed.",
     )
     host: HostModel | None = Field(
         default=None, description="Runs the statements that no instruction computes."

@@ -18,6 +18,7 @@ from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileA
 from .external import external_layouts
 from .finish import FinishStep, find_finishes
 from .geometry import Geometry
+from .home_layouts import block_strides, home_layouts, may_address
 from .roles import InstructionRole, Mover, movers
 from .subject import Source, Subject, bound_windows
 from .transfer import MoveDim, find_transfer, with_planes
@@ -93,9 +94,9 @@ class Chains:
         here = chain[-1]
         for mover in self._movers_to(here.memory):
             source = mover.instruction.operand(str(mover.source)).memory
-            if source == self.hw.external.name:
-                align = mover.instruction.operand(str(mover.source)).align_bytes
-                origin = self.subject.inlet or self.subject.own
+            origin = self.subject.inlet or self.subject.own
+            if source == self._outside(origin):
+                align = self._align(mover, str(mover.source))
                 for external in self._externals(here, self.element_bytes, 1, origin):
                     if not _is_aligned(external, align):
                         continue
@@ -121,16 +122,17 @@ class Chains:
         yield from self.inward((*chain[:-1], replace(here, fill=fill), outer))
 
     def _movers_to(self, memory: str) -> list[Mover]:
-        """Copies of this type into `memory` from memories that the external memory reaches."""
+        """Copies of this type into `memory` from memories that the operand's buffer reaches."""
         graph: networkx.DiGraph[str] = networkx.DiGraph()
-        graph.add_node(self.hw.external.name)
+        outside = self._outside(self.subject.inlet or self.subject.own)
+        graph.add_node(outside)
         copies = [m for m in self.movers if m.role is InstructionRole.COPY and self._carries(m)]
         for mover in copies:
             graph.add_edge(
                 mover.instruction.operand(str(mover.source)).memory,
                 mover.instruction.operand(mover.target).memory,
             )
-        reached = networkx.descendants(graph, self.hw.external.name) | {self.hw.external.name}
+        reached = networkx.descendants(graph, outside) | {outside}
         return [
             mover
             for mover in copies
@@ -138,11 +140,20 @@ class Chains:
             and mover.instruction.operand(str(mover.source)).memory in reached
         ]
 
+    def _outside(self, source: Source) -> str:
+        """The memory where a buffer lies between tasks."""
+        return source.home or self.hw.external.name
+
+    def _align(self, mover: Mover, operand: str) -> int:
+        """What addresses of an operand outside must be multiples of."""
+        rule = mover.instruction.operand(operand)
+        return lcm(rule.align_bytes, self.hw.memory(rule.memory).granule_bytes)
+
     def _carries(self, mover: Mover) -> bool:
         return mover.instruction.semantics.buffer(mover.target).dtype == self.dtype
 
     def outward(self, here: Residence) -> Iterator[tuple[tuple[Transfer, ...], Transfer, External]]:
-        """Ways from `here` straight to the external memory: updates in place, the copy, layout.
+        """Ways from `here` straight to where the buffer lies: updates in place, the copy, layout.
 
         A plain copy, else byte planes; for sums that become something else, what computes that.
         """
@@ -154,7 +165,7 @@ class Chains:
                 continue
             source = mover.instruction.operand(str(mover.source)).memory
             target = mover.instruction.operand(mover.target).memory
-            if (source, target) != (here.memory, self.hw.external.name):
+            if (source, target) != (here.memory, self._outside(self.subject.own)):
                 continue
             for drain, external in self._drains(here, mover):
                 yield (), drain, external
@@ -167,10 +178,11 @@ class Chains:
         dtypes = self.dtype, outlet.buffer.dtype
         narrow = size_bytes(outlet.buffer.dtype)
         target = self.subject.own.access
-        for found in find_finishes(self.subject.value, target, dtypes, here.memory, self.hw):
+        ends = here.memory, self._outside(outlet)
+        for found in find_finishes(self.subject.value, target, dtypes, ends, self.hw):
             updates = [self._update(here, step) for step in found.updates]
             mover = found.store.mover
-            align = mover.instruction.operand(mover.target).align_bytes
+            align = self._align(mover, mover.target)
             for external in self._externals(here, narrow, 1, outlet):
                 if not _is_aligned(external, align) or not _holds_all(external.layout):
                     continue
@@ -195,7 +207,7 @@ class Chains:
         shift = self._shift(here) if planes > 1 else None
         if planes > 1 and shift is None:
             return
-        align = mover.instruction.operand(mover.target).align_bytes
+        align = self._align(mover, mover.target)
         must_hold_all = self.subject.buffer.role is Role.INOUT
         for external in self._externals(here, narrow, planes, self.subject.own):
             if not _is_aligned(external, align):
@@ -232,6 +244,25 @@ class Chains:
                     return found
         return None
 
+    def in_place(self, first: Residence) -> Iterator[External]:
+        """Ways in which the buffer may lie where the instruction works on it, without any copy."""
+        own = self.subject.own
+        if own.home != first.memory or self.windows:
+            return
+        rule = self.subject.match.instruction.operand(self.subject.name)
+        access = self.subject.match.instruction.access(self.subject.name)
+        strides = tuple(
+            stride if own.access.moves_with(block.loop) else 0
+            for block, stride in zip(self.blocks, first.block_strides_bytes, strict=True)
+        )
+        granule = self.hw.memory(first.memory).granule_bytes
+        geometry = self._geometry(own, self.axes, self.element_bytes, 1)
+        for external in home_layouts(geometry, first.memory, granule, (strides,)):
+            blocks = external.block_strides_bytes
+            is_legal = may_address(access, rule, self.blocks, blocks, self.element_bytes)
+            if is_legal and _is_aligned(external, lcm(granule, rule.align_bytes)):
+                yield external
+
     def zero(self, here: Residence) -> Transfer | None:
         """An instruction that clears a block of `here`."""
         for mover in self.movers:
@@ -254,7 +285,18 @@ class Chains:
         axes = self.axes
         if not is_own:
             axes = tuple(axis for axis in axes if source.access.moves_with(axis.loops[0]))
-        geometry = Geometry(
+        geometry = self._geometry(source, axes, element_bytes, planes)
+        for external in self._layouts(geometry, tuple(order), source.home):
+            names = (axis.name for axis in axes)
+            strides = dict(zip(names, external.axis_strides_bytes, strict=True))
+            spread = tuple(strides.get(axis.name, 0) for axis in self.axes)
+            yield replace(external, axis_strides_bytes=spread)
+
+    def _geometry(
+        self, source: Source, axes: tuple[TileAxis, ...], element_bytes: int, planes: int
+    ) -> Geometry:
+        is_kept = source is self.subject.own and source.buffer.role is Role.INOUT
+        return Geometry(
             source.buffer,
             source.access,
             self.subject.loops,
@@ -264,13 +306,18 @@ class Chains:
             planes,
             source.rank,
             self.gathers,
-            self.subject.is_target and is_own and source.buffer.role is Role.INOUT,
+            self.subject.is_target and is_kept,
         )
-        for external in external_layouts(geometry, tuple(order)):
-            names = (axis.name for axis in axes)
-            strides = dict(zip(names, external.axis_strides_bytes, strict=True))
-            spread = tuple(strides.get(axis.name, 0) for axis in self.axes)
-            yield replace(external, axis_strides_bytes=spread)
+
+    def _layouts(
+        self, geometry: Geometry, order: tuple[int, ...], home: str | None
+    ) -> Iterator[External]:
+        if home is None:
+            yield from external_layouts(geometry, order)
+            return
+        granule = self.hw.memory(home).granule_bytes
+        blocks = tuple(block_strides(geometry, order, multiple) for multiple in (1, granule))
+        yield from home_layouts(geometry, home, granule, blocks)
 
     def _dims(self, here: Residence, external: External | None) -> tuple[MoveDim, ...]:
         """The dimensions of a block of `here`; source strides from `external`, or free."""

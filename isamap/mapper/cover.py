@@ -5,10 +5,12 @@ instructions did not match. Not its job: tiles and order (the scheduler), cost b
 bound.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import prod
+from types import MappingProxyType
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Instruction
@@ -39,6 +41,9 @@ TOO_LONG = "finishes its sums in one call, and the kernel's are longer than a ca
 NO_ZEROS = "runs more iterations than the kernel has, and zeros there would change the result"
 NO_COPY = 100  # progress of a match whose operands no copy can bring or take
 
+Homes = Mapping[str, str]  # buffer -> managed memory where it lies between tasks
+OUTSIDE: Homes = MappingProxyType({})  # all buffers in the external memory
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -57,6 +62,7 @@ def coverings(
     held: tuple[str, ...] = (),
     volatile: tuple[tuple[str, str], ...] = (),
     ends: Ends | None = None,
+    homes: Homes = OUTSIDE,
 ) -> Iterator[Covering]:
     """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others
     failed.
@@ -64,6 +70,7 @@ def coverings(
     Args:
         held, volatile: loops outside all others, and what may not stay on chip over them (`Task`).
         ends: where its sums begin and what becomes of them.
+        homes: buffers that do not lie in the external memory.
 
     Raises:
         MappingError: the kernel has several statements, or a loop-carried dependence, or reorders
@@ -78,7 +85,9 @@ def coverings(
         reason = ""
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
-            found = cover_match(kernel, index, hw, candidate.match, loops, planner, volatile, ends)
+            found = cover_match(
+                kernel, index, hw, candidate.match, loops, planner, volatile, ends, homes
+            )
             if not isinstance(found, str):
                 yield from found
                 break
@@ -224,6 +233,7 @@ def cover_match(
     planner: Planner,
     volatile: tuple[tuple[str, str], ...] = (),
     ends: Ends | None = None,
+    homes: Homes = OUTSIDE,
 ) -> tuple[Covering, ...] | str:
     """Coverings of one match on one tiling, one per choice of layouts; or why there is none."""
     names = {loop.name for loop in loops}
@@ -232,22 +242,23 @@ def cover_match(
     )
     choices: list[tuple[OperandPlan, ...]] = []
     for rule in match.instruction.operands:
-        own = _source(kernel, match, rule.name, dict(match.operands)[rule.name], synthetic)
+        read = partial(_source, kernel, match, rule.name, synthetic=synthetic, homes=homes)
+        own = read(dict(match.operands)[rule.name])
         inlet = None
         if rule.name in dict(match.inlets):
-            inlet = _source(kernel, match, rule.name, dict(match.inlets)[rule.name], synthetic)
+            inlet = read(dict(match.inlets)[rule.name])
         is_target = rule.name == match.instruction.result.buffer
         if is_target and _adds_to_zeros(kernel, index) and overlaps(own.access):
             return f"operand {rule.name}: its elements are summed up in several tiles, from zeros"
         outlet = None
         if is_target and ends is not None and not match.is_whole:
             if ends.outlet is not None:
-                outlet = _source(kernel, match, rule.name, ends.outlet, synthetic)
+                outlet = read(ends.outlet)
                 if not _stores_no_more(kernel, index, loops, ends.outlet):
                     name = outlet.buffer.name
                     return f"operand {rule.name}: would write more of {name} than asked"
             if ends.inlet is not None:
-                inlet = _source(kernel, match, rule.name, ends.inlet, synthetic)
+                inlet = read(ends.inlet)
         pad = own.access.pad or (inlet.access.pad if inlet else None)
         if pad:
             return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
@@ -297,7 +308,9 @@ def _source(
     match: Match,
     operand: str,
     access: Access,
+    *,
     synthetic: tuple[tuple[str, str], ...],
+    homes: Homes,
 ) -> Source:
     """An access that an operand is bound to, with a unit dimension per synthetic loop that moves
     the operand."""
@@ -305,7 +318,8 @@ def _source(
     moving = [name for loop, name in synthetic if operand in _moving_operands(match, loop)]
     indices = (*access.indices, *(Affine.var(name) for name in moving))
     widened = replace(buffer, shape=(*buffer.shape, *(1 for _ in moving)))
-    return Source(replace(access, indices=indices), widened, len(buffer.shape))
+    home = homes.get(access.buffer)
+    return Source(replace(access, indices=indices), widened, len(buffer.shape), home)
 
 
 def _moving_operands(match: Match, loop: str) -> set[str]:

@@ -93,15 +93,17 @@ class TileAxis:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """How an operand's buffer lies in the external memory, seen by axes and block dimensions.
+    """How an operand's buffer lies between tasks, seen by axes and block dimensions.
 
-    `offset_bytes`: of the element read when all loops are 0.
+    `offset_bytes`: of the element read when all loops are 0. `home`: the managed memory that it
+    lies in; None: the external memory.
     """
 
     layout: Layout
     axis_strides_bytes: tuple[int, ...]
     block_strides_bytes: tuple[int, ...]
     offset_bytes: int
+    home: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +175,10 @@ class Residence:
 class OperandPlan:
     """One operand of the compute instruction and its way between the external memory and the unit.
 
-    `residences`: from the unit outwards; the first is the memory that the instruction reads.
-    `inlet`, `outlet`: the buffer in the external memory before and after. `inlet_buffer`: what lies
-    in the inlet; `buffer`, unless an instruction that updates in place begins with another one.
+    `residences`: from the unit outwards; the first is the memory that the instruction reads. None
+    at all: the instruction works on the buffer in place, where it lies between tasks.
+    `inlet`, `outlet`: the buffer before and after. `inlet_buffer`: what lies in the inlet;
+    `buffer`, unless an instruction that updates in place begins with another one.
     """
 
     name: str

@@ -50,18 +50,18 @@ class Finish:
 
 
 def find_finishes(
-    value: Expr, total: Access, dtypes: tuple[str, str], memory: str, hw: Hardware
+    value: Expr, total: Access, dtypes: tuple[str, str], ends: tuple[str, str], hw: Hardware
 ) -> Iterator[Finish]:
     """All ways to compute and store `value`, fewest operations spelled out first.
 
     Args:
         total: the access in `value` that stands for the sum.
         dtypes: of the sum, and of what is stored.
-        memory: where the sum lies.
+        ends: the memory where the sum lies, and the one where it is stored.
     """
-    stores = [s for s in map(_as_store, hw.instructions) if s and _runs(s, dtypes, memory, hw)]
+    stores = [s for s in map(_as_store, hw.instructions) if s and _runs(s, dtypes, ends)]
     inside = (dtypes[0], dtypes[0])
-    updates = [u for u in map(_as_update, hw.instructions) if u and _stays(u, inside, memory)]
+    updates = [u for u in map(_as_update, hw.instructions) if u and _stays(u, inside, ends[0])]
     seen: set[Finish] = set()
     forms = (*kernel_spellings(value, {total.buffer: dtypes[0]}), plain(spelled_out(value)))
     for form in dict.fromkeys(forms):
@@ -205,12 +205,10 @@ def _as_update(instruction: Instruction) -> Mover | None:
     return Mover(instruction, InstructionRole.COMPUTE, target.buffer, None)
 
 
-def _runs(store: Mover, dtypes: tuple[str, str], memory: str, hw: Hardware) -> bool:
+def _runs(store: Mover, dtypes: tuple[str, str], ends: tuple[str, str]) -> bool:
     instruction, source = store.instruction, str(store.source)
-    ends = instruction.operand(source).memory, instruction.operand(store.target).memory
-    return (
-        ends == (memory, hw.external.name) and _types(instruction, source, store.target) == dtypes
-    )
+    found = instruction.operand(source).memory, instruction.operand(store.target).memory
+    return found == ends and _types(instruction, source, store.target) == dtypes
 
 
 def _stays(update: Mover, dtypes: tuple[str, str], memory: str) -> bool:

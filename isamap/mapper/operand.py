@@ -35,6 +35,8 @@ def plan_operand(subject: Subject) -> tuple[OperandPlan, ...] | str:
     if not plans:
         return f"operand {subject.name} ({subject.buffer.name}): {reason}"
     rows = [(layout_rank(plan), _plan_cycles(subject.hw, plan), plan) for plan in plans]
+    if any(source and source.home for source in (subject.own, subject.inlet, subject.outlet)):
+        return tuple(plans)  # which of them others can live with is not known yet
     front: list[OperandPlan] = []
     fastest = float("inf")
     for _, cycles, plan in sorted(rows, key=lambda row: row[:2]):
@@ -65,8 +67,8 @@ def _find_plans(subject: Subject, *, gathers: bool) -> tuple[list[OperandPlan], 
 def layout_rank(plan: OperandPlan) -> int:
     """0: the buffer is used as it lies; higher: a zero border must be added, blocks packed, or
     elements repeated."""
-    layouts = [external.layout for external in (plan.inlet, plan.outlet) if external is not None]
-    return sum(_rank(layout) for layout in layouts)
+    ends = [end for end in (plan.inlet, plan.outlet) if end is not None and end.home is None]
+    return sum(_rank(end.layout) for end in ends)
 
 
 def _rank(layout: Layout) -> int:
@@ -136,6 +138,9 @@ def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[Oper
     role = subject.buffer.role if subject.is_target else Role.IN
     if subject.is_target and subject.match.is_whole:
         role = Role.OUT  # whatever else the kernel does with the buffer
+    if subject.own.home == first.memory and subject.outlet is None:
+        yield from _in_place(subject, planner, first, role)
+        return
     if role is Role.IN:
         for residences, inlet in planner.inward((first,)):
             yield planner.plan(role, residences, inlet, None)
@@ -173,3 +178,23 @@ def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[Oper
             kept = replace(residences[0], drain=drain, finish=finish)
             yield planner.plan(role, (kept,), inlet, outlet)
     yield reason
+
+
+def _in_place(
+    subject: Subject, planner: Chains, first: Residence, role: Role
+) -> Iterator[OperandPlan | str]:
+    """The instruction works on the buffer where it lies between tasks."""
+    statement = subject.match.instruction.semantics.statements[-1]
+    is_read = role is Role.IN or statement.update != "="
+    is_read = is_read or statement.target in accesses(statement.value)
+    if subject.inlet is not None:
+        yield f"begins with {subject.inlet.buffer.name} and ends in another place"
+        return
+    if is_read and role is Role.OUT:
+        yield f"nothing clears it in {first.memory} before"
+        return
+    for external in planner.in_place(first):
+        inlet = external if is_read else None
+        outlet = None if role is Role.IN else external
+        yield planner.plan(role, (), inlet, outlet)
+    yield f"{subject.match.instruction.name} cannot work on it as it lies in {first.memory}"

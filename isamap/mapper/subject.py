@@ -15,11 +15,12 @@ from .match import Match
 @dataclass(frozen=True, slots=True)
 class Source:
     """An access and its buffer; `rank`: dimensions that the kernel's array has (further ones have
-    extent 1)."""
+    extent 1). `home`: the managed memory where it lies between tasks; None: the external memory."""
 
     access: Access
     buffer: Buffer
     rank: int
+    home: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,21 @@ from typing import assert_never
 from isamap.ir import Affine, pretty
 
 from .layout import Layout
-from .program import Address, For, Issue, Node, Operand, Placement, Program, Span, Spread, When
+from .program import (
+    Address,
+    For,
+    Issue,
+    Node,
+    Operand,
+    Placement,
+    Program,
+    Run,
+    Span,
+    Spread,
+    When,
+)
+
+MAX_RUNS = 4  # shown per call
 
 
 def listing(program: Program) -> str:
@@ -114,7 +128,19 @@ def _show_issue(issue: Issue) -> str:
         text += f" pop {channel}"
     for channel in issue.pushes:
         text += f" push {channel}"
-    return text
+    return text + _show_starts(issue.starts)
+
+
+def _show_starts(starts: tuple[Run, ...]) -> str:
+    """` at 0 + 37*[0..43], 1700` and how many more."""
+    if not starts:
+        return ""
+    shown = [
+        str(run.first) if run.count == 1 else f"{run.first} + {run.step}*[0..{run.count - 1}]"
+        for run in starts[:MAX_RUNS]
+    ]
+    rest = sum(run.count for run in starts[MAX_RUNS:])
+    return f" at {', '.join(shown)}" + (f" and {rest} more" if rest else "")
 
 
 def _show_operand(operand: Operand) -> str:

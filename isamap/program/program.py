@@ -4,9 +4,9 @@ In: nothing but these nodes. Out: frozen values. Not its job: how it was decided
 text (`pretty`), JSON.
 
 Meaning. A program is one sequence of calls, in program order: `For` repeats its body, `When` keeps
-calls of the first or last iteration of named loops, `Issue` is one call of an instruction. Each
-call goes to the queue of its instruction's unit; a queue runs its calls in program order, queues
-run beside each other (see docs/timing.md). All addresses and strides are bytes.
+calls of the first, last or later iterations of named loops, `Issue` is one call of an instruction.
+Each call goes to the queue of its instruction's unit; a queue runs its calls in program order,
+queues run beside each other (see docs/timing.md). All addresses and strides are bytes.
 
 Cores. On a machine with several cores a call belongs to one of them: its position along an axis is
 the sum of step * value over the enclosing loops spread over that axis, 0 without any. It runs on
@@ -41,6 +41,7 @@ class Edge(Enum):
 
     FIRST = "first"
     LAST = "last"
+    LATER = "later"  # any but the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,15 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """Cycles first, first + step, .. in which `count` consecutive executions of an Issue start."""
+
+    first: int
+    step: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Issue:
     """One call (or, inside loops, a family of calls) of an instruction.
 
@@ -91,6 +101,8 @@ class Issue:
     `repeats`: one per RepeatRule of the instruction, outermost first (span 1 where unused).
     `pops`: channels to take one token from before starting; `pushes`: channels to put one token
     into when finished.
+    `starts`: on machines with exposed timing, the cycle in which each execution starts, in program
+    order; empty elsewhere, and before the calls are timed.
     """
 
     instruction: str
@@ -100,6 +112,7 @@ class Issue:
     immediates: tuple[tuple[str, int | float], ...] = ()
     pops: tuple[str, ...] = ()
     pushes: tuple[str, ...] = ()
+    starts: tuple[Run, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +139,8 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Run `body` only if every named enclosing loop is at its first / last iteration (last: value
-    == its span - 1)."""
+    """Run `body` only if every named enclosing loop is at its first / last / a later iteration
+    (last: value == its span - 1; later: value > 0)."""
 
     conditions: tuple[tuple[str, Edge], ...]
     body: tuple["Node", ...]

@@ -23,6 +23,7 @@ from .program import (
     Program,
     Repeat,
     Rotation,
+    Run,
     Span,
     Spread,
     When,
@@ -252,16 +253,17 @@ def _write_issue(issue: Issue) -> Json:
         "immediates": [[name, value] for name, value in issue.immediates],
         "pops": list(issue.pops),
         "pushes": list(issue.pushes),
+        "starts": [[run.first, run.step, run.count] for run in issue.starts],
     }
 
 
 def _read_condition(value: Json, where: str) -> tuple[str, Edge]:
     if not isinstance(value, list) or len(value) != 2:
-        raise ProgramError(f"{where}: expected [loop, 'first' or 'last']")
+        raise ProgramError(f"{where}: expected [loop, 'first', 'last' or 'later']")
     edges = {edge.value: edge for edge in Edge}
     edge = edges.get(_read_text(value[1], where))
     if edge is None:
-        raise ProgramError(f"{where}: expected 'first' or 'last', found {value[1]!r}")
+        raise ProgramError(f"{where}: expected one of {', '.join(edges)}, found {value[1]!r}")
     return _read_text(value[0], where), edge
 
 
@@ -269,6 +271,12 @@ def _read_extent(value: Json, where: str) -> tuple[str, Span]:
     if not isinstance(value, list) or len(value) != 2:
         raise ProgramError(f"{where}: expected [loop, span]")
     return _read_text(value[0], where), _read_span(value[1], where)
+
+
+def _read_run(value: Json, where: str) -> Run:
+    if not isinstance(value, list) or len(value) != 3:
+        raise ProgramError(f"{where}: expected [first cycle, step, count]")
+    return Run(*(_read_integer(number, f"{where}[{n}]") for n, number in enumerate(value)))
 
 
 def _read_repeat(data: Json, where: str) -> Repeat:
@@ -302,6 +310,7 @@ def _read_node(data: Json, where: str) -> Node:
             record.items("immediates", _read_immediate),
             record.items("pops", _read_text),
             record.items("pushes", _read_text),
+            record.items("starts", _read_run),
         )
     else:
         raise ProgramError(f"{where}: expected a 'for', 'when' or 'issue'")

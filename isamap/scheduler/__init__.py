@@ -8,7 +8,7 @@ from .find_plan import find_plan
 from .handover import Handover, handovers
 from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches
 from .lower import lower
-from .memory_map import Piece
+from .piece import Piece
 from .place import place, used_bytes
 from .plan import Plan, PlannedTask, Wishes, host_cycles, host_task_cycles, is_single
 from .rejoin import rejoin

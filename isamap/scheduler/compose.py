@@ -17,11 +17,13 @@ from isamap.ir import Access, Affine, Kernel, accesses, covers, index_range
 from isamap.mapper import Task, TaskNode
 from isamap.program import For, Layout, Node, Program, Span
 
+from .chip_homes import place_homes
 from .frame import tile_name
 from .fuse_tokens import fuse_tokens
 from .host_calls import Home, HostCall, call_statement
 from .lower import lower_nest
-from .memory_map import MemoryMap, Piece
+from .memory_map import MemoryMap
+from .piece import Piece
 from .place import NOTHING
 from .repack import Slices, repack
 from .share_chip import share_chip
@@ -63,7 +65,8 @@ class _Composer:
         self.kernel = kernel
         self.hw = hw
         self.pieces: Mapping[int, Piece] = {piece.task.number: piece for piece in pieces}
-        self.memory = MemoryMap(kernel, pieces)
+        on_chip = place_homes(pieces, hw)
+        self.memory = MemoryMap(kernel, pieces, on_chip)
         room = share_chip(nodes, self.pieces, hw)
         assert not room.crowded, f"tasks {room.crowded} do not fit side by side"
         self.starts = room.starts

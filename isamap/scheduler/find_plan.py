@@ -13,8 +13,7 @@ from isamap.ir import Kernel
 from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks, keeps_order
 
 from .bound_plan import bound_plan
-from .make_room import make_room
-from .place_tasks import place_tasks
+from .keep_on_chip import keep_on_chip
 from .plan import Plan, PlannedTask, Wishes, host_task_cycles
 from .rejoin import replace_joined
 from .schedule import Answer
@@ -40,15 +39,12 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | No
     begin = time.perf_counter()
     nodes = cut_tasks(kernel)
     tasks = tuple(flatten(nodes))
-    soon = replace(wishes, time_limit_s=wishes.time_limit_s / len(tasks))
-    known = {} if known is None else known
-    deadline = begin + wishes.time_limit_s
-    scheduler = TaskScheduler(hw, soon, _shared_buffers(tasks), known, deadline)
-    planned = {task.number: _choose(task, scheduler.find(task), hw) for task in tasks}
+    scheduler = task_scheduler(tasks, hw, wishes, {} if known is None else known)
+    planned = plan_alone(tasks, scheduler)
     if not scheduler.is_late:
         nodes = _join(kernel, nodes, planned, scheduler)
-    make_room(nodes, planned, scheduler)
-    placed = place_tasks(kernel, nodes, planned, hw)
+    kept = keep_on_chip(kernel, nodes, planned, scheduler)
+    placed = kept.placed
     chosen = placed.tasks
     proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)
     return Plan(
@@ -61,7 +57,22 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | No
         *bound_plan(kernel, chosen, hw),
         Status.OPTIMAL if proven else Status.FEASIBLE,
         time.perf_counter() - begin,
+        cut=kept.cut,
     )
+
+
+def task_scheduler(
+    tasks: tuple[Task, ...], hw: Hardware, wishes: Wishes, known: Known
+) -> TaskScheduler:
+    """What schedules the tasks of one kernel; the wishes' time is shared out evenly."""
+    soon = replace(wishes, time_limit_s=wishes.time_limit_s / len(tasks))
+    deadline = time.perf_counter() + wishes.time_limit_s
+    return TaskScheduler(hw, soon, _shared_buffers(tasks), known, deadline)
+
+
+def plan_alone(tasks: tuple[Task, ...], scheduler: TaskScheduler) -> dict[int, PlannedTask]:
+    """Each task by itself, where it is fastest."""
+    return {task.number: _choose(task, scheduler.find(task), scheduler.hw) for task in tasks}
 
 
 def _join(

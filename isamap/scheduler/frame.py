@@ -4,7 +4,9 @@ In: a covering, its tiling, the places of its stays. Out: spans and affine addre
 program's loops. Not its job: calls, order, tokens.
 """
 
-from isamap.costmodels import Guards, Tiling, guards, moves_blocks, trips
+from dataclasses import dataclass
+
+from isamap.costmodels import Guards, Tiling, guards, moves_blocks, operand_plan, trips
 from isamap.hwdesc import Hardware
 from isamap.ir import Affine
 from isamap.mapper import Covering, External, OperandPlan
@@ -21,6 +23,19 @@ def tile_name(loop: str) -> str:
 def unit_name(loop: str) -> str:
     """Program loop over the units inside a tile."""
     return f"{loop}_unit"
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where the instruction finds the current block of an operand: in a stay, or where the buffer
+    lies between tasks. Strides per axis and per block dimension, room of a block."""
+
+    plan: OperandPlan
+    memory: str
+    address: Address
+    axis_strides: tuple[int, ...]
+    block_strides: tuple[int, ...]
+    block_bytes: int
 
 
 class Frame:
@@ -56,6 +71,32 @@ class Frame:
         if inner and self.tiling.tile(loop) > 1:
             terms.append((unit_name(loop), 1))
         return Affine.of(terms)
+
+    def spot(self, operand: str, inner: bool) -> Spot:
+        """Where the instruction finds the operand's current block (`inner`), or the tile."""
+        plan = operand_plan(self.covering, operand)
+        if plan.residences:
+            slot = self.places.slot(operand, 0)
+            return Spot(
+                plan,
+                slot.residence.memory,
+                self.slot_address(slot, inner),
+                tuple(slot.stride(axis.name) for axis in plan.axes),
+                tuple(slot.block_stride(number) for number in range(len(plan.blocks))),
+                slot.residence.block_bytes,
+            )
+        external = plan.outlet or plan.inlet
+        assert external is not None, "an operand without stays lies somewhere"
+        bases = dict((*self.places.inlets, *self.places.outlets))
+        strides = external.block_strides_bytes
+        return Spot(
+            plan,
+            external.home or self.hw.external.name,
+            self.external_address(plan, external, bases[operand], inner),
+            external.axis_strides_bytes,
+            strides,
+            max((s * b.extent for s, b in zip(strides, plan.blocks, strict=True)), default=1),
+        )
 
     def held_index(self, slot: Slot, loop: str, inner: bool) -> Affine:
         """Number of the unit within what the stay holds side by side."""

@@ -18,7 +18,7 @@ from isamap.mapper import Covering
 from isamap.program import For, Node, Operand, Program, Span
 
 from .emit import Call, Walk, emit_walks
-from .frame import Frame, tile_name, unit_name
+from .frame import Frame, Spot, tile_name, unit_name
 from .fuse_tokens import fuse_tokens
 from .place import NOTHING, Homes, Slot, place
 from .tokens import Tokens, plan_tokens
@@ -125,16 +125,9 @@ class _Nest:
         )
         operands = []
         for rule in instruction.operands:
-            slot = self.frame.places.slot(rule.name, 0)
-            address = self.frame.slot_address(slot, inner=bool(loops))
-            operands.append(
-                Operand(
-                    rule.name,
-                    slot.residence.memory,
-                    address,
-                    self._operand_strides(slot, instruction),
-                )
-            )
+            spot = self.frame.spot(rule.name, inner=bool(loops))
+            strides = self._operand_strides(spot, instruction)
+            operands.append(Operand(rule.name, spot.memory, spot.address, strides))
         return Call(instruction, extents, tuple(operands), self.frame.covering.immediates)
 
     def _block_span(self, group: tuple[str, ...]) -> Span:
@@ -151,17 +144,16 @@ class _Nest:
         offset = self.frame.unit_index(head.name, inner=True).scaled(head.block * inside)
         return Span(head.block * inside, head.extent * inside, offset)
 
-    def _operand_strides(self, slot: Slot, instruction: Instruction) -> tuple[int, ...]:
+    def _operand_strides(self, spot: Spot, instruction: Instruction) -> tuple[int, ...]:
         """Byte stride of every operand dimension: the innermost bound loop's, else the least legal
         one."""
-        rule = instruction.operand(slot.plan.name)
-        access = instruction.access(slot.plan.name)
+        rule = instruction.operand(spot.plan.name)
+        access = instruction.access(spot.plan.name)
         strides = []
-        dense = slot.residence.block_bytes
         for index, stride_rule in zip(access.indices, rule.strides, strict=True):
             bound = [
-                slot.block_stride(number) // index.coefficient(block.instruction_loop)
-                for number, block in enumerate(slot.plan.blocks)
+                stride // index.coefficient(block.instruction_loop)
+                for block, stride in zip(spot.plan.blocks, spot.block_strides, strict=True)
                 if block.instruction_loop in index.names
             ]
             if bound:
@@ -170,18 +162,18 @@ class _Nest:
                 strides.append(stride_rule.fixed_bytes)
             else:
                 step = stride_rule.multiple_bytes
-                strides.append(-(-dense // step) * step)
+                strides.append(-(-spot.block_bytes // step) * step)
         return tuple(strides)
 
     def _compute_steps(self, loop: str, call: Call) -> tuple[int, ...]:
         """How far each operand moves per unit of `loop`."""
         steps = []
         for operand in call.operands:
-            slot = self.frame.places.slot(operand.name, 0)
+            spot = self.frame.spot(operand.name, inner=False)
             steps.append(
                 sum(
-                    axis.step(self.frame.covering.loop(loop)) * slot.stride(axis.name)
-                    for axis in slot.plan.axes
+                    axis.step(self.frame.covering.loop(loop)) * stride
+                    for axis, stride in zip(spot.plan.axes, spot.axis_strides, strict=True)
                     if loop in axis.loops
                 )
             )

@@ -7,60 +7,64 @@ A buffer that only one task touches lies as that task wants it. Inputs lie in as
 tasks ask for. Everything else has one home: the layout that all tasks agree on, else row-major.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from math import prod
+from types import MappingProxyType
 
 from isamap.ir import Kernel, Role, Statement, accesses, covers, may_distribute
-from isamap.mapper import OperandPlan, Task
 from isamap.program import Layout, Placement, natural_layout
 
+from .chip_homes import ChipHome
 from .host_calls import Home, is_simple
+from .piece import Piece
 from .place import EXTERNAL_ALIGN_BYTES
-from .schedule import Schedule
+from .same_layout import same_layout
 
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A task and how it runs: by a schedule, or (None) on the host."""
-
-    task: Task
-    schedule: Schedule | None
-
-    @property
-    def plans(self) -> tuple[OperandPlan, ...]:
-        """The operands of the instruction; none on the host."""
-        return self.schedule.covering.operands if self.schedule else ()
+NO_HOMES: Mapping[str, ChipHome] = MappingProxyType({})
 
 
 class MemoryMap:
-    """Addresses of all buffers in all layouts, one after another."""
+    """Addresses of all buffers in all layouts, one after another; `on_chip`: those of them that
+    are not in the external memory."""
 
-    def __init__(self, kernel: Kernel, pieces: tuple[Piece, ...]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        pieces: tuple[Piece, ...],
+        on_chip: Mapping[str, ChipHome] = NO_HOMES,
+    ) -> None:
         self.kernel = kernel
         self.pieces = pieces
+        self.on_chip = on_chip
         self.end = 0
         self.homes: dict[str, Home] = {}
         self.extra: dict[tuple[str, Layout], int] = {}  # further layouts: inputs, copies
         for buffer in kernel.buffers:
             is_seen = buffer.role in (Role.OUT, Role.INOUT)
+            if buffer.name in on_chip:
+                continue
             if is_seen or any(buffer.name in piece.task.touched for piece in pieces):
                 layout = self._home_layout(buffer.name)
                 self.homes[buffer.name] = Home(self._room(layout), layout)
         for piece in pieces:
             for plan in piece.plans:
                 for _, name, external in plan.ends:
-                    self._find(name, external.layout)
+                    if external.home is None:
+                        self._find(name, external.layout)
 
     def address(self, buffer: str, layout: Layout) -> int:
         """Where the buffer lies in that layout."""
+        if buffer in self.on_chip:
+            return self.on_chip[buffer].address
         home = self.homes[buffer]
-        return home.address if same(home.layout, layout) else self.extra[buffer, layout]
+        return home.address if same_layout(home.layout, layout) else self.extra[buffer, layout]
 
     def is_home(self, buffer: str, layout: Layout) -> bool:
         """Is that the layout in which tasks hand the buffer on?"""
         is_input = self.kernel.buffer(buffer).role is Role.IN
-        return is_input or self._has_own_ends(buffer) or same(self.homes[buffer].layout, layout)
+        if is_input or buffer in self.on_chip or self._has_own_ends(buffer):
+            return True
+        return same_layout(self.homes[buffer].layout, layout)
 
     def inputs(self) -> tuple[Placement, ...]:
         """What is filled before the run: inputs, and what must begin with zeros."""
@@ -74,7 +78,7 @@ class MemoryMap:
                 inlet = self._own_inlet(name)
                 if inlet is not None and self._begins(name):
                     found.append(Placement(name, self.address(name, inlet), inlet))
-                is_same = inlet is not None and same(inlet, home.layout)
+                is_same = inlet is not None and same_layout(inlet, home.layout)
                 if role is Role.INOUT and not is_same and not self._is_covered(name):
                     found.append(Placement(name, home.address, home.layout))
             elif self._begins(name):
@@ -107,7 +111,7 @@ class MemoryMap:
         agreed = [layout for _, layout in demands]
         if buffer.role is Role.IN or not agreed:
             return natural
-        is_common = all(same(layout, agreed[0]) for layout in agreed)
+        is_common = all(same_layout(layout, agreed[0]) for layout in agreed)
         on_host = any(
             piece.schedule is None and name in piece.task.touched for piece in self.pieces
         )
@@ -135,7 +139,7 @@ class MemoryMap:
     def _is_used(self, name: str) -> bool:
         """Does anyone read an input in its home layout?"""
         home = self.homes[name].layout
-        is_asked = any(same(layout, home) for _, layout in self._demands(name))
+        is_asked = any(same_layout(layout, home) for _, layout in self._demands(name))
         return is_asked or any(
             piece.schedule is None and name in piece.task.touched for piece in self.pieces
         )
@@ -145,7 +149,7 @@ class MemoryMap:
         read, be it around its elements?"""
         role = self.kernel.buffer(name).role
         is_padded = _has_padding(self.homes[name].layout)
-        return role is Role.INOUT or is_padded or not self._is_written_first(name)
+        return role is Role.INOUT or is_padded or not self.is_written_first(name)
 
     def _is_covered(self, name: str) -> bool:
         """Does one statement write every element, so that nothing of the caller's stays?"""
@@ -153,7 +157,7 @@ class MemoryMap:
         buffer = self.kernel.buffer(name)
         return any(s.target.buffer == name and covers(s, buffer) for s in statements)
 
-    def _is_written_first(self, name: str) -> bool:
+    def is_written_first(self, name: str) -> bool:
         """Does the first task on the buffer write all of it without reading it?"""
         first = next((p for p in self.pieces if name in p.task.touched), None)
         if first is None:
@@ -185,7 +189,7 @@ class MemoryMap:
         return True
 
     def _find(self, name: str, layout: Layout) -> None:
-        if not same(self.homes[name].layout, layout) and (name, layout) not in self.extra:
+        if not same_layout(self.homes[name].layout, layout) and (name, layout) not in self.extra:
             self.extra[name, layout] = self._room(layout)
 
     def _room(self, layout: Layout) -> int:
@@ -198,8 +202,3 @@ class MemoryMap:
 def _has_padding(layout: Layout) -> bool:
     """Are there places without an element?"""
     return prod(axis.size for axis in layout.axes) > prod(layout.shape)
-
-
-def same(a: Layout, b: Layout) -> bool:
-    """Do the bytes lie alike? (Row-major layouts may differ in unit dimensions.)"""
-    return a == b or (a.is_natural and b.is_natural and a.size_bytes == b.size_bytes)

@@ -86,6 +86,8 @@ def level_options(
     fill after the drain of the same slot. A single block of an output would hold up everything that
     its fill unit has queued until it is drained; a tile of one block takes no more room.
     """
+    if not plan.residences:
+        return ((),)
     is_token = hw.synchronisation is Synchronisation.TOKENS
     entry = plan.residences[0].fill or plan.residences[0].zero
     if is_token and plan.is_output and entry is not None:

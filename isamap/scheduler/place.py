@@ -138,6 +138,10 @@ def _with_externals(covering: Covering, slots: tuple[Slot, ...]) -> Places:
     for plan in covering.operands:
         is_kept = plan.inlet_buffer == plan.buffer
         shared = is_kept and plan.inlet and plan.outlet and plan.inlet.layout == plan.outlet.layout
+        if not all(end.home is None for _, _, end in plan.ends):
+            inlets.append((plan.name, 0))  # only the whole plan knows where in that memory
+            outlets.append((plan.name, 0))
+            continue
         if plan.inlet is not None:
             inlets.append((plan.name, running))
             inputs.append(Placement(plan.inlet_buffer, running, plan.inlet.layout))

@@ -77,9 +77,9 @@ def _try(
     kernel: Kernel, nodes: tuple[TaskNode, ...], planned: Mapping[int, PlannedTask], hw: Hardware
 ) -> PlacedTasks | None:
     pieces = {task.number: planned[task.number].piece for task in flatten(nodes)}
-    if share_chip(nodes, pieces, hw).crowded:
-        return None
     try:
+        if share_chip(nodes, pieces, hw).crowded:
+            return None
         return put_tasks(kernel, nodes, planned, hw)
     except MappingError:
         return None

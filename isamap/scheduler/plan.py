@@ -13,7 +13,7 @@ from isamap.mapper import Ends, Task, TaskNode, cut_tasks
 from isamap.program import Program
 from isamap.rewrites import Step
 
-from .memory_map import Piece
+from .piece import Piece
 from .schedule import Answer, Schedule
 from .solve import Status
 from .watch import NOBODY, Watch

@@ -5,9 +5,11 @@ bound for all coverings. Not its job: emulation, printing.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, islice
+from types import MappingProxyType
 
 from isamap.costmodels import (
     COST_MODELS,
@@ -30,11 +32,12 @@ from isamap.mapper import (
     layout_rank,
     nearest_miss,
 )
-from isamap.program import Program
+from isamap.program import Layout, Program
 
 from .lower import lower
 from .options import stay_choices
 from .place import external_bytes
+from .same_layout import same_layout
 from .solve import Solution, Status, solve
 from .watch import NOBODY, Relay, Watch
 
@@ -44,6 +47,8 @@ NATURAL_TOLERANCE = (
 RIVAL_EFFORT = 1.0  # deterministic seconds to beat a schedule or to prove that it cannot; else
 # its bound stays open
 MAX_MISSES = 5  # named in an error
+NOWHERE: Mapping[str, str] = MappingProxyType({})
+NO_LAYOUTS: Mapping[str, Layout] = MappingProxyType({})
 MAX_COVERINGS = 400  # looked at per kernel; what is cut is said in the answer
 
 
@@ -109,6 +114,8 @@ def find_schedule(
     volatile: tuple[tuple[str, str], ...] = (),
     handed_on: frozenset[str] = frozenset(),
     ends: Ends | None = None,
+    homes: Mapping[str, str] = NOWHERE,
+    agreed: Mapping[str, Layout] = NO_LAYOUTS,
     watch: Watch = NOBODY,
 ) -> Answer:
     """Solve coverings in the order of their bounds until no remaining bound beats the best
@@ -117,7 +124,8 @@ def find_schedule(
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes the fewest cycles whatever must be packed.
     `held`, `volatile`, `ends`: as in a `Task`. `handed_on`: buffers that other statements touch
-    too; only coverings that use them as they lie are looked at, if there are any. `watch` ends the
+    too; only coverings that use them as they lie are looked at, if there are any. `homes`: buffers
+    that lie in a managed memory; `agreed`: in which layout, where that is settled. `watch` ends the
     search with the best so far, in the first covering that can be scheduled with a greedy one.
 
     Raises:
@@ -128,10 +136,11 @@ def find_schedule(
     search = _Search(hw, cost, layouts, begin + time_limit_s, workers, seed, watch)
     stream = coverings(
         kernel, hw, mismatches, may_reassociate=may_reassociate, held=held, volatile=volatile,
-        ends=ends,
+        ends=ends, homes=homes,
     )  # fmt: skip
-    if handed_on:
-        stream = _prefer_natural(stream, handed_on)
+    stream = filter(partial(_agrees, agreed=agreed), stream)
+    if others := handed_on - homes.keys():
+        stream = _prefer_natural(stream, others)
     search.run(stream)
     if not search.by_rank:
         raise _why_nothing(kernel, hw, mismatches, search)
@@ -150,6 +159,16 @@ def find_schedule(
         len(search.alternatives),
         search.is_complete,
         time.perf_counter() - begin,
+    )
+
+
+def _agrees(covering: Covering, agreed: Mapping[str, Layout]) -> bool:
+    """Does the covering use the buffers in the layouts that others use them in?"""
+    return all(
+        same_layout(end.layout, agreed[name])
+        for plan in covering.operands
+        for _, name, end in plan.ends
+        if name in agreed
     )
 
 

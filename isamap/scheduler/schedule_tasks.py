@@ -5,17 +5,31 @@ which tasks there are, where they run (`find_plan`).
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.mapper import Task
+from isamap.program import Layout
 
+from .piece import Piece
 from .plan import TaskKey, Wishes, task_key
 from .schedule import Answer, find_schedule
 
-Taken = tuple[tuple[str, int], ...]  # memory -> bytes that are not the task's to use
-Known = dict[tuple[TaskKey, Taken], Answer | MappingError]
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a task must respect. `taken`: bytes per memory that are not its to use. `homes`: its
+    buffers that lie on chip, with their memories. `agreed`: their layouts, where settled."""
+
+    taken: tuple[tuple[str, int], ...] = ()
+    homes: tuple[tuple[str, str], ...] = ()
+    agreed: tuple[tuple[str, Layout], ...] = ()
+
+
+ALONE = Around()
+Known = dict[tuple[TaskKey, Around], Answer | MappingError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +50,20 @@ class TaskScheduler:
         """Is there no time left, or shall the search stop?"""
         return time.perf_counter() >= self.deadline or self.wishes.watch.is_stopped
 
-    def find(self, task: Task, taken: Taken = ()) -> Answer | MappingError:
+    def find(self, task: Task, around: Around = ALONE) -> Answer | MappingError:
         """The task's best schedule beside what is taken, or why it has none."""
-        key = task_key(task, self.shared), taken
+        key = task_key(task, self.shared), around
         if key not in self.known:
-            self.known[key] = self._find(task, taken)
+            self.known[key] = self._find(task, around)
         return self.known[key]
 
-    def _find(self, task: Task, taken: Taken) -> Answer | MappingError:
+    def _find(self, task: Task, around: Around) -> Answer | MappingError:
         left_s = max(0.0, min(self.wishes.time_limit_s, self.deadline - time.perf_counter()))
         try:
             return find_schedule(
                 task.kernel,
-                with_room(self.hw, taken),
-                cost=self.wishes.cost,
+                with_room(self.hw, around),
+                cost="analytical" if around.homes else self.wishes.cost,  # no program by itself
                 layouts=self.wishes.layouts,
                 time_limit_s=left_s,
                 workers=self.wishes.workers,
@@ -59,15 +73,25 @@ class TaskScheduler:
                 volatile=task.volatile,
                 handed_on=self.shared,
                 ends=task.ends,
+                homes=dict(around.homes),
+                agreed=dict(around.agreed),
                 watch=self.wishes.watch,
             )
         except MappingError as error:
             return error
 
 
-def with_room(hw: Hardware, taken: Taken) -> Hardware:
+def around_of(piece: Piece, taken: Mapping[str, int]) -> Around:
+    """What a task respects that runs as it does, beside so much that is taken."""
+    ends = [end for plan in piece.plans for end in plan.ends]
+    homes = {name: end.home for _, name, end in ends if end.home is not None}
+    agreed = {name: end.layout for _, name, end in ends if end.home is not None}
+    return Around(tuple(taken.items()), tuple(homes.items()), tuple(agreed.items()))
+
+
+def with_room(hw: Hardware, around: Around) -> Hardware:
     """The machine with so many bytes less in some of its memories."""
-    less = dict(taken)
+    less = dict(around.taken)
     memories = tuple(
         replace(m, size_bytes=max(0, m.size_bytes - less.get(m.name, 0))) for m in hw.memories
     )

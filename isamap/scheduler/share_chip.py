@@ -14,22 +14,34 @@ from isamap.costmodels import guards
 from isamap.hwdesc import Hardware
 from isamap.mapper import Task, TaskNode, flatten
 
-from .memory_map import Piece
+from .chip_homes import home_ends, place_homes
+from .piece import Piece
 from .place import place
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
     """`starts`: task number -> memory -> first byte, for tasks that do not begin at 0. `crowded`:
-    numbers of tasks that keep data where there is too little room, largest first."""
+    numbers of tasks that keep data where there is too little room; `others`: of those beside them
+    that keep nothing."""
 
     starts: Mapping[int, Mapping[str, int]]
     crowded: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
 
 
 def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Hardware) -> Room:
-    """Lay out the tasks under every held loop side by side as far as they must."""
+    """Lay out the tasks under every held loop side by side as far as they must, all of them behind
+    the buffers that stay on chip between tasks.
+
+    Raises:
+        MappingError: as `place_homes`.
+    """
     starts: dict[int, Mapping[str, int]] = {}
+    every = tuple(pieces[task.number] for task in flatten(nodes))
+    taken = home_ends(place_homes(every, hw), hw)
+    if taken:
+        starts = {task.number: taken for task in flatten(nodes)}
     for node in nodes:
         if isinstance(node, Task):
             continue
@@ -38,15 +50,15 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
         keepers = [piece for piece in group if _keeps(piece)]
         if len(group) < 2 or not keepers:
             continue
-        taken: dict[str, int] = {}
+        used = dict(taken)
         for piece in (*keepers, *(piece for piece in group if piece not in keepers)):
-            starts[piece.task.number] = dict(taken)
-            end = _end(piece, taken, hw)
+            starts[piece.task.number] = dict(used)
+            end = ends_of(piece, used, hw)
             if end is None:
-                largest = sorted(keepers, key=lambda p: -_size(p, hw))
-                return Room({}, tuple(p.task.number for p in largest))
+                others = tuple(p.task.number for p in group if p not in keepers)
+                return Room({}, tuple(p.task.number for p in keepers), others)
             if piece in keepers:
-                taken |= end
+                used |= end
     return Room(starts)
 
 
@@ -60,7 +72,7 @@ def _keeps(piece: Piece) -> bool:
     )
 
 
-def _end(piece: Piece, starts: Mapping[str, int], hw: Hardware) -> dict[str, int] | None:
+def ends_of(piece: Piece, starts: Mapping[str, int], hw: Hardware) -> dict[str, int] | None:
     """First free byte of every memory that the task uses; None when it does not fit."""
     assert piece.schedule is not None, "only scheduled tasks are on chip"
     tiling = piece.schedule.solution.tiling
@@ -73,7 +85,3 @@ def _end(piece: Piece, starts: Mapping[str, int], hw: Hardware) -> dict[str, int
         end = slot.base + slot.slot_bytes * slot.stay.slots
         ends[slot.residence.memory] = max(ends.get(slot.residence.memory, 0), end)
     return ends
-
-
-def _size(piece: Piece, hw: Hardware) -> int:
-    return sum((_end(piece, {}, hw) or {}).values())

@@ -178,7 +178,7 @@ def _carrier(hw: Hardware, unit: str) -> str:
 def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
     """Which units exchange tokens with the compute unit, and how often."""
     compute = hw.instruction(covering.instruction).unit
-    if hw.synchronisation is Synchronisation.INTERLOCKED:
+    if hw.synchronisation is not Synchronisation.TOKENS:
         return Tokens(hw, compute, ())
     fills: dict[str, list[Stay]] = {}
     drains: dict[str, list[Stay]] = {}

@@ -130,7 +130,7 @@ class Transfers:
         steps = dict(
             zip((a.name for a in slot.plan.axes), external.axis_strides_bytes, strict=True)
         )
-        return _Side(self.frame.hw.external.name, address, steps)
+        return _Side(external.home or self.frame.hw.external.name, address, steps)
 
     def _guarded(
         self, slot: Slot, edge: Edge, nodes: tuple[Node, ...], fine: bool

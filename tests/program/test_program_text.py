@@ -109,10 +109,10 @@ def test_malformed_json_is_refused_with_its_place() -> None:
     assert broken(lambda data: data["body"][0]["span"].update(unit=0)) == (
         "program.body[0].span.unit: 0, expected at least 1"
     )
-    assert "expected 'first' or 'last', found 'middle'" in broken(
+    assert "expected one of first, last, later, found 'middle'" in broken(
         lambda data: data["body"][0]["body"][0]["body"][0].update(when=[["j", "middle"]])
     )
-    assert "expected [loop, 'first' or 'last']" in broken(
+    assert "expected [loop, 'first', 'last' or 'later']" in broken(
         lambda data: data["body"][0]["body"][0]["body"][0].update(when=["j"])
     )
     assert broken(lambda data: data["inputs"][0].update(is_natural=1)) == (

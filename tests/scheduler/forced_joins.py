@@ -12,7 +12,7 @@ from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tas
 from isamap.program import Program
 from isamap.scheduler import find_schedule
 from isamap.scheduler.compose import compose
-from isamap.scheduler.memory_map import Piece
+from isamap.scheduler.piece import Piece
 from isamap.scheduler.share_chip import share_chip
 
 

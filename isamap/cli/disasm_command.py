@@ -1,0 +1,20 @@
+"""`isamap disasm`: the listing of a binary.
+
+In: a folder that `map --emit bin` wrote, or a file of records. Out: its calls. Not its job: running
+them.
+"""
+
+import click
+
+from isamap.resources import find_hardware
+
+
+@click.command()
+@click.argument("binary")
+@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
+def disasm_command(binary: str, hardware: str) -> None:
+    """List BINARY, a folder that 'isamap map --emit bin' wrote, or a file of records."""
+    from isamap.codegen import disassemble  # start-up time
+    from isamap.hwdesc import load_hardware
+
+    click.echo(disassemble(binary, load_hardware(find_hardware(hardware))), nl=False)

@@ -1,0 +1,24 @@
+"""Programs in the machines' own encodings.
+
+In: a Program and its machine. Out: binaries, their listing. Not its job: deciding anything.
+"""
+
+from .assemble import Binary, EncodedRun, assemble, run_bytes, table_bytes
+from .call import Call, CallKind, HostStep, TableRange
+from .read_binary import disassemble
+from .write_binary import list_binary, write_binary
+
+__all__ = [
+    "Binary",
+    "Call",
+    "CallKind",
+    "EncodedRun",
+    "HostStep",
+    "TableRange",
+    "assemble",
+    "disassemble",
+    "list_binary",
+    "run_bytes",
+    "table_bytes",
+    "write_binary",
+]

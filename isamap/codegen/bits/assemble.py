@@ -1,0 +1,110 @@
+"""From a Program to a machine's binary: records, tables, where everything lies.
+
+In: a Program and its machine. Out: a `Binary`. Not its job: files (`write_binary`), reading back.
+
+The image holds every buffer of the program at its own byte address, then blocks of zeros, then the
+tables; it lies at a base address that the caller chooses.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from isamap.errors import ProgramError
+from isamap.hwdesc import Hardware
+from isamap.program import Program
+
+from .call import Call, HostStep, TableRange
+from .cut_runs import cut_runs
+from .encode import Encoder, Record
+from .flatten import flatten
+from .place_tables import ALIGN_BYTES, TablePlacer
+from .resolve_latches import resolve_latches
+from .set_state import set_state
+from .spread_tokens import spread_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedRun:
+    """A run of the machine: its calls, settled, and their records."""
+
+    calls: tuple[Call, ...]
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A program as a machine takes it: runs and what the host does between them, in order.
+
+    `constants`: byte address in the image of each block of zeros, and `base`, the image's address.
+    """
+
+    program: Program
+    base: int
+    parts: tuple[EncodedRun | HostStep, ...]
+    tables: tuple[TableRange, ...]
+    constants: Mapping[str, int]
+    image_bytes: int
+
+    @property
+    def runs(self) -> tuple[EncodedRun, ...]:
+        """What the machine executes, in order."""
+        return tuple(part for part in self.parts if isinstance(part, EncodedRun))
+
+
+def assemble(program: Program, hw: Hardware, base: int | None = None) -> Binary:
+    """The binary of a program; `base`: where its data lies (None: the machine's default).
+
+    Raises:
+        ProgramError: the machine has no encoding, or a call cannot be written in it.
+    """
+    encoding = hw.encoding
+    if encoding is None:
+        raise ProgramError(
+            f"{hw.name} does not say how programs are written as bits",
+            hint="describe byte order and formats under 'encoding' in its file",
+        )
+    base = encoding.base if base is None else base
+    if base % encoding.base_align:
+        raise ProgramError(f"base address {base} is no multiple of {encoding.base_align} bytes")
+    end = _data_bytes(program)
+    constants = {"base": base}
+    for name, size in encoding.constants:
+        constants[name] = end
+        end = _aligned(end + size)
+    parts = resolve_latches(cut_runs(flatten(program, hw), hw), hw)
+    tables = TablePlacer(hw, end, constants)
+    encoder = Encoder(hw, constants)
+    result: list[EncodedRun | HostStep] = []
+    for part in parts:
+        if isinstance(part, HostStep):
+            result.append(part)
+            continue
+        calls = tables.place(set_state(spread_tokens(part.calls, hw), hw, constants))
+        records = tuple(record for call in calls for record in encoder.encode(call))
+        result.append(EncodedRun(calls, records))
+    ranges = tuple(tables.ranges)
+    return Binary(program, base, tuple(result), ranges, constants, _aligned(tables.end))
+
+
+def run_bytes(run: EncodedRun, hw: Hardware) -> bytes:
+    """A run's records as the machine fetches them."""
+    assert hw.encoding is not None
+    order = hw.encoding.byte_order
+    return b"".join(r.word.to_bytes(r.layout.size_bytes, order) for r in run.records)
+
+
+def table_bytes(part: TableRange, hw: Hardware) -> bytes:
+    """A table's entries as they lie in the image."""
+    assert hw.encoding is not None
+    size = hw.encoding.format(hw.encoding.table(part.table).format).size_bytes
+    order = hw.encoding.byte_order
+    return b"".join(entry.to_bytes(size, order) for entry in part.entries)
+
+
+def _data_bytes(program: Program) -> int:
+    places = (*program.inputs, *program.outputs, *program.scratch)
+    return _aligned(max((p.address + p.layout.size_bytes for p in places), default=0))
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGN_BYTES) * ALIGN_BYTES

@@ -1,0 +1,136 @@
+"""A program's calls one by one, with all their numbers.
+
+In: a Program and its machine. Out: calls and host steps in program order. Not its job: what the
+machine does with them, bits, tokens that cannot be written.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from isamap.errors import ProgramError
+from isamap.hwdesc import Hardware, Instruction
+from isamap.ir import numpy_dtype
+from isamap.program import Address, Edge, For, Issue, Node, Program, Span, When
+
+from .call import Call, CallKind, HostStep
+
+Item = Call | HostStep
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What of an Issue never changes, and what is computed per call."""
+
+    issue: Issue
+    fixed: dict[str, int]
+    addresses: tuple[tuple[str, Address], ...]
+    spans: tuple[tuple[str, Span], ...]
+
+
+def flatten(program: Program, hw: Hardware) -> Iterator[Item]:
+    """Every call in program order."""
+    host_calls = {call.name for call in program.host_calls}
+    return _Walk(hw, host_calls).walk(program.body, {}, {})
+
+
+class _Walk:
+    """Walks nodes; remembers what is constant about each Issue."""
+
+    def __init__(self, hw: Hardware, host_calls: set[str]) -> None:
+        self.instructions = {item.name: item for item in hw.instructions}
+        self.host_calls = host_calls
+        self.plans: dict[int, _Plan] = {}
+
+    def walk(
+        self, body: tuple[Node, ...], values: dict[str, int], counts: dict[str, int]
+    ) -> Iterator[Item]:
+        """The calls of `body` under loops with the given values and trip counts."""
+        for node in body:
+            match node:
+                case Issue():
+                    yield self._call(node, values)
+                case When(conditions, inner):
+                    if all(_holds(values[n], counts[n], edge) for n, edge in conditions):
+                        yield from self.walk(inner, values, counts)
+                case For(loop, span, inner, spread):
+                    if spread is not None:
+                        raise ProgramError(
+                            f"loop {loop} is spread over cores: such programs have no binary form",
+                            hint="map onto one core of the machine",
+                        )
+                    count = evaluate_span(span, values)
+                    for value in range(count):
+                        deeper = values | {loop: value}
+                        yield from self.walk(inner, deeper, counts | {loop: count})
+
+    def _call(self, issue: Issue, values: dict[str, int]) -> Item:
+        if issue.instruction in self.host_calls:
+            return _host_step(issue, values)
+        plan = self.plans.get(id(issue))
+        if plan is None:
+            plan = _plan(issue, self.instructions[issue.instruction])
+            self.plans[id(issue)] = plan
+        found = dict(plan.fixed)
+        for name, address in plan.addresses:
+            found[name] = evaluate_address(address, values)
+        for name, span in plan.spans:
+            found[name] = evaluate_span(span, values)
+        return Call(CallKind.INSTRUCTION, issue.instruction, found, issue.pops, issue.pushes)
+
+
+def _holds(value: int, count: int, edge: Edge) -> bool:
+    return value == (0 if edge is Edge.FIRST else count - 1)
+
+
+def evaluate_span(span: Span, values: dict[str, int]) -> int:
+    """The count for these loop values."""
+    if span.total is None:
+        return span.limit
+    return min(span.limit, -((span.offset.evaluate(values) - span.total) // span.unit))
+
+
+def evaluate_address(address: Address, values: dict[str, int]) -> int:
+    """The byte address for these loop values."""
+    rotated = sum(
+        (r.counter.evaluate(values) % r.modulo) * r.stride_bytes for r in address.rotations
+    )
+    return address.offset.evaluate(values) + rotated
+
+
+def _plan(issue: Issue, instruction: Instruction) -> _Plan:
+    fixed = dict(_immediates(issue, instruction))
+    for operand in issue.operands:
+        indices = instruction.access(operand.name).indices
+        for index, stride in zip(indices, operand.strides_bytes, strict=True):
+            for loop, coefficient in index.terms:
+                name = f"{operand.name}.{loop}"
+                fixed[name] = fixed.get(name, 0) + coefficient * stride
+    for repeat in issue.repeats:
+        for operand, stride in zip(issue.operands, repeat.strides_bytes, strict=True):
+            fixed[f"{operand.name}.{repeat.name}"] = stride
+    spans = [*issue.extents, *((repeat.name, repeat.span) for repeat in issue.repeats)]
+    return _Plan(
+        issue,
+        fixed,
+        tuple((operand.name, operand.address) for operand in issue.operands),
+        tuple(spans),
+    )
+
+
+def _immediates(issue: Issue, instruction: Instruction) -> Iterator[tuple[str, int]]:
+    for name, value in issue.immediates:
+        dtype = instruction.immediate(name).dtype
+        yield name, (int(value) if dtype is None else float_bits(value, dtype))
+
+
+def float_bits(value: int | float, dtype: str) -> int:
+    """The bits of a number in a float type, as an unsigned integer."""
+    return int.from_bytes(numpy_dtype(dtype).type(value).tobytes(), "little")
+
+
+def _host_step(issue: Issue, values: dict[str, int]) -> HostStep:
+    operands = tuple(
+        (operand.name, evaluate_address(operand.address, values), operand.strides_bytes)
+        for operand in issue.operands
+    )
+    return HostStep(issue.instruction, operands)

@@ -1,0 +1,85 @@
+"""A binary's files back to its listing.
+
+In: a folder that `write_binary` wrote, or a file of records. Out: text. Not its job: the records
+themselves (`decode`).
+"""
+
+import json
+from pathlib import Path
+
+from isamap.errors import ProgramError
+from isamap.hwdesc import Hardware
+
+from .decode import Decoder
+from .list_calls import show_call, show_host_step
+from .manifest import IMAGE, MANIFEST, PROGRAM, Json, host_step
+
+
+def disassemble(path: str | Path, hw: Hardware) -> str:
+    """The listing of a binary: a folder with its manifest, or records alone.
+
+    Records alone are one run at the machine's default base address; what lies in the image (tables)
+    is then missing.
+
+    Raises:
+        ProgramError: files that cannot be read, or bytes that are no instruction of the machine.
+    """
+    path = Path(path)
+    if hw.encoding is None:
+        raise ProgramError(
+            f"{hw.name} does not say how programs are written as bits",
+            hint="describe byte order and formats under 'encoding' in its file",
+        )
+    if path.is_dir():
+        return _read_folder(path, hw)
+    decoder = Decoder(hw, b"", {"base": hw.encoding.base})
+    return _list_run(decoder, _read(path))
+
+
+def _read_folder(folder: Path, hw: Hardware) -> str:
+    try:
+        manifest: dict[str, Json] = json.loads(_read(folder / MANIFEST))
+        image = _mapping(manifest["image"])
+        zeros = _mapping(manifest["zeros"])
+        parts = _mapping(manifest["program"])["parts"]
+        assert isinstance(parts, list)
+        constants = {"base": _number(image["base"])}
+        for name, row in zeros.items():
+            constants[name] = _number(_mapping(row)["offset"])
+        decoder = Decoder(hw, _read(folder / IMAGE), constants)
+        data = _read(folder / PROGRAM)
+        return "".join(_list_part(decoder, _mapping(part), data) for part in parts)
+    except (KeyError, ValueError, AssertionError) as error:
+        raise ProgramError(
+            f"{folder / MANIFEST} is no manifest of a binary: {error}",
+            hint="it is written by 'isamap map .. --emit bin -o DIR'",
+        ) from error
+
+
+def _list_part(decoder: Decoder, part: dict[str, Json], data: bytes) -> str:
+    if "host" in part:
+        return show_host_step(host_step(_mapping(part["host"]))) + "\n"
+    run = _mapping(part["run"])
+    first = _number(run["offset"])
+    return _list_run(decoder, data[first : first + _number(run["bytes"])])
+
+
+def _list_run(decoder: Decoder, data: bytes) -> str:
+    return "\n".join(["run", *(f"  {show_call(call)}" for call in decoder.decode(data))]) + "\n"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ProgramError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _mapping(data: Json) -> dict[str, Json]:
+    assert isinstance(data, dict), f"{data!r} should be a mapping"
+    return data
+
+
+def _number(data: Json) -> int:
+    assert isinstance(data, int), f"{data!r} should be a number"
+    return data

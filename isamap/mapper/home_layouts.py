@@ -1,0 +1,182 @@
+"""Lay a buffer out in an on-chip memory where it lies between tasks.
+
+In: what a layout must serve, the memory's granule. Out: candidate layouts, most natural first. Not
+its job: choosing one, addresses.
+
+All tasks on the buffer must agree on one of them, so there are few kinds: row-major, row-major with
+rows padded to the granule, and tile by tile.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from isamap.hwdesc import OperandRule
+from isamap.ir import Access
+from isamap.program import Axis, Layout
+
+from .covering import BlockDim, External
+from .geometry import Geometry
+
+
+def home_layouts(
+    geometry: Geometry, home: str, granule: int, inner: tuple[tuple[int, ...], ...]
+) -> Iterator[External]:
+    """Candidates; none for windows, padded or slanted accesses, and loops that run past their end.
+
+    `inner`: for layouts tile by tile, strides of the block dimensions to try.
+    """
+    if not _is_plain(geometry):
+        return
+    found: dict[External, None] = {}
+    for multiple in (1, granule):
+        found[_rows(geometry, home, multiple)] = None
+    for strides in inner:
+        tiled = _tiled(geometry, home, granule, strides)
+        if tiled is not None:
+            found[tiled] = None
+    yield from found
+
+
+def block_strides(
+    geometry: Geometry, block_order: tuple[int, ...], granule: int
+) -> tuple[int, ...]:
+    """Strides of blocks that leave no gap, but for rows that begin at multiples of `granule`."""
+    strides = [0] * len(geometry.blocks)
+    running = geometry.element_bytes
+    moving = [n for n in block_order if geometry.access.moves_with(geometry.blocks[n].loop)]
+    for position, number in enumerate(moving):
+        if position == 1:
+            running = _up(running, granule)
+        strides[number] = running
+        running *= geometry.blocks[number].extent
+    return tuple(strides)
+
+
+def _is_plain(geometry: Geometry) -> bool:
+    names = [name for index in geometry.access.indices for name in index.names]
+    moving = [loop for loop in geometry.loops if loop.name in names]
+    return (
+        geometry.access.pad is None
+        and geometry.planes == 1
+        and not any(axis.is_window for axis in geometry.axes)
+        and len(set(names)) == len(names)
+        and all(
+            len(index.terms) <= 1 and all(c == 1 for _, c in index.terms)
+            for index in geometry.access.indices
+        )
+        and all(loop.extent == loop.kernel_extent for loop in moving)
+    )
+
+
+def _rows(geometry: Geometry, home: str, multiple: int) -> External:
+    """Row-major, every row of the innermost dimension beginning at a multiple of so many bytes."""
+    shape = geometry.buffer.shape
+    strides = [0] * len(shape)
+    running, is_inner = geometry.element_bytes, True
+    for dim in reversed(range(len(shape))):
+        strides[dim] = running
+        running *= shape[dim]
+        if is_inner and shape[dim] > 1:
+            is_inner, running = False, _up(running, multiple)
+    blocks = {loop.name: loop.block for loop in geometry.loops}
+    moves = _moves(geometry.access, strides)
+    layout = Layout(
+        geometry.buffer.dtype,
+        shape[: geometry.rank],
+        tuple(Axis(d, 1, size, strides[d]) for d, size in enumerate(shape)),
+        (0,) * len(shape),
+        _up(running, multiple),
+        is_natural=multiple == 1,
+    )
+    return External(
+        layout,
+        tuple(moves.get(a.loops[0], 0) * blocks[a.loops[0]] for a in geometry.axes),
+        tuple(moves.get(block.loop, 0) for block in geometry.blocks),
+        _offset(geometry.access, strides),
+        home,
+    )
+
+
+def _tiled(geometry: Geometry, home: str, granule: int, inner: tuple[int, ...]) -> External | None:
+    """Blocks one after the other, row-major; None where a block does not begin at element 0."""
+    by_loop = {block.loop: number for number, block in enumerate(geometry.blocks)}
+    if len(by_loop) < len(geometry.blocks):
+        return None
+    shape = geometry.buffer.shape
+    ends = (s * b.extent for s, b in zip(inner, geometry.blocks, strict=True))
+    running = _up(max(ends, default=geometry.element_bytes), granule)
+    strides = [0] * len(shape)
+    outer: list[Axis] = []
+    within: list[Axis] = []
+    for dim in reversed(range(len(shape))):
+        index = geometry.access.indices[dim]
+        number = by_loop.get(index.names[0]) if index.terms else None
+        block = 1 if number is None else geometry.blocks[number].extent
+        if block > 1 and index.constant:
+            return None
+        if number is not None:
+            within.append(Axis(dim, 1, block, inner[number]))
+        strides[dim] = running
+        units = -(-shape[dim] // block)
+        outer.append(Axis(dim, block, units, running))
+        running *= units
+    moves = _moves(geometry.access, strides)
+    layout = Layout(
+        geometry.buffer.dtype,
+        shape[: geometry.rank],
+        (*reversed(outer), *reversed(within)),
+        (0,) * len(shape),
+        running,
+    )
+    return External(
+        layout,
+        tuple(moves.get(axis.loops[0], 0) for axis in geometry.axes),
+        inner,
+        _offset(geometry.access, strides),
+        home,
+    )
+
+
+def _moves(access: Access, strides: list[int]) -> dict[str, int]:
+    """Bytes per step along the dimension that a loop moves."""
+    pairs = zip(access.indices, strides, strict=True)
+    return {index.names[0]: stride for index, stride in pairs if index.terms}
+
+
+def _offset(access: Access, strides: list[int]) -> int:
+    return sum(i.constant * stride for i, stride in zip(access.indices, strides, strict=True))
+
+
+def _up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
+def may_address(
+    access: Access,
+    rule: OperandRule,
+    blocks: tuple[BlockDim, ...],
+    strides: tuple[int, ...],
+    element_bytes: int,
+) -> bool:
+    """May an instruction walk blocks with these strides, by the rules of its operand?
+
+    `access`: the instruction's own, on the operand.
+    """
+    span = element_bytes
+    for index, stride_rule in reversed(list(zip(access.indices, rule.strides, strict=True))):
+        members = [
+            (block.extent, stride)
+            for block, stride in zip(blocks, strides, strict=True)
+            if block.instruction_loop in index.names
+        ]
+        if not members:
+            continue
+        if index.constant or len(index.terms) > 1 or index.terms[0][1] != 1:
+            return False
+        extent, stride = members[-1]
+        if not (stride == span if stride_rule.is_dense else stride_rule.allows(stride)):
+            return False
+        if any(a[1] != b[0] * b[1] for a, b in pairwise(members)):
+            return False
+        span = max(span, members[0][0] * members[0][1])
+    return True

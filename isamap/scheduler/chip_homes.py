@@ -1,0 +1,79 @@
+"""Where buffers lie that stay on chip between tasks.
+
+In: tasks with the homes and layouts that their coverings ask for. Out: an address per buffer, from
+the beginning of each memory on; what is left to the tasks. Not its job: which buffers stay on chip
+(`keep_on_chip`), stays within a task (`place`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import lcm
+
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware
+from isamap.mapper import External
+from isamap.program import Layout
+
+from .piece import Piece
+from .same_layout import same_layout
+
+
+@dataclass(frozen=True, slots=True)
+class ChipHome:
+    """A buffer's place in a managed memory for the whole program."""
+
+    memory: str
+    address: int
+    layout: Layout
+
+
+def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHome]:
+    """All buffers on chip, one after another in each memory, in the order of their first use.
+
+    Raises:
+        MappingError: tasks ask for different places or layouts of a buffer.
+    """
+    homes: dict[str, ChipHome] = {}
+    ends: dict[str, int] = {}
+    for name, external in _asked(pieces):
+        known = homes.get(name)
+        if known is not None:
+            if known.memory != external.home or not same_layout(known.layout, external.layout):
+                raise MappingError(f"tasks lay buffer {name!r} out on chip differently")
+            continue
+        memory = external.home
+        assert memory is not None, "only homes on chip are asked for"
+        align = home_align(hw, memory)
+        address = -(-ends.get(memory, 0) // align) * align
+        homes[name] = ChipHome(memory, address, external.layout)
+        ends[memory] = address + external.layout.size_bytes
+    for piece in pieces:
+        others = {n for n, home in homes.items() if n in piece.task.touched}
+        others -= {n for n, external in _asked((piece,)) if external.home}
+        if others:
+            raise MappingError(f"a task looks for {sorted(others)[0]!r} off the chip")
+    return homes
+
+
+def home_ends(homes: Mapping[str, ChipHome], hw: Hardware) -> Mapping[str, int]:
+    """First byte that suits every instruction after all homes, per memory that has any."""
+    ends: dict[str, int] = {}
+    for home in homes.values():
+        align = home_align(hw, home.memory)
+        end = -(-(home.address + home.layout.size_bytes) // align) * align
+        ends[home.memory] = max(ends.get(home.memory, 0), end)
+    return ends
+
+
+def home_align(hw: Hardware, memory: str) -> int:
+    """What suits every instruction that uses the memory."""
+    rules = (rule for i in hw.instructions for rule in i.operands if rule.memory == memory)
+    return lcm(hw.memory(memory).granule_bytes, *(rule.align_bytes for rule in rules))
+
+
+def _asked(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, External]]:
+    for piece in pieces:
+        for plan in piece.plans:
+            for _, name, external in plan.ends:
+                if external.home is not None:
+                    yield name, external

@@ -1,0 +1,23 @@
+"""A task and how it runs.
+
+In: nothing but these nodes. Out: frozen values. Not its job: choosing.
+"""
+
+from dataclasses import dataclass
+
+from isamap.mapper import OperandPlan, Task
+
+from .schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A task and how it runs: by a schedule, or (None) on the host."""
+
+    task: Task
+    schedule: Schedule | None
+
+    @property
+    def plans(self) -> tuple[OperandPlan, ...]:
+        """The operands of the instruction; none on the host."""
+        return self.schedule.covering.operands if self.schedule else ()

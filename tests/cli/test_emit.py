@@ -1,0 +1,55 @@
+"""`isamap map --emit bin` and `isamap disasm`.
+
+In: commands. Out: files and listings. Not its job: what the binaries compute (tests/codegen).
+"""
+
+import json
+
+from click.testing import CliRunner
+
+from isamap.cli import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_a_binary_is_written_and_read_back(tmp_path):
+    folder = tmp_path / "out"
+    done = run("map", "gemm", "--hw", "vta", "--size", "m=5", "--emit", "bin", "-o", folder)
+    assert done.exit_code == 0, done.output
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert [place["buffer"] for place in manifest["inputs"]] == ["A", "B", "C"]
+    size = sum(part["run"]["bytes"] for part in manifest["program"]["parts"])
+    assert size == (folder / "program.bin").stat().st_size
+    assert manifest["image"]["bytes"] == (folder / "data.bin").stat().st_size
+    read = run("disasm", folder, "--hw", "vta")
+    assert read.output == (folder / "listing.txt").read_text()
+
+
+def test_the_image_may_lie_anywhere_that_is_aligned(tmp_path):
+    arguments = ("map", "gemm", "--hw", "vta", "--size", "m=5", "--emit", "bin", "-o", tmp_path)
+    assert run(*arguments, "--base", 256 * 1000).exit_code == 0
+    assert "S=4096" in run("disasm", tmp_path, "--hw", "vta").output
+    done = run(*arguments, "--base", 100)
+    assert done.exit_code == 2
+    assert "base address 100 is no multiple of 256 bytes" in done.output
+
+
+def test_what_a_binary_needs_is_said(tmp_path):
+    done = run("map", "gemm", "--hw", "vta", "--emit", "bin")
+    assert done.exit_code == 2 and "add '-o DIR'" in done.output
+    done = run("map", "gemm", "--hw", "outer", "--emit", "bin", "-o", tmp_path)
+    assert done.exit_code == 2
+    assert "outer does not say how programs are written as bits" in done.output
+
+
+def test_bytes_that_are_no_program_are_refused(tmp_path):
+    file = tmp_path / "noise.bin"
+    file.write_bytes(bytes(range(100, 132)))
+    done = run("disasm", file, "--hw", "vta")
+    assert done.exit_code == 2
+    assert "byte 0: 64 65 66 67" in done.output and "is no instruction of vta" in done.output
+    assert run("disasm", tmp_path / "absent", "--hw", "vta").exit_code == 2
+    (tmp_path / "manifest.json").write_text("{}")
+    assert "is no manifest of a binary" in run("disasm", tmp_path, "--hw", "vta").output
