@@ -37,15 +37,14 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A form of a call: what is known before its numbers are."""
+    """A form of a call: what is known before its numbers are.
+
+    `num_known`: bits that do not depend on the call's numbers; the more, the more special.
+    """
 
     form: Call
     shapes: tuple[_Shape, ...]
-
-    @property
-    def num_constants(self) -> int:
-        """Constant bits in all records, and in what is obeyed: the more, the more special."""
-        return sum(shape.mask.bit_count() for shape in self.shapes)
+    num_known: int
 
 
 class Decoder:
@@ -57,7 +56,7 @@ class Decoder:
         self.encoding = hw.encoding
         self.image = image
         self.constants = dict(constants)
-        patterns = sorted(self._patterns(), key=lambda p: p.num_constants, reverse=True)
+        patterns = sorted(self._patterns(), key=lambda p: p.num_known, reverse=True)
         self.patterns = tuple(patterns)
         self.tables: dict[str, list[int | None]] = {}
         self.states: dict[tuple[str, int], dict[str, int]] = {}
@@ -251,7 +250,11 @@ class Decoder:
                     else:
                         fields.append((field, value))
                 shapes.append(_Shape(layout, mask, word, tuple(fields)))
-            yield _Pattern(form, tuple(shapes))
+            yield _Pattern(form, tuple(shapes), sum(map(self._num_known, shapes)))
+
+    def _num_known(self, shape: _Shape) -> int:
+        known = (f.width for f, value in shape.fields if set(value.names) <= set(self.constants))
+        return shape.mask.bit_count() + sum(known)
 
     def _forms(self) -> Iterator[Call]:
         """Every form that a call can take, without numbers."""

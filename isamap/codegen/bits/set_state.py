@@ -97,7 +97,7 @@ class _Setting:
         index = unset[0] if unset else by_next_use
         self._complete(state, copies[index])
         copies[index] = _Copy(len(self.result), dict(demand), {demand: None})
-        values = {"copy": index}
+        values = {"copy": index} if state.copies > 1 else {}
         self.result.append(Call(CallKind.SET_STATE, state.name, values))
         return index
 
