@@ -28,4 +28,4 @@ def run_gemmini(image, records):
 
 @pytest.mark.parametrize(("kernel", "sizes"), KERNELS.values(), ids=KERNELS)
 def test_binaries_compute_what_numpy_computes(kernel, sizes, tmp_path):
-    check_kernel(kernel, "gemmini", tmp_path, run_gemmini, sizes)
+    check_kernel(kernel, "gemmini", tmp_path, run_gemmini, sizes, time_limit_s=3)

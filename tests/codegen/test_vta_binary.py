@@ -28,4 +28,4 @@ def run_vta(seed, image, records):
 @pytest.mark.parametrize(("kernel", "sizes"), KERNELS.values(), ids=KERNELS)
 def test_binaries_compute_what_numpy_computes(kernel, sizes, tmp_path):
     for seed in range(2):
-        check_kernel(kernel, "vta", tmp_path, partial(run_vta, seed), sizes)
+        check_kernel(kernel, "vta", tmp_path, partial(run_vta, seed), sizes, time_limit_s=3)
