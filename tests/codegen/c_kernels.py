@@ -1,6 +1,6 @@
 """Kernels that tests compile to C."""
 
-from isamap.lang import In, InOut, Out, f32, grid, i8, i32, kernel
+from isamap.lang import In, InOut, Out, bf16, f32, f64, grid, i8, i32, kernel, u8
 
 
 @kernel
@@ -33,3 +33,35 @@ def window(n=9, r=3):
     X, W, Y = In(f32, n), In(f32, r), Out(f32, n)
     for i, q in grid(n, r):
         Y[i] += X.at(i + q - 1, pad=0) * W[q]
+
+
+@kernel
+def gemm_nt(m=5, n=7, k=3):
+    """C = A times transposed B, int8 to int32."""
+    A, B, C = In(i8, m, k), In(i8, n, k), Out(i32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += i32(A[i, p]) * i32(B[j, p])
+
+
+@kernel
+def bgemm(m=5, n=7, k=3):
+    """C = A B, bfloat16 to float."""
+    A, B, C = In(bf16, m, k), In(bf16, k, n), Out(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += f32(A[i, p]) * f32(B[p, j])
+
+
+@kernel
+def ugemm(m=5, n=7, k=3):
+    """C = A B, A without sign."""
+    A, B, C = In(u8, m, k), In(i8, k, n), Out(i32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += i32(A[i, p]) * i32(B[p, j])
+
+
+@kernel
+def dgemm(m=5, n=7, k=3):
+    """C = A B in doubles."""
+    A, B, C = In(f64, m, k), In(f64, k, n), Out(f64, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += A[i, p] * B[p, j]

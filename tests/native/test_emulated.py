@@ -1,0 +1,63 @@
+"""Machines that run under QEMU: every instruction on odd sizes, exact on whole numbers."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import isamap
+from isamap.codegen import find_toolchain
+from isamap.hwdesc import Instruction
+from isamap.program import Issue, Node
+from isamap.resources import find_hardware
+
+KERNELS = Path(__file__).parent.parent / "codegen" / "c_kernels.py"
+SIZES = ((1, 1, 1), (5, 7, 3), (13, 18, 17))
+CASES = (
+    ("arm_neon", "sgemm", "fmla"),
+    ("arm_neon", "gemm", "sdot"),
+    ("arm_neon", "gemm_nt", "smmla"),
+    ("arm_neon", "bgemm", "bfmmla"),
+)
+
+
+@cache
+def machine_with(name: str, computing: str) -> isamap.Hardware:
+    """The machine with no other instruction that multiplies; skip where it cannot be run."""
+    hw = isamap.load_hardware(find_hardware(name))
+    try:
+        find_toolchain(hw)
+    except isamap.IsamapError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
+    kept = tuple(i for i in hw.instructions if i.name == computing or not adds_up(i))
+    return replace(hw, instructions=kept)
+
+
+def adds_up(instruction: Instruction) -> bool:
+    """Does the instruction sum anything up?"""
+    return any(s.update == "+=" for s in instruction.semantics.statements)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("machine, kernel, instruction", CASES)
+def test_every_element_is_right(
+    machine: str, kernel: str, instruction: str, sizes: tuple[int, int, int]
+) -> None:
+    hw = machine_with(machine, instruction)
+    kernel_file = f"{KERNELS}:{kernel}"
+    named = dict(zip("mnk", sizes, strict=True))
+    done = isamap.run_on(kernel_file, hw, sizes=named, time_limit_s=1, may_reassociate=True)
+    assert done.mismatch is None
+    assert any(call.instruction == instruction for call in calls_of(done.mapped.program.body))
+
+
+def calls_of(body: tuple[Node, ...]) -> list[Issue]:
+    """All issues, in order."""
+    issues = []
+    for node in body:
+        if isinstance(node, Issue):
+            issues.append(node)
+        else:
+            issues += calls_of(node.body)
+    return issues
