@@ -16,6 +16,7 @@ from math import ceil, prod
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
+from .direct_ports import Port
 from .passes import fetches, flow_passes, moves_blocks, needs_one_slot, stay_of
 from .tiling import Stay, Tiling, axis_extent, operand_plan, tile_units, trips
 from .traffic import Moved, add_up_moved
@@ -27,7 +28,7 @@ from .waiting import (
     starved_cycles,
     uneven_cycles,
 )
-from .work import Flow, Port, Work
+from .work import Flow, Work
 
 # Of the work that other units hide, one part in so many is charged: the emulator shows no delay,
 # but of two schedules that differ by a few cycles of startup the one that moves less is taken.
@@ -53,7 +54,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     units: dict[str, float] = {
         work.compute_unit: compute_path_cycles(covering, work, tiling, counts[work.compute_unit])
     }
-    ports: dict[Port, float] = {}
+    ports: dict[Port, float] = dict(work.ports)
     for flow in work.flows:
         passes = flow_passes(covering, tiling, flow)
         units[flow.unit] = units.get(flow.unit, 0.0) + passes * flow.pass_cycles / counts[flow.unit]

@@ -23,9 +23,9 @@ from isamap.mapper import (
     part_size,
 )
 
+from .direct_ports import Port, direct_ports
 from .traffic import Moved, add_up_moved, count_moved
 
-Port = tuple[str, str]  # memory, port
 MAX_POSITIONS = 2**20  # of a window, counted one by one
 
 
@@ -68,6 +68,7 @@ class Work:
     last_issues: tuple[tuple[str, int], ...]
     flows: tuple[Flow, ...]
     moved: Moved
+    ports: tuple[tuple[Port, float], ...] = ()
 
 
 def count_work(covering: Covering, hw: Hardware) -> Work:
@@ -101,6 +102,7 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         ),
         tuple(flows),
         _compute_moved(covering, instruction, hw),
+        direct_ports(covering, call_classes(instruction, covering.binding, covering.loops), hw),
     )
 
 
@@ -345,7 +347,7 @@ class Load:
 def least_load(covering: Covering, work: Work) -> Load:
     """What no tiling of the covering goes below: its calls, and one pass of each flow."""
     units: dict[str, float] = {work.compute_unit: float(work.compute_cycles)}
-    ports: dict[Port, float] = {}
+    ports: dict[Port, float] = dict(work.ports)
     for flow in work.flows:
         plan = next(p for p in covering.operands if p.name == flow.operand)
         positions = 1

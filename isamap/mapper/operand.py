@@ -18,6 +18,7 @@ from .covering import (
     Residence,
     TileAxis,
 )
+from .direct import plan_direct
 from .residence import first_residence
 from .subject import Subject
 from .tasks import overlaps
@@ -50,8 +51,13 @@ def _find_plans(subject: Subject, *, gathers: bool) -> tuple[list[OperandPlan], 
     """All plans, and why the first attempt without one failed."""
     plans: list[OperandPlan] = []
     reason = ""
+    blocks = _block_dims(subject)
+    rule = subject.match.instruction.operand(subject.name)
+    if rule.memory == subject.hw.external.name:
+        *_, plain = _axis_choices(subject)
+        direct = plan_direct(subject, plain, blocks, gathers)
+        return ([], direct) if isinstance(direct, str) else (list(direct), "")
     for axes in _axis_choices(subject):
-        blocks = _block_dims(subject)
         first = first_residence(subject, axes, blocks)
         if isinstance(first, str):
             reason = reason or first

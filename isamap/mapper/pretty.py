@@ -10,6 +10,9 @@ from .covering import OperandPlan, Transfer
 
 def show_route(plan: OperandPlan, external: str) -> str:
     """`dram -mvin-> scratchpad -preload-> array`, and the way back of an output."""
+    if not plan.residences:
+        _, _, lies = plan.ends[0]
+        return f"in {lies.home or external}"
     parts = [external] if plan.residences[-1].fill is not None else []
     for residence in reversed(plan.residences):
         entry = residence.fill or residence.zero

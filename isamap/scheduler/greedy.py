@@ -27,7 +27,7 @@ def schedule_greedily(covering: Covering, work: Work, hw: Hardware) -> Tiling | 
             cycles = estimate(covering, work, grown, hw).cycles
             if best is None or cycles < best[0]:
                 best = (cycles, grown)
-        if best is not None and sum(map(sum, levels)) < len(covering.operands):
+        if best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
             break
     return best[1] if best else None
 

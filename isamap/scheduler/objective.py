@@ -41,7 +41,9 @@ class Objective:
     def _add_total(self) -> cp_model.IntVar:
         """Minimise the busiest unit or port plus startup, finish and what overlap loses."""
         units: dict[str, list[Linear]] = {}
-        ports: dict[tuple[str, str], list[Linear]] = {}
+        ports: dict[tuple[str, str], list[Linear]] = {
+            port: [_scaled(cycles)] for port, cycles in self.work.ports
+        }
         for number, flow in enumerate(self.work.flows):
             passes = self.passes[number] = self._passes(flow, number)
             self.moved[number] = _scaled(flow.pass_cycles) * passes

@@ -65,3 +65,11 @@ def dgemm(m=5, n=7, k=3):
     A, B, C = In(f64, m, k), In(f64, k, n), Out(f64, m, n)
     for i, j, p in grid(m, n, k):
         C[i, j] += A[i, p] * B[p, j]
+
+
+@kernel
+def sgemm_nt(m=5, n=7, k=3):
+    """C = A times transposed B, in floats."""
+    A, B, C = In(f32, m, k), In(f32, n, k), Out(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += A[i, p] * B[j, p]
