@@ -43,6 +43,7 @@ def plan_to_json(result: PlanResult) -> dict[str, Json]:
                 "writers": list(row.writers),
                 "readers": list(row.readers),
                 "layout": show_layout_kind(row.layout),
+                "memory": row.home or hw.external.name,
             }
             for row in handovers(plan)
         ],

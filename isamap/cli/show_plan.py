@@ -83,7 +83,8 @@ def _numbers(tasks: tuple[int, ...]) -> str:
 
 
 def _lies(row: Handover) -> str:
-    return f"lies {show_layout_kind(row.layout)}"
+    where = f" in {row.home}" if row.home else ""
+    return f"lies {show_layout_kind(row.layout)}{where}"
 
 
 def cycle_lines(result: PlanResult) -> list[str]:

@@ -9,11 +9,13 @@ from .covering import OperandPlan, Transfer
 
 
 def show_route(plan: OperandPlan, external: str) -> str:
-    """`dram -mvin-> scratchpad -preload-> array`, and the way back of an output."""
+    """`dram -mvin-> scratchpad -preload-> array`, and the way back of an output; `in sbuf`
+    where the instruction works on the buffer in place."""
+    inside = external if plan.inlet is None else plan.inlet.home or external
+    outside = external if plan.outlet is None else plan.outlet.home or external
     if not plan.residences:
-        _, _, lies = plan.ends[0]
-        return f"in {lies.home or external}"
-    parts = [external] if plan.residences[-1].fill is not None else []
+        return f"in {inside if plan.outlet is None else outside}"
+    parts = [inside] if plan.residences[-1].fill is not None else []
     for residence in reversed(plan.residences):
         entry = residence.fill or residence.zero
         arrow = [f"-{_show_instructions(entry)}->"] if entry is not None else []
@@ -21,7 +23,7 @@ def show_route(plan: OperandPlan, external: str) -> str:
     for number, residence in enumerate(plan.residences):
         if residence.drain is not None:
             is_last = residence is plan.residences[-1]
-            target = external if is_last else plan.residences[number + 1].memory
+            target = outside if is_last else plan.residences[number + 1].memory
             steps = [update.instruction for update in residence.finish]
             way = " ".join([*steps, _show_instructions(residence.drain)])
             parts += [f"-{way}->", target]

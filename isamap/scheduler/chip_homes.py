@@ -5,13 +5,12 @@ the beginning of each memory on; what is left to the tasks. Not its job: which b
 (`keep_on_chip`), stays within a task (`place`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import lcm
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
-from isamap.mapper import External
 from isamap.program import Layout
 
 from .piece import Piece
@@ -35,7 +34,7 @@ def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHom
     """
     homes: dict[str, ChipHome] = {}
     ends: dict[str, int] = {}
-    for name, external in _asked(pieces):
+    for name, external in (pair for piece in pieces for pair in piece.homes.items()):
         known = homes.get(name)
         if known is not None:
             if known.memory != external.home or not same_layout(known.layout, external.layout):
@@ -48,8 +47,7 @@ def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHom
         homes[name] = ChipHome(memory, address, external.layout)
         ends[memory] = address + external.layout.size_bytes
     for piece in pieces:
-        others = {n for n, home in homes.items() if n in piece.task.touched}
-        others -= {n for n, external in _asked((piece,)) if external.home}
+        others = (homes.keys() & piece.task.touched) - piece.homes.keys()
         if others:
             raise MappingError(f"a task looks for {sorted(others)[0]!r} off the chip")
     return homes
@@ -69,11 +67,3 @@ def home_align(hw: Hardware, memory: str) -> int:
     """What suits every instruction that uses the memory."""
     rules = (rule for i in hw.instructions for rule in i.operands if rule.memory == memory)
     return lcm(hw.memory(memory).granule_bytes, *(rule.align_bytes for rule in rules))
-
-
-def _asked(pieces: tuple[Piece, ...]) -> Iterator[tuple[str, External]]:
-    for piece in pieces:
-        for plan in piece.plans:
-            for _, name, external in plan.ends:
-                if external.home is not None:
-                    yield name, external

@@ -16,17 +16,20 @@ from .plan import Plan
 @dataclass(frozen=True, slots=True)
 class Handover:
     """A buffer that one task writes and another one touches. `writers`, `readers`: task numbers;
-    one that updates what another one began is both."""
+    one that updates what another one began is both. `home`: the managed memory it lies in; None:
+    the external memory."""
 
     buffer: str
     writers: tuple[int, ...]
     readers: tuple[int, ...]
     layout: Layout
+    home: str | None = None
 
 
 def handovers(plan: Plan) -> tuple[Handover, ...]:
     """One row per buffer that tasks share, in the kernel's order of buffers."""
     found = []
+    on_chip = {name: end for p in plan.tasks for name, end in p.piece.homes.items()}
     for buffer in plan.kernel.buffers:
         touching = [p.task for p in plan.tasks if buffer.name in p.task.touched]
         writers = [task.number for task in touching if _writes(task, buffer.name)]
@@ -36,8 +39,10 @@ def handovers(plan: Plan) -> tuple[Handover, ...]:
             if _reads(task, buffer.name, task.number in writers[1:])
         ]
         if writers and len(touching) > 1:
-            layout = _home(plan.program, buffer.name).layout
-            found.append(Handover(buffer.name, tuple(writers), tuple(readers), layout))
+            end = on_chip.get(buffer.name)
+            layout = end.layout if end else _home(plan.program, buffer.name).layout
+            home = end.home if end else None
+            found.append(Handover(buffer.name, tuple(writers), tuple(readers), layout, home))
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ In: nothing but these nodes. Out: frozen values. Not its job: choosing.
 
 from dataclasses import dataclass
 
-from isamap.mapper import OperandPlan, Task
+from isamap.mapper import External, OperandPlan, Task
 
 from .schedule import Schedule
 
@@ -21,3 +21,9 @@ class Piece:
     def plans(self) -> tuple[OperandPlan, ...]:
         """The operands of the instruction; none on the host."""
         return self.schedule.covering.operands if self.schedule else ()
+
+    @property
+    def homes(self) -> dict[str, External]:
+        """Buffers that the task finds in managed memories, and how they lie there."""
+        ends = (end for plan in self.plans for end in plan.ends)
+        return {name: end for _, name, end in ends if end.home is not None}

@@ -83,10 +83,9 @@ class TaskScheduler:
 
 def around_of(piece: Piece, taken: Mapping[str, int]) -> Around:
     """What a task respects that runs as it does, beside so much that is taken."""
-    ends = [end for plan in piece.plans for end in plan.ends]
-    homes = {name: end.home for _, name, end in ends if end.home is not None}
-    agreed = {name: end.layout for _, name, end in ends if end.home is not None}
-    return Around(tuple(taken.items()), tuple(homes.items()), tuple(agreed.items()))
+    homes = tuple((name, end.home) for name, end in piece.homes.items() if end.home)
+    agreed = tuple((name, end.layout) for name, end in piece.homes.items())
+    return Around(tuple(taken.items()), homes, agreed)
 
 
 def with_room(hw: Hardware, around: Around) -> Hardware:

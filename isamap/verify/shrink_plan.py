@@ -123,6 +123,7 @@ def _shrink_piece(
         held=task.held,
         volatile=task.volatile,
         ends=task.ends,
+        homes={name: end.home for name, end in planned.piece.homes.items() if end.home},
     )
     for candidate in islice(stream, MAX_COVERINGS):
         if structure(candidate) == wanted:

@@ -14,7 +14,7 @@ from isamap.emulator import time_program
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, parse_semantics
 from isamap.mapper import cut_tasks, flatten
-from isamap.scheduler import Plan, Wishes, find_plan
+from isamap.scheduler import Plan, Wishes, find_plan, handovers
 from isamap.scheduler.find_plan import plan_alone, task_scheduler
 from isamap.scheduler.keep_on_chip import HomeSearch
 from isamap.verify import verify_full
@@ -75,6 +75,8 @@ def test_kept_temporaries_hold_the_right_numbers(
     assert_slow_emulator_agrees(plan.program, kernel, "fused_npu")
     timing = time_program(plan.program, hw)
     assert plan.bound_cycles <= timing.cycles
+    (row,) = (row for row in handovers(plan) if row.buffer == kept)
+    assert row.home == homes_of(plan)[kept]
     assert kept not in {p.buffer for p in (*plan.program.inputs, *plan.program.scratch)}
 
 
