@@ -4,11 +4,12 @@ In: coverings, tilings. Out: names, numbers and short texts that tell coverings 
 YAML.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, Task, TiledLoop, coverings, show_layouts, show_route
+from isamap.scheduler import Piece
 
 MAX_COVERINGS = 400  # as the scheduler looks at
 
@@ -24,27 +25,45 @@ def describe(covering: Covering, external: str) -> Description:
     return covering.instruction, covering.binding, operands
 
 
-def task_coverings(task: Task, hw: Hardware, may_reassociate: bool) -> Iterator[Covering]:
-    """The coverings of a task in the mapper's order, as many as the scheduler would look at."""
+def task_coverings(
+    task: Task, hw: Hardware, homes: Mapping[str, str], may_reassociate: bool
+) -> Iterator[Covering]:
+    """The coverings of a task in the mapper's order, as many as the scheduler would look at.
+
+    `homes`: buffers that lie on chip between tasks, those of other tasks included.
+    """
+    mine = {name: memory for name, memory in homes.items() if name in task.touched}
     stream = coverings(
         task.kernel, hw, [], may_reassociate=may_reassociate, held=task.held,
-        volatile=task.volatile, ends=task.ends,
+        volatile=task.volatile, ends=task.ends, homes=mine,
     )  # fmt: skip
     return islice(stream, MAX_COVERINGS)
 
 
-def number_of(covering: Covering, task: Task, hw: Hardware, may_reassociate: bool) -> int:
+def number_of(
+    covering: Covering,
+    task: Task,
+    hw: Hardware,
+    homes: Mapping[str, str],
+    may_reassociate: bool,
+) -> int:
     """Position of a covering among those with its description."""
     wanted = describe(covering, hw.external.name)
     alike = (
         found
-        for found in task_coverings(task, hw, may_reassociate)
+        for found in task_coverings(task, hw, homes, may_reassociate)
         if describe(found, hw.external.name) == wanted
     )
     for number, found in enumerate(alike):
         if found == covering:
             return number
     raise AssertionError("a covering that was scheduled is among its task's coverings")
+
+
+def homes_of(pieces: Iterable[Piece]) -> dict[str, str]:
+    """Buffers that lie on chip between tasks, with their memories."""
+    ends = (end for piece in pieces for plan in piece.plans for end in plan.ends)
+    return {name: external.home for _, name, external in ends if external.home is not None}
 
 
 def tile_iterations(loop: TiledLoop, tile: int) -> int:

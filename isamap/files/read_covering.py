@@ -4,7 +4,7 @@ In: the task's entry, the task, the machine. Out: the one covering that the mapp
 entry names, or what in the entry fits none. Not its job: the tiling (`read_tiling`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from isamap.hwdesc import Hardware, Reader
 from isamap.mapper import Covering, Task
@@ -18,7 +18,13 @@ MAX_NAMED = 4
 
 
 def read_covering(
-    reader: Reader, path: Path, ref: TaskRef, task: Task, hw: Hardware, may_reassociate: bool
+    reader: Reader,
+    path: Path,
+    ref: TaskRef,
+    task: Task,
+    hw: Hardware,
+    homes: Mapping[str, str],
+    may_reassociate: bool,
 ) -> Covering | None:
     """The covering, or None when a mistake was recorded."""
     wanted: Description = (
@@ -28,7 +34,7 @@ def read_covering(
     )
     nearest: list[Description] = []
     alike: list[Covering] = []
-    for covering in task_coverings(task, hw, may_reassociate):
+    for covering in task_coverings(task, hw, homes, may_reassociate):
         found = describe(covering, hw.external.name)
         nearest.append(found)
         if _same(found, wanted):

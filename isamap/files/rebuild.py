@@ -9,8 +9,8 @@ from pathlib import Path as FilePath
 
 from isamap.compile import build_kernel
 from isamap.errors import IsamapError, MappingError
-from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import Kernel, load_kernels
+from isamap.hwdesc import Hardware, MemoryKind, load_hardware
+from isamap.ir import Kernel, Role, load_kernels
 from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten
 from isamap.resources import find_hardware, find_kernel
 from isamap.rewrites import Step, replay
@@ -22,6 +22,7 @@ from isamap.scheduler import (
     assemble_plan,
     host_task_cycles,
     rejoin,
+    room_breaches,
     share_chip,
 )
 from isamap.verify import KernelFile
@@ -135,7 +136,8 @@ class _Builder:
 
     def _answer(self, ref: TaskRef, path: Path, task: Task, hw: Hardware) -> Answer | None:
         allowed = self.content.options.reassociate
-        covering = read_covering(self.reader, path, ref, task, hw, allowed)
+        homes = self.content.homes
+        covering = read_covering(self.reader, path, ref, task, hw, homes, allowed)
         if covering is None:
             return None
         tiling = read_tiling(self.reader, path, ref, covering, hw)
@@ -143,6 +145,7 @@ class _Builder:
 
     def plan(self, kernel: Kernel, hw: Hardware) -> Plan | None:
         """Several tasks, or one that hands arrays on."""
+        self._check_homes(kernel, hw)
         nodes = self._nodes(kernel)
         if nodes is None:
             return None
@@ -160,6 +163,15 @@ class _Builder:
         except MappingError as error:
             self.reader.error(error.message, ("tasks",), error.hint)
             return None
+
+    def _check_homes(self, kernel: Kernel, hw: Hardware) -> None:
+        """Do the buffers and memories exist?"""
+        temporaries = [b.name for b in kernel.buffers if b.role is Role.TEMP]
+        managed = [m.name for m in hw.memories if m.kind is MemoryKind.MANAGED]
+        for name, memory in self.content.homes.items():
+            path = ("homes", name)
+            self.reader.known("temporary", name, temporaries, path)
+            self.reader.known("memory", memory, managed, path)
 
     def _nodes(self, kernel: Kernel) -> tuple[TaskNode, ...] | None:
         """The tree of tasks with those joined that the file joins."""
@@ -229,15 +241,27 @@ class _Builder:
     def _fit(
         self, nodes: tuple[TaskNode, ...], planned: dict[int, PlannedTask], hw: Hardware
     ) -> bool:
-        """Do tasks under a held loop fit on chip side by side?"""
+        """Do all tasks fit beside what others keep on chip?"""
         pieces = {number: task.piece for number, task in planned.items()}
-        crowded = share_chip(nodes, pieces, hw).crowded
-        if crowded:
-            numbers = ", ".join(map(str, sorted(crowded)))
+        try:
+            room = share_chip(nodes, pieces, hw)
+        except MappingError as error:
+            self.reader.error(error.message, ("homes",), error.hint)
+            return False
+        if room.crowded:
+            numbers = ", ".join(map(str, sorted(room.crowded)))
             self.reader.error(
                 f"tasks {numbers} keep more on chip over the loop around them than fits with the"
                 " others",
-                ("tasks", self.positions[crowded[0]], "stays"),
+                ("tasks", self.positions[room.crowded[0]], "stays"),
                 "make their tiles smaller, or name buffers and the loop in 'not_kept'",
             )
-        return not crowded
+        for number, starts in room.starts.items():
+            answer = planned[number].answer
+            tiling = answer.best.solution.tiling if answer else None
+            if answer is None or tiling is None:
+                continue
+            for breach in room_breaches(answer.best.covering, tiling, hw, starts):
+                path = ("tasks", self.positions[number], "stays")
+                self.reader.error(f"beside what stays on chip, {breach.message}", path, breach.hint)
+        return not self.reader.problems.count

@@ -18,7 +18,7 @@ from isamap.mapper import Covering, Task, cut_tasks, flatten
 from isamap.resources import bundled
 from isamap.scheduler import PlannedTask, Schedule, memory_of, rejoin
 
-from .describe import describe, number_of, tile_iterations
+from .describe import describe, homes_of, number_of, tile_iterations
 from .schema import FORMAT, VERSION
 from .yaml_text import Value, yaml_text
 
@@ -64,6 +64,8 @@ def schedule_text(result: Result | PlanResult, folder: Path) -> str:
     lines += [f"{key}: {yaml_text(value)}" for key, value in rows.items()]
     lines.append(f"form: {'tasks' if plan else 'single'}")
     lines += list(_rewrite_lines(result))
+    if homes := _homes(result):
+        lines.append(f"homes: {yaml_text(homes)}")
     lines.append("tasks:")
     lines += list(_plan_lines(result) if isinstance(result, PlanResult) else _single_lines(result))
     lines += ["recorded:", *(f"  {line}" for line in _recorded_lines(result))]
@@ -95,6 +97,12 @@ def _rewrite_lines(result: Result | PlanResult) -> Iterator[str]:
     yield "rewrites:"
     for step in steps:
         yield f"- {yaml_text({'rewrite': step.rewrite, 'site': step.site})}"
+
+
+def _homes(result: Result | PlanResult) -> dict[str, str]:
+    if isinstance(result, Result):
+        return {}
+    return homes_of(planned.piece for planned in result.plan.tasks)
 
 
 def _single_lines(result: Result) -> Iterator[str]:
@@ -142,6 +150,7 @@ def _scheduled_lines(task: Task, schedule: Schedule, result: Result | PlanResult
     covering, hw = schedule.covering, result.hardware
     tiling = schedule.solution.tiling
     assert tiling is not None, "a schedule has a tiling"
+    homes = _homes(result)
     instruction, binding, operands = describe(covering, hw.external.name)
     yield from _statement_lines(task)
     yield f"  runs: {yaml_text(instruction)}"
@@ -149,7 +158,7 @@ def _scheduled_lines(task: Task, schedule: Schedule, result: Result | PlanResult
     yield "  operands:"
     for name, route, layout in operands:
         yield f"    {yaml_text(name)}: {yaml_text({'route': route, 'layout': layout})}"
-    number = number_of(covering, task, hw, result.request.may_reassociate)
+    number = number_of(covering, task, hw, homes, result.request.may_reassociate)
     if number:
         yield f"  choice: {number}"
     yield "  tiles:"

@@ -124,5 +124,8 @@ class ScheduleModel(Model):
         description="One nest by itself, or tasks that hand arrays on."
     )
     rewrites: tuple[RewriteRef, ...] = Field(default=(), description="Steps, in order.")
+    homes: dict[str, StrictStr] = Field(
+        default={}, description="Buffers that lie in a memory on chip between tasks, and which."
+    )
     tasks: tuple[TaskRef, ...] = Field(min_length=1, description="Every task, in program order.")
     recorded: Recorded = Field(default=Recorded(), description="What it took.")

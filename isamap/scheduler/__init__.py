@@ -6,7 +6,7 @@ from .compose import compose
 from .count_repacks import Repack, repacks
 from .find_plan import find_plan
 from .handover import Handover, handovers
-from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches
+from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches, room_breaches
 from .lower import lower
 from .piece import Piece
 from .place import place, used_bytes
@@ -52,6 +52,7 @@ __all__ = [
     "place",
     "rejoin",
     "repacks",
+    "room_breaches",
     "share_chip",
     "solve",
     "used_bytes",

@@ -4,7 +4,7 @@ In: a covering, its tiling, the machine. Out: the rules that it breaks, each wit
 Not its job: choosing, which sizes are worth trying (`options`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -20,7 +20,7 @@ from .options import (
     tile_options,
     why_alone,
 )
-from .place import needed_bytes, used_bytes
+from .place import NOTHING, needed_bytes, used_bytes
 
 
 class Part(Enum):
@@ -56,7 +56,7 @@ def breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breac
     yield from _held_breaches(covering, tiling)
     for stay in tiling.stays:
         yield from _stay_breaches(covering, tiling, stay, hw)
-    yield from _room_breaches(covering, tiling, hw)
+    yield from room_breaches(covering, tiling, hw)
 
 
 def _held_breaches(covering: Covering, tiling: Tiling) -> Iterator[Breach]:
@@ -148,10 +148,13 @@ def _stay_breaches(
         )
 
 
-def _room_breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:
-    for name, needed in needed_bytes(covering, tiling).items():
+def room_breaches(
+    covering: Covering, tiling: Tiling, hw: Hardware, starts: Mapping[str, int] = NOTHING
+) -> Iterator[Breach]:
+    """Memories that are too small; `starts`: first byte of each that is free for the stays."""
+    for name, needed in needed_bytes(covering, tiling, starts).items():
         size = hw.memory(name).size_bytes
-        if needed > size:
+        if needed > size and any(memory_of(covering, stay) == name for stay in tiling.stays):
             yield _overfull(covering, tiling, name, needed, size)
 
 

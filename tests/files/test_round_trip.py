@@ -31,6 +31,7 @@ SINGLE: list[tuple[str, str, Sizes]] = [
 PLANS: list[tuple[str, str, Sizes]] = [
     ("gru:gru_i8", "gemmini", {"steps": 3, "batch": 2, "inputs": 5, "hidden": 7}),
     ("gemm_epilogue", "vta", {"m": 20, "n": 24, "k": 36}),
+    ("mlp", "fused_npu", {"n": 5, "c": 7, "first": 7, "second": 7}),
     ("separable_conv:separable_conv_fused", "gemmini", {"h": 3, "w": 2}),
 ]
 
