@@ -20,7 +20,8 @@ from isamap.costmodels import Stay, Tiling, Work, estimate
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.scheduler.greedy import schedule_greedily
-from isamap.scheduler.options import is_legal, must_divide, stay_choices
+from isamap.scheduler.legality import is_legal
+from isamap.scheduler.options import must_divide, stay_choices
 
 MOST_DRAWS = 40  # per legal sample
 

@@ -19,7 +19,7 @@ from isamap.ir import load_kernel
 from isamap.mapper import coverings
 from isamap.resources import find_hardware, find_kernel
 from isamap.scheduler import lower, solve
-from isamap.scheduler.options import is_legal
+from isamap.scheduler.legality import is_legal
 
 MACHINES = ("gemmini", "vta")
 
