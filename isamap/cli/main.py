@@ -19,6 +19,7 @@ COMMANDS = {  # command: (module, one-line help)
     "check": ("check_command", "Check hardware files; all mistakes at once."),
     "build": ("build_command", "Compile a kernel to a C function and a library."),
     "run-on": ("run_on_command", "Run a kernel on another machine's emulator and compare."),
+    "detect": ("detect_command", "Say which machines this processor is, with measured peaks."),
     "disasm": ("disasm_command", "List a binary that 'map --emit bin' wrote."),
     "emulate": ("emulate_command", "Time a program that 'map --program' wrote."),
     "kernels": ("list_commands", "List the bundled kernels."),

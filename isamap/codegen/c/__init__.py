@@ -6,14 +6,17 @@ In: a Program, a Hardware. Out: source text; compiled files. Not its job: decidi
 from .generate import CSource, generate_c
 from .main import generate_main
 from .parameters import Parameter
+from .peak import can_measure, generate_peak
 from .toolchain import Toolchain, find_toolchain, missing_features
 
 __all__ = [
     "CSource",
     "Parameter",
     "Toolchain",
+    "can_measure",
     "find_toolchain",
     "generate_c",
     "generate_main",
+    "generate_peak",
     "missing_features",
 ]

@@ -1,0 +1,25 @@
+"""Kernels as compiled functions: for this processor, and for others under an emulator.
+
+In: a kernel, a machine with `emit: c`. Out: callables on NumPy arrays, checked runs. Not its job:
+mapping, C text.
+"""
+
+from .build import build
+from .built import ArrayError, BuiltKernel, CFiles
+from .detect import Detection, Peak, detect
+from .mapped import Mapped
+from .run_on import RemoteRun, run_on, whole_arrays
+
+__all__ = [
+    "ArrayError",
+    "BuiltKernel",
+    "CFiles",
+    "Detection",
+    "Mapped",
+    "Peak",
+    "RemoteRun",
+    "build",
+    "detect",
+    "run_on",
+    "whole_arrays",
+]

@@ -1,0 +1,77 @@
+"""From a kernel to a function on NumPy arrays: map, write C, compile.
+
+In: a kernel, a machine with `emit: c`. Out: files and a callable. Not its job: mapping (`compile`),
+C text (`codegen`).
+"""
+
+import ctypes
+import tempfile
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from isamap.codegen import CSource, find_toolchain, generate_c
+from isamap.errors import IsamapError
+from isamap.hwdesc import Hardware
+from isamap.ir import Kernel
+
+from .built import BuiltKernel, CFiles
+from .mapped import Mapped, map_program
+
+
+def build(
+    kernel: str | PathLike[str] | Kernel,
+    hw: str | PathLike[str] | Hardware,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    name: str | None = None,
+    out: str | PathLike[str] | None = None,
+    layouts: str = "natural",
+    time_limit_s: float = 10.0,
+    may_reassociate: bool = False,
+) -> BuiltKernel:
+    """Map a kernel and compile its C for this processor; options as for `map`.
+
+    Args:
+        out: folder for the C file, header, depfile and library; a temporary one if left out.
+
+    Raises:
+        IsamapError: the machine's programs run elsewhere, or there is no compiler.
+    """
+    mapped = map_program(kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate)
+    source = generate_c(mapped.program, mapped.hardware)
+    toolchain = find_toolchain(mapped.hardware)
+    if toolchain.run:
+        raise IsamapError(
+            f"programs for {mapped.hardware.name} run under {toolchain.run[0]}, not here",
+            hint="use run_on, or 'isamap run-on'",
+        )
+    folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="isamap-build-"))
+    files = _write_files(folder, source, mapped, kernel)
+    toolchain.compile_shared(files.source, files.library)
+    function = ctypes.CDLL(str(files.library.resolve()))[source.name]
+    function.restype = None
+    return BuiltKernel(mapped, source, files, function)
+
+
+def _write_files(
+    folder: Path, source: CSource, mapped: Mapped, kernel: str | PathLike[str] | Kernel
+) -> CFiles:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = folder / source.name
+        library = stem.parent / f"lib{source.name}.so"
+        files = CFiles(stem.with_suffix(".c"), stem.with_suffix(".h"), library,
+                       stem.with_suffix(".d"))  # fmt: skip
+        files.source.write_text(source.text)
+        files.header.write_text(source.header)
+        origins = [mapped.hardware.file, *([] if isinstance(kernel, Kernel) else [str(kernel)])]
+        made_of = " ".join(_escaped(path) for path in origins if Path(path).is_file())
+        files.depfile.write_text(f"{_escaped(str(files.library))}: {made_of}\n")
+    except OSError as error:
+        raise IsamapError(f"cannot write {error.filename}: {error.strerror}") from error
+    return files
+
+
+def _escaped(path: str) -> str:
+    return path.replace(" ", "\\ ")

@@ -1,0 +1,80 @@
+"""Which machines this processor is, and how fast it runs their instructions.
+
+In: hardware descriptions. Out: what is missing, or measured peaks. Not its job: printing.
+"""
+
+import ctypes
+import tempfile
+import time
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+from isamap.codegen import can_measure, find_toolchain, generate_peak, missing_features
+from isamap.errors import IsamapError
+from isamap.hwdesc import Hardware, Instruction
+
+ROUNDS = 200_000
+REPEATS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """An instruction's pace: element operations (iterations of its semantics) per second, as
+    measured and as the description says."""
+
+    instruction: str
+    measured_per_s: float
+    described_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A machine on this processor. `reason`: why its programs do not run here; empty if they do."""
+
+    hardware: Hardware
+    reason: str
+    peaks: tuple[Peak, ...]
+
+
+def detect(hw: Hardware) -> Detection | None:
+    """What this processor makes of a machine; None for one whose instructions have no C text."""
+    if all(instruction.c_form is None for instruction in hw.instructions) or hw.compiler is None:
+        return None
+    if hw.compiler.run:
+        return Detection(hw, f"its programs run under {hw.compiler.run[0]}", ())
+    missing = missing_features(hw.compiler)
+    if missing:
+        return Detection(hw, f"this processor lacks {', '.join(missing)}", ())
+    try:
+        find_toolchain(hw)
+    except IsamapError as error:
+        return Detection(hw, f"{error.message} ({error.hint})", ())
+    found = [_measure(i, hw) for i in hw.instructions if _adds_up(i) and can_measure(i, hw)]
+    return Detection(hw, "", tuple(found))
+
+
+def _adds_up(instruction: Instruction) -> bool:
+    return any(s.update == "+=" for s in instruction.semantics.statements)
+
+
+def _measure(instruction: Instruction, hw: Hardware) -> Peak:
+    """The best of a few runs on one core, in its own time: others may use the core in between."""
+    text, calls = generate_peak(instruction, hw)
+    with tempfile.TemporaryDirectory(prefix="isamap-peak-") as folder:
+        source, library = Path(folder, "peak.c"), Path(folder, "peak.so")
+        source.write_text(text)
+        find_toolchain(hw).compile_shared(source, library)
+        run = ctypes.CDLL(str(library)).isamap_peak
+        run.restype = None
+        best = float("inf")
+        for _ in range(REPEATS):
+            begin = time.thread_time()
+            run(ctypes.c_int64(ROUNDS))
+            best = min(best, time.thread_time() - begin)
+    extents = {name: rule.maximum for name, rule in instruction.extents}
+    each = prod(extents.values())
+    units = {unit.name: unit.count for unit in hw.units}
+    issue = instruction.issue_cycles.evaluate(extents)
+    described = hw.clock_hz * units[instruction.unit] * each / issue
+    return Peak(instruction.name, calls * ROUNDS * each / best, described)
