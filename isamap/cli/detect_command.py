@@ -11,7 +11,7 @@ from isamap.resources import bundled, find_hardware
 @click.command()
 @click.argument("specs", nargs=-1)
 def detect_command(specs: tuple[str, ...]) -> None:
-    """Say which machines (SPECS: files or bundled names; else all bundled) run here, and how fast."""
+    """Say which machines (SPECS: files or bundled names) run here, and how fast."""
     from isamap.hwdesc import load_hardware  # start-up time
     from isamap.native import detect
 
