@@ -60,7 +60,7 @@ def judge(task: tuple[str, int, float]) -> Row:
     found = compare(case, search_limit_s=limit_s, solve_limit_s=SOLVE_LIMIT_S)
     if found is None:
         return Row("large", 0, label)
-    solution, best = found.solution, found.best_cycles
+    solution, best = found.solution, found.best
     if (best is None) != (solution.tiling is None):
         return Row("fit", 0, f"{label}\n    best {best}, solver {solution}", found.num_tilings)
     if best is None:

@@ -75,6 +75,10 @@ class MappingError(IsamapError):
         self.reason = reason or message.partition("\n")[0].rstrip(":")
 
 
+class LimitError(MappingError):
+    """Nothing keeps the limits that were given; the hint names what comes nearest."""
+
+
 class ProgramError(IsamapError):
     """A program the machine cannot legally execute; the message names the call and the rule."""
 

@@ -16,9 +16,10 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from isamap.costmodels import pretty_value
 from isamap.scheduler import Progress
 
-from .units import show_count, show_seconds, show_share
+from .units import show_seconds, show_share
 
 REFRESHES_PER_SECOND = 8
 
@@ -85,9 +86,10 @@ class _Rendering:
 
 
 def progress_text(progress: Progress) -> str:
-    """What is being solved; `best 1 200 cycles, bound 1 180, gap 1.7 % (this covering 1 190)`."""
-    best = "nothing yet" if progress.cycles is None else f"{show_count(progress.cycles)} cycles"
+    """What is being solved; `best 1 200 cycles, bound 1 180 cycles, gap 1.7 %`."""
+    aim = progress.aim
+    best = "nothing yet" if progress.value is None else pretty_value(aim, progress.value)
     gap = "" if progress.gap is None else f", gap {show_share(progress.gap)}"
-    bound = f"bound {show_count(progress.bound_cycles)}{gap}"
-    own = f"(this covering {show_count(progress.covering_bound_cycles)})"
+    bound = f"bound {pretty_value(aim, progress.bound)}{gap}"
+    own = f"(this covering {pretty_value(aim, progress.covering_bound)})"
     return f"{progress.subject}, covering {progress.num_coverings}\nbest {best}, {bound} {own}"

@@ -1,6 +1,8 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
+from .aim import FASTEST, Aim, Costs, Metric
 from .analytical import OVERLAP_LOSS, Estimate, estimate, moved_by, slowest_block_cycles
+from .least import Load, bound_cycles, busiest, least_costs, least_load
 from .passes import (
     fill_units,
     is_renamed,
@@ -9,8 +11,9 @@ from .passes import (
     moves_blocks,
     needs_one_slot,
 )
+from .pretty_cost import pretty_cost, pretty_energy, pretty_value
 from .registry import COST_MODELS, Candidate, CostModel
-from .roofline import Roofline, compulsory_bytes, port_cycles, roofline
+from .roofline import Roofline, compulsory_bytes, compulsory_costs, port_cycles, roofline
 from .tiling import (
     Guards,
     Stay,
@@ -25,17 +28,21 @@ from .tiling import (
 )
 from .traffic import Moved, add_up_moved, count_moved
 from .waiting import block_wait, drain_latency_cycles, round_trip_cycles, sweep_wait
-from .work import Flow, Load, Work, bound_cycles, busiest, count_work, least_load
+from .work import Flow, Work, count_work
 
 __all__ = [
     "COST_MODELS",
+    "FASTEST",
     "OVERLAP_LOSS",
+    "Aim",
     "Candidate",
     "CostModel",
+    "Costs",
     "Estimate",
     "Flow",
     "Guards",
     "Load",
+    "Metric",
     "Moved",
     "Roofline",
     "Stay",
@@ -48,12 +55,14 @@ __all__ = [
     "bound_cycles",
     "busiest",
     "compulsory_bytes",
+    "compulsory_costs",
     "count_moved",
     "count_work",
     "drain_latency_cycles",
     "estimate",
     "fill_units",
     "guards",
+    "least_costs",
     "least_load",
     "is_renamed",
     "is_replaced",
@@ -63,6 +72,9 @@ __all__ = [
     "needs_one_slot",
     "operand_plan",
     "port_cycles",
+    "pretty_cost",
+    "pretty_energy",
+    "pretty_value",
     "roofline",
     "round_trip_cycles",
     "slowest_block_cycles",

@@ -16,6 +16,7 @@ from math import ceil, prod
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
+from .aim import Costs
 from .direct_ports import Port
 from .passes import fetches, flow_passes, moves_blocks, needs_one_slot, stay_of
 from .tiling import Stay, Tiling, axis_extent, operand_plan, tile_units, trips
@@ -46,6 +47,10 @@ class Estimate:
     finish_cycles: int
     stall_cycles: int
     moved: Moved
+
+    def costs(self, hw: Hardware) -> Costs:
+        """What can be minimised."""
+        return Costs(self.cycles, self.moved.energy_pj, self.moved.external_bytes(hw))
 
 
 def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Estimate:

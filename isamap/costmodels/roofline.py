@@ -16,7 +16,9 @@ from isamap.hwdesc import Direction, Hardware
 from isamap.ir import Access, Kernel, Role, accesses, size_bytes
 from isamap.mapper import coverings
 
-from .work import bound_cycles, count_work
+from .aim import Costs
+from .least import bound_cycles
+from .work import count_work
 
 MAX_COVERINGS = 50  # bounded one by one; real machines need a handful
 
@@ -55,6 +57,14 @@ def compulsory_bytes(kernel: Kernel) -> tuple[int, int]:
         if buffer.role in (Role.OUT, Role.INOUT):
             written += touched
     return read, written
+
+
+def compulsory_costs(kernel: Kernel, hw: Hardware) -> Costs:
+    """What every program costs that reads and writes each byte of the external memory once."""
+    read, written = compulsory_bytes(kernel)
+    energy = read * hw.external.read_energy_pj_per_byte
+    energy += written * hw.external.write_energy_pj_per_byte
+    return Costs(0, energy, read + written)
 
 
 def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tuple[int, str]:

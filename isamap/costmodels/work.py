@@ -5,7 +5,6 @@ In: a covering, the machine. Out: constants per flow, exact to the last partial 
 how often a pass is repeated, what overlaps.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
@@ -15,7 +14,6 @@ from isamap.mapper import (
     CopyDim,
     Covering,
     OperandPlan,
-    TileAxis,
     TiledLoop,
     Transfer,
     call_classes,
@@ -25,8 +23,6 @@ from isamap.mapper import (
 
 from .direct_ports import Port, direct_ports
 from .traffic import Moved, add_up_moved, count_moved
-
-MAX_POSITIONS = 2**20  # of a window, counted one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,59 +330,3 @@ def _chunked(times: int, extent: int, maximum: int) -> list[tuple[float, int]]:
     whole, rest = divmod(extent, maximum)
     chunks = [(float(times * whole), maximum)] if times * whole else []
     return chunks + ([(float(times), rest)] if times and rest else [])
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """Cycles that each unit is busy, all its instances together, and each port."""
-
-    units: tuple[tuple[str, float], ...]
-    ports: tuple[tuple[Port, float], ...]
-
-
-def least_load(covering: Covering, work: Work) -> Load:
-    """What no tiling of the covering goes below: its calls, and one pass of each flow."""
-    units: dict[str, float] = {work.compute_unit: float(work.compute_cycles)}
-    ports: dict[Port, float] = dict(work.ports)
-    for flow in work.flows:
-        plan = next(p for p in covering.operands if p.name == flow.operand)
-        positions = 1
-        for name in flow.windows:
-            axis = plan.axis(name)
-            positions *= _touched_positions(covering, axis)
-        units[flow.unit] = units.get(flow.unit, 0.0) + positions * flow.pass_cycles
-        for port, cycles in flow.ports:
-            ports[port] = ports.get(port, 0.0) + positions * cycles
-    return Load(tuple(units.items()), tuple(ports.items()))
-
-
-def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str]:
-    """What no tiling of the covering beats, and the unit or port that is busy so long."""
-    return busiest([least_load(covering, work)], hw)
-
-
-def busiest(loads: Sequence[Load], hw: Hardware) -> tuple[int, str]:
-    """The unit or port that is busy longest under several loads together, and how long."""
-    counts = {unit.name: unit.count for unit in hw.units}
-    units: dict[str, float] = {}
-    ports: dict[Port, float] = {}
-    for load in loads:
-        for unit, cycles in load.units:
-            units[unit] = units.get(unit, 0.0) + cycles
-        for port, cycles in load.ports:
-            ports[port] = ports.get(port, 0.0) + cycles
-    rows = [(c / counts[unit], f"unit {unit}") for unit, c in units.items()]
-    rows += [(cycles, " ".join(port)) for port, cycles in ports.items()]
-    longest, name = max(rows)
-    return ceil(longest), name
-
-
-def _touched_positions(covering: Covering, axis: TileAxis) -> int:
-    """A lower bound on the positions of a window that any tiling moves: those that are read."""
-    reached = {0}
-    for loop, span in zip(axis.loops, axis.spans, strict=True):
-        extent = covering.loop(loop).extent
-        if len(reached) * extent > MAX_POSITIONS:
-            return max(len(reached), extent)
-        reached = {place + span * step for place in reached for step in range(extent)}
-    return len(reached)

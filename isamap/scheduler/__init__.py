@@ -1,5 +1,6 @@
 """From a covering to a proven schedule and its program."""
 
+from .answer import Alternative, Answer, Schedule
 from .assemble import assemble_answer, assemble_plan
 from .best_plan import find_best_plan, uses_little
 from .compose import compose
@@ -12,7 +13,7 @@ from .piece import Piece
 from .place import place, used_bytes
 from .plan import Plan, PlannedTask, Wishes, host_cycles, host_task_cycles, is_single
 from .rejoin import rejoin
-from .schedule import Alternative, Answer, Schedule, find_schedule
+from .schedule import find_schedule
 from .share_chip import share_chip
 from .solve import Solution, Status, solve
 from .watch import NOBODY, Progress, Watch

@@ -6,18 +6,18 @@ nothing but legal. Not its job: deciding, saying which rule a tiling breaks (`le
 
 from collections.abc import Mapping
 
-from isamap.costmodels import Tiling, bound_cycles, count_work, estimate
+from isamap.costmodels import FASTEST, Tiling, bound_cycles, count_work, estimate
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Covering, TaskNode
 from isamap.rewrites import Step
 
+from .answer import Alternative, Answer, Schedule
 from .bound_plan import bound_plan
 from .legality import is_legal
 from .lower import lower
 from .place_tasks import put_tasks
 from .plan import Plan, PlannedTask
-from .schedule import Alternative, Answer, Schedule
 from .solve import Solution, Status
 
 
@@ -30,12 +30,13 @@ def assemble_answer(covering: Covering, tiling: Tiling, hw: Hardware) -> Answer:
     status = Status.OPTIMAL if bound == parts.cycles else Status.FEASIBLE
     program = lower(covering, tiling, hw)
     assert program is not None, "a legal tiling has a place"
-    solution = Solution(status, tiling, parts.cycles, bound, 0.0)
-    schedule = Schedule(covering, work, solution, parts, program, parts.cycles)
-    alternative = Alternative(covering, bound, parts.cycles)
+    cycles = parts.cycles
+    solution = Solution(status, tiling, cycles, bound, 0.0, cycles, bound)
+    schedule = Schedule(covering, work, solution, parts, program, cycles, cycles)
     return Answer(
-        covering.kernel, schedule, None, Status.FEASIBLE, bound, (alternative,), (), 1, False, 0.0
-    )
+        covering.kernel, FASTEST, schedule, None, Status.FEASIBLE, bound, bound,
+        (Alternative(covering, bound, cycles, bound, cycles),), (), 1, False, 0.0,
+    )  # fmt: skip
 
 
 def assemble_plan(

@@ -14,9 +14,9 @@ from isamap.ir import Kernel
 from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
 from isamap.rewrites import FORMS, spread_by, variants
 
+from .answer import Answer
 from .find_plan import find_plan
 from .plan import Plan, TaskKey, Wishes, host_task_cycles, task_key
-from .schedule import Answer
 from .schedule_tasks import Known
 
 MAX_VARIANTS = 60

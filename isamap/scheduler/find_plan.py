@@ -12,11 +12,11 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks, keeps_order
 
+from .answer import Answer
 from .bound_plan import bound_plan
 from .keep_on_chip import keep_on_chip
 from .plan import Plan, PlannedTask, Wishes, host_task_cycles
 from .rejoin import replace_joined
-from .schedule import Answer
 from .schedule_tasks import Known, TaskScheduler
 from .solve import Status
 

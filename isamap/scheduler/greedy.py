@@ -1,32 +1,44 @@
 """A good legal tiling fast: the solver's hint, and the answer when its time is up.
 
-In: a covering, its work, the machine. Out: a tiling found by growing tiles while the estimate
-falls, or None when not even single units fit. Not its job: optimality.
+In: a covering, its work, the machine, an aim. Out: a tiling found by growing tiles while the aim's
+value falls, or None when not even single units fit. Not its job: optimality.
 """
 
 from dataclasses import replace
 from itertools import permutations
 
-from isamap.costmodels import Tiling, Work, estimate, may_double, operand_plan
+from isamap.costmodels import (
+    FASTEST,
+    Aim,
+    Tiling,
+    Work,
+    estimate,
+    may_double,
+    operand_plan,
+)
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .legality import is_legal
 from .options import stay_choices, stays_of, tile_options
 
+Rank = tuple[float, float]
 
-def schedule_greedily(covering: Covering, work: Work, hw: Hardware) -> Tiling | None:
-    """Grow tiles one loop at a time while cycles fall; try a few loop orders and levels."""
-    best: tuple[int, Tiling] | None = None
+
+def schedule_greedily(
+    covering: Covering, work: Work, hw: Hardware, aim: Aim = FASTEST
+) -> Tiling | None:
+    """Grow tiles one loop at a time while the aim's rank falls; try a few loop orders and
+    levels."""
+    best: tuple[Rank, Tiling] | None = None
     for levels in stay_choices(covering, hw):
         for outer in _orders(covering):
             start = _smallest(covering, hw, levels, outer)
             if start is None:
                 continue
-            grown = _grow(covering, work, hw, start)
-            cycles = estimate(covering, work, grown, hw).cycles
-            if best is None or cycles < best[0]:
-                best = (cycles, grown)
+            rank, grown = _grow(covering, work, hw, start, aim)
+            if best is None or rank < best[0]:
+                best = (rank, grown)
         if best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
             break
     return best[1] if best else None
@@ -76,11 +88,13 @@ def _smallest(
     return tiling
 
 
-def _grow(covering: Covering, work: Work, hw: Hardware, tiling: Tiling) -> Tiling:
+def _grow(
+    covering: Covering, work: Work, hw: Hardware, tiling: Tiling, aim: Aim
+) -> tuple[Rank, Tiling]:
     options = {
         loop.name: [t for t, _ in tile_options(covering, loop, hw)] for loop in covering.loops
     }
-    cycles = estimate(covering, work, tiling, hw).cycles
+    rank = aim.rank(estimate(covering, work, tiling, hw).costs(hw))
     while True:
         best = None
         for name, tile in tiling.tiles:
@@ -89,12 +103,12 @@ def _grow(covering: Covering, work: Work, hw: Hardware, tiling: Tiling) -> Tilin
                 candidate = replace(tiling, tiles=tiles)
                 if not is_legal(covering, candidate, hw):
                     break
-                found = estimate(covering, work, candidate, hw).cycles
-                if found < cycles and (best is None or found < best[0]):
+                found = aim.rank(estimate(covering, work, candidate, hw).costs(hw))
+                if found < rank and (best is None or found < best[0]):
                     best = (found, candidate)
         if best is None:
-            return tiling
-        cycles, tiling = best
+            return rank, tiling
+        rank, tiling = best
 
 
 def _steps(bigger: list[int]) -> list[int]:

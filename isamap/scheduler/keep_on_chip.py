@@ -21,13 +21,13 @@ from isamap.ir import Buffer, Kernel, Role, size_bytes
 from isamap.mapper import Task, TaskNode, coverings, flatten
 from isamap.program import Layout
 
+from .answer import Answer
 from .chip_homes import home_align, home_ends, place_homes
 from .make_room import make_room
 from .memory_map import MemoryMap
 from .place import used_bytes
 from .place_tasks import PlacedTasks, place_tasks
 from .plan import PlannedTask
-from .schedule import Answer
 from .schedule_tasks import Around, TaskScheduler
 
 MAX_TRIALS = 24  # sets of homes that are scheduled

@@ -10,9 +10,9 @@ from dataclasses import replace
 from isamap.errors import MappingError
 from isamap.mapper import Task, TaskNode, flatten
 
+from .answer import Answer
 from .chip_homes import home_ends, place_homes
 from .plan import PlannedTask
-from .schedule import Answer
 from .schedule_tasks import TaskScheduler, around_of
 from .share_chip import Room, ends_of, share_chip
 

@@ -26,6 +26,7 @@ class TilingModel:
         objective = Objective(self.vars, work, hw)
         self.cycles = objective.cycles
         self.moved = objective.moved
+        self.passes = objective.passes
         self.first_tiles = objective.first_tiles()
         self.doubles = [s.is_double for s in self.vars.stays]
         self.late_sums = objective.late_sums

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from isamap.mapper import External, OperandPlan, Task
 
-from .schedule import Schedule
+from .answer import Schedule
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from isamap.mapper import Ends, Task, TaskNode, cut_tasks
 from isamap.program import Program
 from isamap.rewrites import Step
 
+from .answer import Answer, Schedule
 from .piece import Piece
-from .schedule import Answer, Schedule
 from .solve import Status
 from .watch import NOBODY, Watch
 

@@ -13,9 +13,10 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Task
 from isamap.program import Layout
 
+from .answer import Answer
 from .piece import Piece
 from .plan import TaskKey, Wishes, task_key
-from .schedule import Answer, find_schedule
+from .schedule import find_schedule
 
 
 @dataclass(frozen=True, slots=True)

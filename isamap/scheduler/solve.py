@@ -1,29 +1,41 @@
 """Find the best tiling of one covering, with a proof.
 
-In: a covering, its work, the machine, limits. Out: the tiling, its estimated cycles, the proven
-bound and the status. Not its job: which covering.
+In: a covering, its work, the machine, an aim, limits on the search. Out: the tiling, what it costs,
+the proven bound and the status. Not its job: which covering.
 """
 
 import time
 from dataclasses import dataclass, replace
 from enum import Enum
+from math import ceil
 
 from ortools.sat.python import cp_model
 
-from isamap.costmodels import Tiling, Work, bound_cycles, estimate
+from isamap.costmodels import (
+    FASTEST,
+    Aim,
+    Costs,
+    Metric,
+    Tiling,
+    Work,
+    estimate,
+    least_costs,
+)
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
-from .algebra import add_up
+from .algebra import Linear, add_up
 from .greedy import schedule_greedily
 from .legality import is_legal
 from .model import TilingModel
 from .options import stay_choices
 from .run_solver import Limits, Report, run_solver
 from .stalls import SCALE
+from .target import Target, set_target
 from .watch import NOBODY, Progress, Watch
 
-LEAN_EFFORT = 2.5  # deterministic seconds to find, of equally fast tilings, one that moves less
+LEAN_EFFORT = 2.5  # deterministic seconds to find, of equally good tilings, a leaner or faster one
+ATTEMPTS = 3  # to keep a limit on cycles, which the model counts a few too low or too high
 
 
 class Status(Enum):
@@ -38,13 +50,15 @@ class Status(Enum):
 @dataclass(frozen=True, slots=True)
 class Solution:
     """The best tiling found; `bound_cycles` holds for every tiling of this covering under the
-    model."""
+    model, and so does `bound` for what the aim minimises, of which the tiling has `value`."""
 
     status: Status
     tiling: Tiling | None
     cycles: int
     bound_cycles: int
     seconds: float
+    value: float = 0.0
+    bound: float = 0.0
 
 
 def solve(
@@ -55,86 +69,178 @@ def solve(
     time_limit_s: float,
     workers: int = 1,
     seed: int = 0,
-    cutoff_cycles: int | None = None,
+    aim: Aim = FASTEST,
+    cutoff: float | None = None,
     effort: float | None = None,
     watch: Watch = NOBODY,
 ) -> Solution:
-    """Minimise the closed-form cycles of a covering; the greedy tiling is the hint and the
-    fallback.
+    """Minimise what the aim says under the closed form; the greedy tiling is the fallback.
 
-    `cutoff_cycles`: only tilings below it are wanted; INFEASIBLE with this bound says there is
+    `cutoff`: only tilings with a lower value are wanted; INFEASIBLE with this bound says there is
     none. `effort`: a limit in the solver's deterministic seconds.
     """
     begin = time.perf_counter()
     if not stay_choices(covering, hw):
         return Solution(Status.INFEASIBLE, None, 0, 0, 0.0)
-    limits = Limits(begin + time_limit_s, workers, seed, effort)
-    built = TilingModel(covering, work, hw)
-    if cutoff_cycles is not None:
-        built.model.add(built.cycles < cutoff_cycles * SCALE)
-    report = _reporter(covering, bound_cycles(covering, work, hw)[0], watch)
-    solver, status = run_solver(built.model, limits, lambda: watch.is_stopped, report)
-    if status == cp_model.INFEASIBLE and built.is_wide:
-        solver, status = run_solver(
-            built.model, limits, lambda: watch.is_stopped, report, presolve=False
-        )
-    assert status != cp_model.MODEL_INVALID, built.model.validate()
-    if status == cp_model.INFEASIBLE and cutoff_cycles is not None:
+    least = least_costs(covering, work, hw)
+    if not aim.allows(least):
+        bound = aim.value(least)
         seconds = time.perf_counter() - begin
-        return Solution(Status.INFEASIBLE, None, 0, cutoff_cycles, seconds)
-    bound = -(-max(0, round(solver.best_objective_bound)) // SCALE)
-    bound = max(bound, bound_cycles(covering, work, hw)[0])
-    candidates = []
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        found = built.tiling(solver)
-        leanest = _least_traffic(built, solver, limits, watch)
-        candidates = [t for t in (leanest, found) if is_legal(covering, t, hw)]
-    reached = min((estimate(covering, work, t, hw).cycles for t in candidates), default=None)
-    # the model counts in SCALEths of a cycle, and on rare small cases a few cycles too few: then
-    # what it found is no proof
-    is_optimal = status == cp_model.OPTIMAL and reached is not None and reached <= bound + 1
-    if not is_optimal:
-        greedy = schedule_greedily(covering, work, hw)
-        candidates += [] if greedy is None else [greedy]
-    seconds = time.perf_counter() - begin
-    if not candidates:
-        is_proven = status == cp_model.INFEASIBLE
-        nothing = Status.INFEASIBLE if is_proven else Status.UNKNOWN
-        return Solution(nothing, None, 0, bound, seconds)
-    best = min(candidates, key=lambda t: estimate(covering, work, t, hw).cycles)
-    cycles = estimate(covering, work, best, hw).cycles
-    return Solution(
-        Status.OPTIMAL if is_optimal else Status.FEASIBLE, best, cycles, min(bound, cycles), seconds
-    )
+        return Solution(Status.INFEASIBLE, None, 0, round(least.cycles), seconds, 0.0, bound)
+    limits = Limits(begin + time_limit_s, workers, seed, effort)
+    return _Solving(covering, work, hw, aim, limits, watch).solve(cutoff)
 
 
-def _reporter(covering: Covering, least_cycles: int, watch: Watch) -> Report:
-    """Solutions and bounds in the solver's units as progress on this covering."""
+class _Solving:
+    """One covering's model while it is solved."""
 
-    def report(best: float | None, bound: float) -> None:
-        cycles = None if best is None else -(-round(best) // SCALE)
-        proven = max(least_cycles, -(-round(bound) // SCALE))
-        watch.see(Progress(covering.kernel.name, 1, cycles, proven, proven))
+    def __init__(
+        self,
+        covering: Covering,
+        work: Work,
+        hw: Hardware,
+        aim: Aim,
+        limits: Limits,
+        watch: Watch,
+    ) -> None:
+        self.begin = time.perf_counter()
+        self.covering = covering
+        self.work = work
+        self.hw = hw
+        self.aim = aim
+        self.limits = limits
+        self.watch = watch
+        self.least = least_costs(covering, work, hw)
+        self.built = TilingModel(covering, work, hw)
+        self.greedy: Tiling | None = None
+        self.target = Target(self.built.cycles, SCALE, 1.0)
+        if aim != FASTEST:
+            self.greedy = schedule_greedily(covering, work, hw, aim)
+            known = self.costs(self.greedy) if self.greedy else self.least
+            is_allowed = self.greedy is not None and aim.allows(known)
+            self.target = set_target(self.built, work, hw, aim, known, is_allowed=is_allowed)
+            if self.greedy:
+                self.built.hint(self.greedy)
 
-    return report
+    def costs(self, tiling: Tiling) -> Costs:
+        """Under the closed form."""
+        return estimate(self.covering, self.work, tiling, self.hw).costs(self.hw)
 
+    def solve(self, cutoff: float | None) -> Solution:
+        """As the function of this name."""
+        if cutoff is not None:
+            self.built.model.add(self.target.expression < ceil(cutoff * self.target.scale))
+        found, bound, status = self._search()
+        if status == cp_model.INFEASIBLE:
+            least = self.aim.value(self.least)
+            return self._nothing(Status.INFEASIBLE, least if cutoff is None else cutoff)
+        bound = max(self.aim.value(self.least), bound)
+        reached = min((self.aim.value(self.costs(t)) for t in found), default=None)
+        # the model counts in SCALEths of a cycle, and on rare small cases a few cycles too few:
+        # then what it found is no proof
+        is_optimal = (
+            status == cp_model.OPTIMAL
+            and reached is not None
+            and reached <= bound + self.target.slack
+        )
+        if not is_optimal:
+            greedy = self.greedy or schedule_greedily(self.covering, self.work, self.hw, self.aim)
+            is_allowed = greedy is not None and self.aim.allows(self.costs(greedy))
+            found += [greedy] if greedy is not None and is_allowed else []
+        if not found:
+            return self._nothing(Status.UNKNOWN, bound)
+        best = min(found, key=lambda t: self.aim.value(self.costs(t)))
+        return self._solution(best, bound, Status.OPTIMAL if is_optimal else Status.FEASIBLE)
 
-def _least_traffic(
-    built: TilingModel, first: cp_model.CpSolver, limits: Limits, watch: Watch
-) -> Tiling:
-    """Among the tilings as fast as the one found, one that moves least: it leaves the most
-    slack."""
-    best = built.tiling(first)
-    if time.perf_counter() >= limits.deadline or watch.is_stopped:
+    def _solution(self, best: Tiling, bound: float, status: Status) -> Solution:
+        costs = self.costs(best)
+        value = self.aim.value(costs)
+        bound = min(bound, value)
+        cycles = round(costs.cycles)
+        bound_cycles = round(bound) if self.aim.is_fastest else round(self.least.cycles)
+        seconds = time.perf_counter() - self.begin
+        return Solution(status, best, cycles, min(bound_cycles, cycles), seconds, value, bound)
+
+    def _nothing(self, status: Status, bound: float) -> Solution:
+        seconds = time.perf_counter() - self.begin
+        is_fastest = self.aim.is_fastest
+        cycles = round(bound if is_fastest else self.least.cycles)
+        return Solution(status, None, 0, cycles, seconds, 0.0, bound)
+
+    def _to_value(self, objective: float) -> float:
+        """Something in the model's units in the aim's, whole cycles rounded up."""
+        if self.aim.is_fastest:
+            return -(-max(0, round(objective)) // SCALE)
+        return max(0.0, objective) / self.target.scale
+
+    def _run(
+        self, report: Report | None = None, presolve: bool = True
+    ) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
+        """Solve the model as it is; one with wide domains that seems infeasible, once more."""
+        model, limits = self.built.model, self.limits
+        solver, status = run_solver(model, limits, lambda: self.watch.is_stopped, report)
+        if status == cp_model.INFEASIBLE and self.built.is_wide:
+            solver, status = run_solver(
+                model, limits, lambda: self.watch.is_stopped, report, presolve=False
+            )
+        assert status != cp_model.MODEL_INVALID, model.validate()
+        return solver, status
+
+    def _search(self) -> tuple[list[Tiling], float, cp_model.CpSolverStatus]:
+        """Legal tilings within the limits, the bound and the solver's status.
+
+        The model counts cycles a few too low or too high: as long as its best exceeds a limit, the
+        model's limit is lowered by as much, and the proof is up to these few cycles.
+        """
+        bound = 0.0
+        for _ in range(ATTEMPTS):
+            solver, status = self._run(self._report)
+            if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+                return [], max(bound, self._to_value(solver.best_objective_bound)), status
+            bound = max(bound, self._to_value(solver.best_objective_bound))
+            found = self.built.tiling(solver)
+            if self.aim.allows(self.costs(found)):
+                candidates = (self._leanest(solver), found)
+                legal = [t for t in candidates if is_legal(self.covering, t, self.hw)]
+                return [t for t in legal if self.aim.allows(self.costs(t))], bound, status
+            self._tighten(solver, self.costs(found))
+        return [], bound, cp_model.UNKNOWN
+
+    def _tighten(self, solver: cp_model.CpSolver, costs: Costs) -> None:
+        """Ask for so much less as a tiling within the model's limits exceeds the true ones."""
+        for (metric, most), scaled in zip(self.aim.limits, self.target.limited, strict=True):
+            excess = ceil((costs.of(metric) - most) * scaled.scale)
+            if excess > 0:
+                counted = solver.value(scaled.expression)
+                self.built.model.add(scaled.expression <= counted - excess)
+
+    def _report(self, best: float | None, bound: float) -> None:
+        """Solutions and bounds in the solver's units as progress on this covering."""
+        value = None if best is None else self._to_value(best)
+        proven = max(self.aim.value(self.least), self._to_value(bound))
+        name = self.covering.kernel.name
+        self.watch.see(Progress(name, 1, value, proven, proven, self.aim))
+
+    def _leanest(self, first: cp_model.CpSolver) -> Tiling:
+        """Among the tilings as good as the one found, the fastest; of the fastest, one that moves
+        least, as it leaves the most slack."""
+        built, aim = self.built, self.aim
+        best = built.tiling(first)
+        if time.perf_counter() >= self.limits.deadline or self.watch.is_stopped:
+            return best
+        built.model.add(self.target.expression <= round(first.objective_value))
+        built.model.clear_hints()  # type: ignore[no-untyped-call]
+        built.hint(best)
+        goal: Linear = built.cycles
+        if aim.uses(Metric.CYCLES):
+            preferences = add_up(built.late_sums.values()) - add_up(built.doubles)
+            goal = add_up(built.moved.values()) + built.first_tiles + preferences
+        built.model.minimize(goal)
+        soon = replace(self.limits, effort=LEAN_EFFORT)
+        presolve = bool(first.parameters.cp_model_presolve)
+        solver, status = run_solver(
+            built.model, soon, lambda: self.watch.is_stopped, presolve=presolve
+        )
+        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return built.tiling(solver)
         return best
-    built.model.add(built.cycles <= round(first.objective_value))
-    built.model.clear_hints()  # type: ignore[no-untyped-call]
-    built.hint(best)
-    preferences = add_up(built.late_sums.values()) - add_up(built.doubles)
-    built.model.minimize(add_up(built.moved.values()) + built.first_tiles + preferences)
-    soon = replace(limits, effort=LEAN_EFFORT)
-    presolve = bool(first.parameters.cp_model_presolve)
-    solver, status = run_solver(built.model, soon, lambda: watch.is_stopped, presolve=presolve)
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return built.tiling(solver)
-    return best

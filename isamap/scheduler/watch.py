@@ -4,31 +4,34 @@ In: what a search has found so far. Out: a wish to stop. Not its job: searching,
 a terminal.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
+
+from isamap.costmodels import FASTEST, Aim
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the search for one task's schedule is, in closed-form cycles.
+    """How far the search for one task's schedule is, in what `aim` minimises (closed form).
 
-    `num_coverings`: looked at so far, the one being solved included. `cycles`: of the best schedule
-    so far, if any. `covering_bound_cycles`: no tiling of the covering being solved is below.
-    `bound_cycles`: no covering at all is below.
+    `num_coverings`: looked at so far, the one being solved included. `value`: of the best schedule
+    so far, if any. `covering_bound`: no tiling of the covering being solved is below. `bound`: no
+    covering at all is below.
     """
 
     subject: str
     num_coverings: int
-    cycles: int | None
-    covering_bound_cycles: int
-    bound_cycles: int
+    value: float | None
+    covering_bound: float
+    bound: float
+    aim: Aim = FASTEST
 
     @property
     def gap(self) -> float | None:
-        """Share of the best cycles that is not proven necessary; None before there are any."""
-        if not self.cycles:
+        """Share of the best value that is not proven necessary; None before there is any."""
+        if not self.value:
             return None
-        return max(0.0, 1 - self.bound_cycles / self.cycles)
+        return max(0.0, 1 - self.bound / self.value)
 
 
 class Watch(Protocol):
@@ -63,14 +66,14 @@ NOBODY = Nobody()
 class Relay:
     """Passes the progress on one covering on as progress of the search over all of them.
 
-    `number`: of the covering. `cycles`: of the best schedule of another one. `bound_cycles`: no
-    other covering is below.
+    `number`: of the covering. `value`: of the best schedule of another one. `bound`: no other
+    covering is below.
     """
 
     watch: Watch
     number: int
-    cycles: int | None
-    bound_cycles: int
+    value: float | None
+    bound: float
 
     @property
     def is_stopped(self) -> bool:
@@ -79,8 +82,7 @@ class Relay:
 
     def see(self, progress: Progress) -> None:
         """The best of all coverings, and what bounds them all."""
-        known = [cycles for cycles in (self.cycles, progress.cycles) if cycles is not None]
-        bound = min([self.bound_cycles, progress.covering_bound_cycles, *known])
+        known = [value for value in (self.value, progress.value) if value is not None]
+        bound = min([self.bound, progress.covering_bound, *known])
         best = min(known, default=None)
-        covering_bound = progress.covering_bound_cycles
-        self.watch.see(Progress(progress.subject, self.number, best, covering_bound, bound))
+        self.watch.see(replace(progress, num_coverings=self.number, value=best, bound=bound))

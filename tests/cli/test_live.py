@@ -22,10 +22,13 @@ PROGRESS = Progress("conv2d", 2, 1200, 1190, 1180)
 
 def test_line_names_incumbent_bound_and_gap() -> None:
     assert live.progress_text(PROGRESS) == (
-        "conv2d, covering 2\nbest 1 200 cycles, bound 1 180, gap 1.7 % (this covering 1 190)"
+        "conv2d, covering 2\nbest 1 200 cycles, bound 1 180 cycles, gap 1.7 %"
+        " (this covering 1 190 cycles)"
     )
     nothing = Progress("conv2d", 1, None, 90, 80)
-    assert "best nothing yet, bound 80 (this covering 90)" in live.progress_text(nothing)
+    assert "best nothing yet, bound 80 cycles (this covering 90 cycles)" in live.progress_text(
+        nothing
+    )
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -45,7 +48,7 @@ def test_interrupt_keeps_the_best_so_far_and_writes_files(
 
     def see_and_interrupt(self: live.LiveWatch, progress: Progress) -> None:
         see(self, progress)
-        if not self.is_stopped and progress.cycles is not None:
+        if not self.is_stopped and progress.value is not None:
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(live.LiveWatch, "see", see_and_interrupt)

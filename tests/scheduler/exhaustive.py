@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ortools.sat.python import cp_model
 from tilings import all_tilings
 
-from isamap.costmodels import Tiling, Work, estimate
+from isamap.costmodels import FASTEST, Aim, Tiling, Work, estimate
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.scheduler.model import TilingModel
@@ -19,27 +19,30 @@ from isamap.scheduler.stalls import SCALE
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best of all legal tilings: `tiling` is None when nothing fits."""
+    """The best of all legal tilings within the limits: `tiling` is None when there is none.
+
+    `value`: of what the aim minimises.
+    """
 
     tiling: Tiling | None
-    cycles: int
+    value: float
     num_tilings: int
 
 
 def search_exhaustively(
-    covering: Covering, work: Work, hw: Hardware, *, time_limit_s: float
+    covering: Covering, work: Work, hw: Hardware, *, time_limit_s: float, aim: Aim = FASTEST
 ) -> Best | None:
     """Price every tiling of the solver's space with the closed form; None when the time is up."""
     deadline = time.perf_counter() + time_limit_s
-    best, cycles, count = None, 0, 0
+    best, value, count = None, 0.0, 0
     for tiling in all_tilings(covering, hw):
         count += 1
-        found = estimate(covering, work, tiling, hw).cycles
-        if best is None or found < cycles:
-            best, cycles = tiling, found
+        costs = estimate(covering, work, tiling, hw).costs(hw)
+        if aim.allows(costs) and (best is None or aim.value(costs) < value):
+            best, value = tiling, aim.value(costs)
         if time.perf_counter() > deadline:
             return None
-    return Best(best, cycles, count)
+    return Best(best, value, count)
 
 
 def model_cycles(covering: Covering, work: Work, hw: Hardware, tiling: Tiling) -> float | None:

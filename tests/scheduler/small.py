@@ -13,7 +13,7 @@ from cases import kernel, machine
 from exhaustive import search_exhaustively
 from tilings import active_loops, with_less_memory
 
-from isamap.costmodels import count_work
+from isamap.costmodels import FASTEST, Aim, count_work
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import Solution, solve
@@ -42,10 +42,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What both found: `best_cycles` None when nothing fits, `solution.tiling` None likewise."""
+    """What both found: `best` None when nothing fits, `solution.tiling` None likewise."""
 
     solution: Solution
-    best_cycles: int | None
+    best: float | None
     num_tilings: int
     best_text: str
 
@@ -69,16 +69,18 @@ def small_case(hw_name: str, seed: int) -> Case:
     return Case(covering, hw, f"{hw_name} {name} {dict(sizes)} [{bound}] {small}")
 
 
-def compare(case: Case, *, search_limit_s: float, solve_limit_s: float) -> Comparison | None:
+def compare(
+    case: Case, *, search_limit_s: float, solve_limit_s: float, aim: Aim = FASTEST
+) -> Comparison | None:
     """Solver and exhaustive search on one case; None when the search takes too long."""
     covering, hw = case.covering, case.hw
     work = count_work(covering, hw)
-    best = search_exhaustively(covering, work, hw, time_limit_s=search_limit_s)
+    best = search_exhaustively(covering, work, hw, time_limit_s=search_limit_s, aim=aim)
     if best is None:
         return None
-    solution = solve(covering, work, hw, time_limit_s=solve_limit_s)
-    cycles = None if best.tiling is None else best.cycles
-    return Comparison(solution, cycles, best.num_tilings, str(best.tiling))
+    solution = solve(covering, work, hw, time_limit_s=solve_limit_s, aim=aim)
+    value = None if best.tiling is None else best.value
+    return Comparison(solution, value, best.num_tilings, str(best.tiling))
 
 
 @cache

@@ -71,7 +71,7 @@ def test_exhaustive_search_finds_nothing_better(hw_name: str, seed: int) -> None
     case = small_case(hw_name, seed)
     found = compare(case, search_limit_s=60, solve_limit_s=60)
     assert found is not None
-    solution, best = found.solution, found.best_cycles
+    solution, best = found.solution, found.best
     if best is None:
         assert solution.tiling is None and solution.status is Status.INFEASIBLE
         return

@@ -1,0 +1,69 @@
+"""What is known about a kernel's schedules on a machine: the chosen one, the others, the proof.
+
+In: nothing but these nodes. Out: frozen values. Not its job: finding them (`schedule`).
+"""
+
+from dataclasses import dataclass
+
+from isamap.costmodels import Aim, Estimate, Work
+from isamap.ir import Kernel
+from isamap.mapper import Covering, Mismatch, layout_rank
+from isamap.program import Program
+
+from .solve import Solution, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A covering, scheduled: `solution` holds tiling, status and this covering's own bound.
+
+    `cost_cycles`: under the chosen cost model; `cost`: what the aim minimises, with these cycles.
+    """
+
+    covering: Covering
+    work: Work
+    solution: Solution
+    estimate: Estimate
+    program: Program
+    cost_cycles: int
+    cost: float
+
+    @property
+    def is_natural(self) -> bool:
+        """Are all buffers used as they lie in the external memory?"""
+        return all(layout_rank(plan) == 0 for plan in self.covering.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A covering that was looked at: its bound, and its schedule's cycles if it was worth
+    solving; `bound`, `value`: the same for what the aim minimises."""
+
+    covering: Covering
+    bound_cycles: int
+    cycles: int | None
+    bound: float
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything `isamap map` knows about a kernel on a machine.
+
+    `bound_cycles` holds for every covering of the chosen layout class under the closed-form model,
+    and so does `bound` for what `aim` minimises; `status` is OPTIMAL when the chosen schedule
+    reaches it. `fastest`: a schedule that is better but repacks buffers, if any.
+    """
+
+    kernel: Kernel
+    aim: Aim
+    best: Schedule
+    fastest: Schedule | None
+    status: Status
+    bound_cycles: int
+    bound: float
+    alternatives: tuple[Alternative, ...]
+    mismatches: tuple[Mismatch, ...]
+    num_coverings: int
+    is_complete: bool
+    seconds: float

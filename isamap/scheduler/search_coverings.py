@@ -1,0 +1,223 @@
+"""Look at coverings one by one and keep the best schedule.
+
+In: a stream of coverings, an aim, limits. Out: the best schedule per layout class, what bounds the
+rest. Not its job: which coverings there are, the answer made of it (`schedule`).
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby, islice
+
+from isamap.costmodels import (
+    COST_MODELS,
+    Aim,
+    Candidate,
+    Costs,
+    Work,
+    count_work,
+    estimate,
+    least_costs,
+)
+from isamap.hwdesc import Hardware
+from isamap.mapper import (
+    Covering,
+    layout_rank,
+)
+
+from .answer import Alternative, Schedule
+from .lower import lower
+from .options import stay_choices
+from .place import external_bytes
+from .solve import Solution, Status, solve
+from .watch import Relay, Watch
+from .why_nothing import Misfits
+
+NATURAL_TOLERANCE = (
+    1.25  # repacking a buffer is the user's time too: only worth it for a clear gain
+)
+RIVAL_EFFORT = 1.0  # deterministic seconds to beat a schedule or to prove that it cannot; else
+# its bound stays open
+MAX_COVERINGS = 400  # looked at per kernel; what is cut is said in the answer
+
+
+class CoveringSearch:
+    """Best-first over coverings; keeps the best schedule of every layout rank."""
+
+    def __init__(
+        self,
+        hw: Hardware,
+        cost: str,
+        layouts: str,
+        aim: Aim,
+        least: Costs,
+        deadline: float,
+        workers: int,
+        seed: int,
+        watch: Watch,
+    ) -> None:
+        self.hw = hw
+        self.cost = COST_MODELS[cost]
+        self.layouts = layouts
+        self.aim = aim
+        self.least = least
+        self.deadline = deadline
+        self.workers = workers
+        self.seed = seed
+        self.watch = watch
+        self.floor = 0.0  # nothing that was not looked at is below
+        self.by_rank: dict[int, Schedule] = {}
+        self.open_bounds: list[
+            tuple[int, float]
+        ] = []  # (rank, bound) of what was not solved to the end
+        self.alternatives: list[Alternative] = []
+        self.num_unfit = 0
+        self.num_excluded = 0  # by the aim's limits
+        self.num_unordered = 0
+        self.too_large_bytes = 0  # least room that buffers would need in the external memory
+        self.is_complete = True
+
+    def run(self, stream: Iterator[Covering]) -> None:
+        """Consume coverings until none can matter.
+
+        Of those with equal compute bounds the most natural come first, then the lowest bounds: what
+        is solved early rules out most of what follows.
+        """
+        rated = ((covering, count_work(covering, self.hw)) for covering in stream)
+        for compute_cycles, equals in groupby(rated, lambda pair: pair[1].compute_cycles):
+            if self._is_hopeless(compute_cycles):
+                return
+            self.floor = self._floor(compute_cycles)
+            while some := list(islice(equals, MAX_COVERINGS)):
+                for covering, work in sorted(some, key=self._order):
+                    if self._must_stop():
+                        self.is_complete = False
+                        self.open_bounds.append((0, self._floor(compute_cycles)))
+                        return
+                    self._consider(covering, work)
+
+    def _must_stop(self) -> bool:
+        """Is a limit reached? Never without any schedule, as far as time goes."""
+        is_late = time.perf_counter() > self.deadline or self.watch.is_stopped
+        return (is_late and bool(self.by_rank)) or len(self.alternatives) >= MAX_COVERINGS
+
+    def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float]:
+        return _rank(pair[0]), self.aim.value(least_costs(*pair, self.hw))
+
+    def _floor(self, compute_cycles: int) -> float:
+        """What no covering with so many cycles of compute goes below."""
+        return self.aim.value(replace(self.least, cycles=compute_cycles))
+
+    def _is_hopeless(self, compute_cycles: int) -> bool:
+        """Does the compute bound, which only grows along the stream, rule out everything that
+        follows?"""
+        if not self.aim.allows(Costs(compute_cycles, 0, 0)):
+            return bool(self.num_excluded or self.by_rank)
+        if not self.by_rank:
+            return False
+        floor = self._floor(compute_cycles)
+        if floor > self._tolerance() * self.fastest().solution.value:
+            return True
+        return 0 in self.by_rank and floor >= self.by_rank[0].solution.value
+
+    def _tolerance(self) -> float:
+        return 1.0 if self.layouts == "packed" else NATURAL_TOLERANCE
+
+    def _consider(self, covering: Covering, work: Work) -> None:
+        least = least_costs(covering, work, self.hw)
+        needed = external_bytes(covering)
+        if needed > self.hw.external.size_bytes:
+            self.too_large_bytes = min(needed, self.too_large_bytes or needed)
+            return
+        if not stay_choices(covering, self.hw):
+            self.num_unordered += 1
+            return
+        rank = _rank(covering)
+        rivals = [s.solution.value for r, s in self.by_rank.items() if r <= rank]
+        cutoff = min(rivals, default=None)
+        bound = self.aim.value(least)
+        passed = Alternative(covering, round(least.cycles), None, bound, None)
+        if cutoff is not None and bound >= cutoff:
+            self.alternatives.append(passed)
+            return
+        solution = solve(
+            covering,
+            work,
+            self.hw,
+            time_limit_s=max(0.1, self.deadline - time.perf_counter()),
+            workers=self.workers,
+            seed=self.seed,
+            aim=self.aim,
+            cutoff=cutoff,
+            effort=None if cutoff is None else RIVAL_EFFORT,
+            watch=self._relay(),
+        )
+        if solution.status is Status.UNKNOWN:
+            self.open_bounds.append((rank, solution.bound))
+        if solution.tiling is None:
+            self.num_unfit += cutoff is None and not self.aim.limits
+            self.num_excluded += bool(self.aim.limits)
+            self.alternatives.append(passed)
+            return
+        self._keep(covering, work, solution, passed)
+
+    def _keep(
+        self, covering: Covering, work: Work, solution: Solution, passed: Alternative
+    ) -> None:
+        """Remember a solution if it is the best of its rank."""
+        assert solution.tiling is not None, "a solution that is kept has a tiling"
+        program = lower(covering, solution.tiling, self.hw)
+        assert program is not None, "a legal tiling was placed before"
+        parts = estimate(covering, work, solution.tiling, self.hw)
+        cycles = self.cost(Candidate(covering, work, solution.tiling, program), self.hw)
+        cost = self.aim.value(replace(parts.costs(self.hw), cycles=cycles))
+        found = replace(passed, cycles=parts.cycles, value=solution.value)
+        self.alternatives.append(found)
+        rank = _rank(covering)
+        if solution.status is not Status.OPTIMAL:
+            self.open_bounds.append((rank, solution.bound))
+        known = self.by_rank.get(rank)
+        if known is None or cost < known.cost:
+            kept = Schedule(covering, work, solution, parts, program, cycles, cost)
+            self.by_rank[rank] = kept
+
+    def _relay(self) -> Relay:
+        """The watch of one covering's solution."""
+        known = [schedule.solution.value for schedule in self.by_rank.values()]
+        bound = min([self.floor, *(bound for _, bound in self.open_bounds)])
+        return Relay(self.watch, len(self.alternatives) + 1, min(known, default=None), bound)
+
+    def fastest(self) -> Schedule:
+        """The schedule that the aim likes best, the more natural one of equals."""
+        ranks = sorted(self.by_rank)
+        return min((self.by_rank[rank] for rank in ranks), key=lambda s: s.cost)
+
+    def chosen(self) -> Schedule:
+        """The most natural schedule that the best one does not beat clearly."""
+        limit = self._tolerance() * self.fastest().cost
+        return next(
+            self.by_rank[rank] for rank in sorted(self.by_rank) if self.by_rank[rank].cost <= limit
+        )
+
+    def bound(self, schedule: Schedule) -> float:
+        """Least value that a covering that would have been preferred could still reach.
+
+        That is any covering in packed mode, otherwise any that is at least as natural.
+        """
+        rank = _rank(schedule.covering)
+        rivals = [b for r, b in self.open_bounds if self.layouts == "packed" or r <= rank]
+        return min([schedule.solution.value, *rivals])
+
+    def misfits(self) -> Misfits:
+        """Why coverings could not be scheduled."""
+        return Misfits(self.too_large_bytes, self.num_unordered, self.num_unfit)
+
+    def least_cycles(self) -> int:
+        """Least cycles of any covering, whatever the aim."""
+        looked_at = [other.bound_cycles for other in self.alternatives]
+        return min(looked_at) if self.is_complete else 0
+
+
+def _rank(covering: Covering) -> int:
+    """How far its buffers are from lying as they do."""
+    return sum(layout_rank(plan) for plan in covering.operands)

@@ -1,0 +1,69 @@
+"""Say why a kernel has no schedule on a machine.
+
+In: a kernel, a machine, what was tried. Out: the error. Not its job: trying.
+"""
+
+from dataclasses import dataclass
+
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware
+from isamap.ir import Kernel, pretty_statement
+from isamap.mapper import Mismatch, find_missing, nearest_miss
+
+MAX_MISSES = 5  # named in an error
+
+
+@dataclass(frozen=True, slots=True)
+class Misfits:
+    """How many coverings could not be scheduled, by reason: the copies' order, too little room.
+
+    `too_large_bytes`: least room that buffers would need in the external memory; 0: they fit.
+    """
+
+    too_large_bytes: int
+    num_unordered: int
+    num_unfit: int
+
+
+def why_nothing(
+    kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], misfits: Misfits
+) -> MappingError:
+    """The error, nearest reason first."""
+    subject = kernel.statements[0]
+    statement = pretty_statement(subject)
+    if misfits.too_large_bytes:
+        name, size = hw.external.name, hw.external.size_bytes
+        return MappingError(
+            f"the buffers of {kernel.name} need {misfits.too_large_bytes / 2**20:.1f} MiB,"
+            f" {name!r} of {hw.name} has {size / 2**20:.1f} MiB"
+        )
+    if misfits.num_unordered and not misfits.num_unfit:
+        return MappingError(
+            f"{misfits.num_unordered} coverings of {kernel.name} need copies on {hw.name} that"
+            " cannot be scheduled so far: more than two in a row, or, with tokens, two in a row or"
+            f" an output filled by another unit than the one that computes:\n{statement}",
+            loc=subject.loc,
+        )
+    if misfits.num_unfit:
+        return MappingError(
+            f"{misfits.num_unfit} coverings of {kernel.name} do not fit the memories of {hw.name}:"
+            f"\n{statement}",
+            loc=subject.loc,
+        )
+    misses = sorted(mismatches, key=lambda m: -m.progress)
+    texts = [f"{miss.instruction}: {miss.reason}" for miss in misses]
+    lines = [f"no instruction of {hw.name} computes\n{statement}"]
+    missing = find_missing(kernel, subject, hw)
+    if missing:
+        lines.append(f"  nothing on {hw.name} performs: {', '.join(missing)}")
+    lines += [f"  {text}" for text in dict.fromkeys(texts)][:MAX_MISSES]
+    return MappingError(
+        "\n".join(lines),
+        loc=subject.loc,
+        hint="" if hw.host else "a machine with a 'host' runs there what no instruction computes",
+        reason="; ".join(filter(None, [_lacks(missing), nearest_miss(mismatches)])),
+    )
+
+
+def _lacks(operations: tuple[str, ...]) -> str:
+    return f"it lacks {', '.join(operations)}" if operations else ""
