@@ -51,7 +51,7 @@ def units(plan: Plan) -> list[str]:
 def test_the_pointwise_half_of_a_fused_convolution_runs_on_the_matrix_unit(
     machine: str, instruction: str
 ) -> None:
-    kernel = bundled("separable_conv", "separable_conv_fused", h=6, w=6, c=16, k=16)
+    kernel = bundled("separable_conv", "separable_conv_fused", h=7, w=7, c=16, k=32)
     plan = best(kernel, machine)
     steps = [step.rewrite for step in plan.steps]
     assert steps[0] == "factor" and "split_words" in steps
