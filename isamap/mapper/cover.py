@@ -63,6 +63,7 @@ def coverings(
     volatile: tuple[tuple[str, str], ...] = (),
     ends: Ends | None = None,
     homes: Homes = OUTSIDE,
+    max_matches: int | None = None,
 ) -> Iterator[Covering]:
     """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others
     failed.
@@ -71,6 +72,7 @@ def coverings(
         held, volatile: loops outside all others, and what may not stay on chip over them (`Task`).
         ends: where its sums begin and what becomes of them.
         homes: buffers that do not lie in the external memory.
+        max_matches: only those of so many matches, the lowest bounds.
 
     Raises:
         MappingError: the kernel has several statements, or a loop-carried dependence, or reorders
@@ -81,7 +83,7 @@ def coverings(
     nearest = "" if found_candidates else nearest_miss(mismatches)  # then order is not to blame
     _check_order(kernel, index, may_reassociate, held, nearest)
     planner = Planner()
-    for candidate in found_candidates:
+    for candidate in found_candidates[:max_matches]:
         reason = ""
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)

@@ -10,7 +10,6 @@ hang together by tasks, and each alone; what takes fewer cycles than all before 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import prod
 
 import networkx as nx
@@ -31,7 +30,7 @@ from .plan import PlannedTask
 from .schedule_tasks import Around, TaskScheduler
 
 MAX_TRIALS = 24  # sets of homes that are scheduled
-MAX_LOOKS = 50  # coverings of a task that are asked whether a home suits them
+MAX_LOOKS = 200  # matches of a task that are asked whether a home suits them
 
 Homes = Mapping[str, str]  # buffer -> memory
 
@@ -61,6 +60,8 @@ def keep_on_chip(
     best = search.settle(planned)
     if scheduler.hw.synchronisation is Synchronisation.TOKENS:
         return Kept(best)
+    if scheduler.is_late:
+        return Kept(best, "homes on chip were not tried")
     homes: dict[str, str] = {}
     trials = list(search.trials())
     for number, trial in enumerate(trials):
@@ -98,7 +99,10 @@ class HomeSearch:
 
     def trials(self) -> Iterator[Homes]:
         """Sets of homes to try, most buffers first."""
-        choices = {buffer.name: self._memories(buffer) for buffer in self._candidates()}
+        choices = {
+            buffer.name: () if self.scheduler.is_late else self._memories(buffer)
+            for buffer in self._candidates()
+        }
         choices = {name: memories for name, memories in choices.items() if memories}
         graph: nx.Graph[str] = nx.Graph()
         graph.add_nodes_from(choices)
@@ -210,8 +214,9 @@ def _may_lie(task: Task, buffer: str, memory: str, scheduler: TaskScheduler) -> 
         volatile=task.volatile,
         ends=task.ends,
         homes={buffer: memory},
+        max_matches=MAX_LOOKS,
     )
     try:
-        return any(True for _ in islice(stream, MAX_LOOKS))
+        return next(stream, None) is not None
     except MappingError:
         return False
