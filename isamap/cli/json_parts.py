@@ -54,8 +54,17 @@ def mapping_to_json(covering: Covering, external: str) -> dict[str, Json]:
         "instruction": covering.instruction,
         "binding": {loop: list(group) for loop, group in covering.binding},
         "loops": [
-            {"name": x.name, "extent": x.kernel_extent, "executed": x.extent, "block": x.block}
+            {
+                "name": x.name,
+                "extent": x.kernel_extent,
+                "executed": x.total_extent,
+                "block": x.block,
+            }
             for x in covering.loops
+        ],
+        "cores": [
+            {"loop": share.loop, "axis": share.axis, "count": share.count, "step": share.step}
+            for share in covering.shares
         ],
         "operands": [
             {
@@ -93,7 +102,8 @@ def timing_to_json(timing: Timing) -> dict[str, Json]:
     """What the emulator counted."""
     return {
         "cycles": timing.cycles,
-        "units": {u.unit: {"busy_cycles": u.busy_cycles, "utilisation": u.utilisation}
+        "units": {u.unit: {"busy_cycles": u.busy_cycles, "utilisation": u.utilisation,
+                           "core_cycles": list(u.core_cycles)}
                   for u in timing.unit_busy},
         "ports": {f"{p.memory}.{p.port}": p.busy_cycles for p in timing.ports},
         "traffic": {t.memory: {"read_bytes": t.read_bytes, "written_bytes": t.written_bytes}

@@ -8,6 +8,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import pretty_statement
 from isamap.mapper import Mismatch, show_layouts
 
+from .show_cores import show_split
 from .show_mapping import show_binding
 from .units import align, show_count
 
@@ -24,7 +25,10 @@ def alternative_lines(result: Result, limit: int) -> list[str]:
         layouts = ", ".join(f"{p.buffer} {show_layouts(p)}" for p in covering.operands)
         found = "not better" if other.cycles is None else show_count(other.cycles)
         bound = show_count(other.bound_cycles)
-        rows.append((covering.instruction, show_binding(covering), layouts, bound, found))
+        binding = show_binding(covering)
+        if result.hardware.cores is not None:
+            binding += f" on {show_split(covering)}"
+        rows.append((covering.instruction, binding, layouts, bound, found))
     return align(rows, right=(3, 4))
 
 

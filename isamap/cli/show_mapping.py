@@ -33,7 +33,7 @@ def _show_group(covering: Covering, loop: str, group: tuple[str, ...]) -> str:
 
 
 def _padding(loop: TiledLoop) -> int:
-    return loop.extent - loop.kernel_extent
+    return loop.total_extent - loop.kernel_extent
 
 
 def show_outside(covering: Covering, hidden: tuple[str, ...] = ()) -> str:

@@ -43,7 +43,8 @@ def _tile_head(covering: Covering, tiling: Tiling, name: str) -> str:
     count = trips(covering, tiling, name)
     rest = loop.extent - (count - 1) * size
     note = f", last {rest}" if rest != size else ""
-    return f"for {count} tiles of {name} ({size} each{note}):"
+    whose = f" of each core's {loop.extent}" if loop.cores > 1 else ""
+    return f"for {count} tiles of {name} ({size} each{note}){whose}:"
 
 
 def _unit_head(covering: Covering, tiling: Tiling, name: str) -> str:

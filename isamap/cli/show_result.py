@@ -12,6 +12,7 @@ from isamap.ir import pretty
 from isamap.scheduler import Schedule, Status, used_bytes
 
 from .show_alternatives import alternative_lines
+from .show_cores import core_lines
 from .show_mapping import operand_rows, packing_sentences, show_binding, show_outside
 from .show_nest import nest_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines
@@ -30,6 +31,7 @@ def print_result(result: Result, console: Console, num_alternatives: int) -> Non
     for title, lines in (
         ("kernel", pretty(result.kernel).splitlines()),
         ("mapping", mapping_lines(result)),
+        ("cores", core_lines(result.schedule.covering, result.hardware)),
         ("loops", tiling_lines(result)),
         ("cycles", cycle_lines(result)),
         ("busy", busy_lines(result.timing)),

@@ -10,6 +10,7 @@ from isamap.ir import pretty_statement
 from isamap.mapper import Task, TaskNode
 from isamap.scheduler import Plan, PlannedTask, Schedule
 
+from .show_cores import show_split
 from .show_mapping import packing_sentences, show_binding, show_outside
 from .show_nest import nest_lines
 from .show_result import memory_rows
@@ -76,7 +77,8 @@ def _schedule_notes(schedule: Schedule) -> list[str]:
     covering = schedule.covering
     outside = show_outside(covering, covering.held)
     around = f"; loops around it: {outside}" if outside else ""
-    return [show_binding(covering) + around, *packing_sentences(covering)]
+    cores = f" on {show_split(covering)}" if covering.shares else ""
+    return [show_binding(covering) + cores + around, *packing_sentences(covering)]
 
 
 def used_schedule(task: PlannedTask) -> Schedule | None:

@@ -50,6 +50,12 @@ def busy_lines(timing: Timing | None) -> list[str]:
     ]
     calls = [f"{show_count(count)} {name}" for name, count in timing.calls]
     lines = [f"units  {', '.join(units)}"]
+    cores = [
+        f"{unit.unit} {', '.join(show_share(c / max(1, timing.cycles)) for c in unit.core_cycles)}"
+        for unit in timing.unit_busy
+        if unit.core_cycles and unit.busy_cycles
+    ]
+    lines += [f"cores  {'; '.join(cores)}"] if cores else []
     lines += [f"ports  {', '.join(ports)}"] if ports else []
     return [*lines, f"calls  {', '.join(calls)}"]
 

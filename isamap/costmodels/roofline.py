@@ -14,7 +14,7 @@ from math import ceil
 
 from isamap.hwdesc import Direction, Hardware
 from isamap.ir import Access, Kernel, Role, accesses, size_bytes
-from isamap.mapper import coverings
+from isamap.mapper import coverings, spread_coverings
 
 from .aim import Costs
 from .least import bound_cycles
@@ -74,7 +74,8 @@ def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tupl
     `MAX_COVERINGS` the next one's compute bound holds for it and all that follow.
     """
     best: tuple[int, str] | None = None
-    for number, covering in enumerate(coverings(kernel, hw, [], may_reassociate=may_reassociate)):
+    stream = coverings(kernel, hw, [], may_reassociate=may_reassociate)
+    for number, covering in enumerate(spread_coverings(stream, hw)):
         work = count_work(covering, hw)
         if best is not None and work.compute_cycles >= best[0]:
             break

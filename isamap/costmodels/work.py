@@ -21,6 +21,7 @@ from isamap.mapper import (
     part_size,
 )
 
+from .cores import received, shared_use
 from .direct_ports import Port, direct_ports
 from .traffic import Moved, add_up_moved, count_moved
 
@@ -32,7 +33,8 @@ class Flow:
     `pass_cycles`: issue cycles to move the whole operand once (per position of `windows`, when it
     slides).
     `first_cycles`: of one block. `ports`: port cycles of the same pass; `moved`: its bytes and
-    energy.
+    energy. On several cores: of a shared unit or port and for bytes and energy what all cores
+    together need, otherwise the first core's.
     """
 
     operand: str
@@ -98,20 +100,27 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         ),
         tuple(flows),
         _compute_moved(covering, instruction, hw),
-        direct_ports(covering, call_classes(instruction, covering.binding, covering.loops), hw),
+        direct_ports(covering, _all_classes(covering, instruction), hw),
     )
 
 
 def _compute_moved(covering: Covering, instruction: Instruction, hw: Hardware) -> Moved:
-    """Of all compute calls, the partial ones included."""
+    """Of all compute calls on all cores, the partial ones included."""
+    covering = covering.on_one_core
     partial = [
         loop
         for loop, _ in covering.binding
         for name in covering.group(loop)[:1]
         if covering.loop(name).is_partial
     ]
-    classes = call_classes(instruction, covering.binding, covering.loops)
-    return count_moved(instruction, classes, hw, partial=partial)
+    return count_moved(instruction, _all_classes(covering, instruction), hw, partial=partial)
+
+
+def _all_classes(
+    covering: Covering, instruction: Instruction
+) -> tuple[tuple[int, dict[str, int]], ...]:
+    """The compute calls of all cores."""
+    return call_classes(instruction, covering.binding, covering.on_one_core.loops)
 
 
 def _full_call(covering: Covering, instruction: Instruction) -> dict[str, int]:
@@ -141,11 +150,45 @@ def _flows(
     is_drain: bool,
 ) -> list[Flow]:
     """The transfer itself, once per byte plane, and the shifts between planes."""
-    flow = _flow(covering, hw, plan, residence, transfer, is_drain)
+    flow = _all_cores(covering, hw, plan, residence, transfer, is_drain)
     if transfer.shift is None:
         return [flow]
-    shift = _flow(covering, hw, plan, residence, transfer.shift, is_drain)
+    shift = _all_cores(covering, hw, plan, residence, transfer.shift, is_drain)
     return [_repeated(flow, transfer.planes), _repeated(shift, transfer.planes - 1)]
+
+
+def _all_cores(
+    covering: Covering,
+    hw: Hardware,
+    plan: OperandPlan,
+    residence: int,
+    transfer: Transfer,
+    is_drain: bool,
+) -> Flow:
+    """The flow with what all cores together ask of shared units and ports."""
+    mine = _flow(covering, hw, plan, residence, transfer, is_drain)
+    if not covering.shares:
+        return mine
+    everywhere = replace(covering, loops=covering.on_one_core.loops)
+    whole = _flow(everywhere, hw, plan, residence, transfer, is_drain)
+    use = shared_use(covering, plan, hw.instruction(transfer.instruction), hw)
+    is_shared = hw.num_copies(mine.unit) == 1
+    block = mine.first_cycles / mine.pass_cycles
+    own, ports = dict(mine.ports), []
+    slowest = mine.first_cycles * (use.at_once if is_shared else 1)
+    for port, cycles in whole.ports:
+        if hw.num_copies(port[0]) > 1:
+            ports.append((port, own[port]))
+        else:
+            ports.append((port, cycles * use.copies))
+            slowest = max(slowest, own[port] * block * use.at_once)
+    return replace(
+        mine,
+        pass_cycles=whole.pass_cycles * use.copies if is_shared else mine.pass_cycles,
+        first_cycles=slowest,
+        ports=tuple(ports),
+        moved=received(add_up_moved([(use.copies, whole.moved)]), use.receivers, hw),
+    )
 
 
 def _repeated(flow: Flow, times: int) -> Flow:

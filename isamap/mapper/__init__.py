@@ -5,6 +5,7 @@ from .cover_mapping import cover_mapping
 from .covering import (
     BlockDim,
     CopyDim,
+    CoreShare,
     Covering,
     External,
     OperandPlan,
@@ -19,6 +20,7 @@ from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
 from .pretty import show_layout_kind, show_layouts, show_route
+from .spread import spread, spread_coverings, spread_like, why_one_core
 from .spread_factors import spread_factors
 from .tasks import Ends, Task, TaskLoop, TaskNode, cut_tasks, flatten
 from .transfer import part_size
@@ -26,6 +28,7 @@ from .transfer import part_size
 __all__ = [
     "BlockDim",
     "CopyDim",
+    "CoreShare",
     "Covering",
     "Ends",
     "External",
@@ -56,9 +59,13 @@ __all__ = [
     "nearest_miss",
     "orientations",
     "part_size",
+    "spread",
+    "spread_coverings",
+    "spread_like",
     "show_layout_kind",
     "show_layouts",
     "show_route",
     "spread_factors",
     "unmatched",
+    "why_one_core",
 ]

@@ -12,7 +12,7 @@ and inside one position by *block dimensions*.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from isamap.ir import Kernel, Role
 from isamap.program import Layout
@@ -30,7 +30,8 @@ class TiledLoop:
 
     `extent` is what is executed (padded up where the instruction demands it), `kernel_extent` what
     the kernel says; they differ only by zero padding in the operands' layouts. `is_held`: runs
-    outside all others, one iteration at a time.
+    outside all others, one iteration at a time. `cores`: how many share the loop; `extent` is then
+    the first one's and `all_extent` that of all together.
     """
 
     name: str
@@ -39,16 +40,43 @@ class TiledLoop:
     block: int
     is_reduction: bool
     is_held: bool = False
+    cores: int = 1
+    all_extent: int | None = None
 
     @property
     def units(self) -> int:
-        """How many units cover the loop."""
+        """How many units cover the (first core's share of the) loop."""
         return -(-self.extent // self.block)
 
     @property
     def is_partial(self) -> bool:
-        """Is the last unit smaller than the others?"""
+        """Is the last unit (of the first core's share) smaller than the others?"""
         return self.extent % self.block != 0
+
+    @property
+    def total_extent(self) -> int:
+        """Iterations that all cores execute together."""
+        return self.extent if self.all_extent is None else self.all_extent
+
+    @property
+    def total_units(self) -> int:
+        """How many units cover the loop on all cores together."""
+        return -(-self.total_extent // self.block)
+
+    @property
+    def is_uneven(self) -> bool:
+        """Has some core fewer units than the first one?"""
+        return self.units * self.cores != self.total_units
+
+    @property
+    def is_ragged(self) -> bool:
+        """Has some core fewer iterations than the first one?"""
+        return self.extent * self.cores != self.total_extent
+
+    @property
+    def active_cores(self) -> int:
+        """How many cores have any unit."""
+        return -(-self.total_units // self.units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +243,23 @@ class OperandPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class CoreShare:
+    """A loop shared out over `count` positions, `step` apart, along an axis of the cores."""
+
+    loop: str
+    axis: str
+    count: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Covering:
     """A statement computed by one instruction: binding, blocks, copies and layouts.
 
     `binding`: per instruction loop the kernel loops it runs over, outermost first (none: extent 1).
-    `operands`: in the order of the instruction's operands.
+    `operands`: in the order of the instruction's operands. `shares`: loops that several cores
+    share; of two over the same loop the first advances by as many units as the other one covers.
+    `single`: the same covering on one core.
     """
 
     kernel: Kernel
@@ -229,10 +269,17 @@ class Covering:
     immediates: tuple[tuple[str, int | float], ...]
     loops: tuple[TiledLoop, ...]
     operands: tuple[OperandPlan, ...]
+    shares: tuple[CoreShare, ...] = ()
+    single: "Covering | None" = field(default=None, compare=False)
 
     def loop(self, name: str) -> TiledLoop:
         """The loop called `name`."""
         return next(loop for loop in self.loops if loop.name == name)
+
+    @property
+    def on_one_core(self) -> "Covering":
+        """The same covering on one core."""
+        return self.single or self
 
     @property
     def held(self) -> tuple[str, ...]:

@@ -61,8 +61,9 @@ def as_mover(instruction: Instruction) -> Mover | None:
 
 
 def movers(hw: Hardware) -> tuple[Mover, ...]:
-    """All movers of a machine, in declared order."""
-    found = (as_mover(instruction) for instruction in hw.instructions)
+    """All movers of a machine that act on one core, in declared order (`spread` replaces them by
+    multicasts)."""
+    found = (as_mover(instruction) for instruction in hw.instructions if not instruction.multicast)
     return tuple(mover for mover in found if mover is not None)
 
 

@@ -5,12 +5,13 @@ program's loops. Not its job: calls, order, tokens.
 """
 
 from dataclasses import dataclass
+from math import prod
 
 from isamap.costmodels import Guards, Tiling, guards, moves_blocks, operand_plan, trips
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Affine
-from isamap.mapper import Covering, External, OperandPlan
-from isamap.program import Address, Rotation, Span
+from isamap.mapper import CoreShare, Covering, External, OperandPlan
+from isamap.program import Address, For, Node, Rotation, Span, Spread
 
 from .place import Places, Slot
 
@@ -38,6 +39,11 @@ class Spot:
     block_bytes: int
 
 
+def core_name(share: CoreShare) -> str:
+    """Program loop over the cores that share a kernel loop."""
+    return f"{share.loop}_on_{share.axis}"
+
+
 class Frame:
     """A nest's loops and addresses; nothing in it changes."""
 
@@ -56,15 +62,56 @@ class Frame:
         """Are the blocks of this stay moved one by one, inside the unit loops?"""
         return moves_blocks(self.covering, slot.stay, self.hw)
 
-    def unit_span(self, loop: str) -> Span:
+    def unit_span(self, loop: str, on_core: bool) -> Span:
+        """Units of the current tile: of the core whose loops are around (`on_core`), else of the
+        first core, which has most."""
         tiled = self.covering.loop(loop)
         tile = self.tiling.tile(loop)
+        if on_core and tiled.is_uneven:
+            assert tiled.units % tile == 0, f"{loop}: shares and tiles both end early"
+            return Span(tile, tiled.total_units, self.unit_index(loop, inner=False))
         if tiled.units % tile == 0:
             return Span(tile)
         return Span(tile, tiled.units, Affine.of([(tile_name(loop), tile)]))
 
+    def share_index(self, loop: str) -> Affine:
+        """Number of the first unit of the current core's share."""
+        tiled = self.covering.loop(loop)
+        return Affine.of((name, step * tiled.units) for name, _, step in self._digits(loop))
+
+    def _digits(self, loop: str) -> list[tuple[str, CoreShare, int]]:
+        """Program loops over the cores that share `loop`, and shares per iteration."""
+        mine = [share for share in self.covering.shares if share.loop == loop]
+        return [
+            (core_name(share), share, prod(other.count for other in mine[number + 1 :]))
+            for number, share in enumerate(mine)
+        ]
+
+    def on_cores(
+        self, nodes: tuple[Node, ...], instruction: Instruction, inner: bool
+    ) -> tuple[Node, ...]:
+        """The nodes, run by every core that has the current unit (`inner`) or any of the tile;
+        those that a multicast reaches are left out."""
+        for loop in reversed(self.covering.loops):
+            tiled = self.covering.loop(loop.name)
+            here = self.local_index(loop.name, inner)
+            for number, (name, share, step) in reversed(list(enumerate(self._digits(loop.name)))):
+                if share.axis in instruction.multicast:
+                    continue
+                span = Span(share.count)
+                if tiled.is_uneven:
+                    outside = self._digits(loop.name)[:number]
+                    before = Affine.of((n, s * tiled.units) for n, _, s in outside)
+                    span = Span(share.count, tiled.total_units, here + before, step * tiled.units)
+                nodes = (For(name, span, nodes, Spread(share.axis, share.step)),)
+        return nodes
+
     def unit_index(self, loop: str, inner: bool) -> Affine:
         """Absolute number of the current unit (`inner`), or of the tile's first unit."""
+        return self.share_index(loop) + self.local_index(loop, inner)
+
+    def local_index(self, loop: str, inner: bool) -> Affine:
+        """Number within the core's share of the current unit (`inner`), or of the tile's first."""
         terms = []
         if self.trips[loop] > 1:
             terms.append((tile_name(loop), self.tiling.tile(loop)))
@@ -103,7 +150,7 @@ class Frame:
         if slot.stay.level == 0:
             return Affine()
         if loop in slot.stay.kept:
-            return self.unit_index(loop, inner)
+            return self.local_index(loop, inner)
         is_looped = inner and self.tiling.tile(loop) > 1
         return Affine.var(unit_name(loop)) if is_looped else Affine()
 

@@ -16,6 +16,7 @@ from .options import (
     is_uneven,
     level_options,
     must_divide,
+    must_fill_shares,
     must_stay_whole,
     tile_options,
     why_alone,
@@ -53,13 +54,13 @@ def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
 
 def breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:
     """All rules that a tiling breaks; one whose loops and operands are all there, once each."""
-    yield from _held_breaches(covering, tiling)
+    yield from _loop_breaches(covering, tiling, hw)
     for stay in tiling.stays:
         yield from _stay_breaches(covering, tiling, stay, hw)
     yield from room_breaches(covering, tiling, hw)
 
 
-def _held_breaches(covering: Covering, tiling: Tiling) -> Iterator[Breach]:
+def _loop_breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:
     held = covering.held
     if tiling.outer[: len(held)] != held:
         order = ", ".join(held)
@@ -73,6 +74,11 @@ def _held_breaches(covering: Covering, tiling: Tiling) -> Iterator[Breach]:
     for loop in covering.loops:
         if tiling.tile(loop.name) > 1 and (reason := why_alone(covering, loop)):
             yield _tile_breach(covering, loop.name, f"{reason}: one unit is a tile")
+        tile = tiling.tile(loop.name)
+        if loop.units % tile and must_fill_shares(covering, loop, hw):
+            message = f"{loop.name} is shared out unevenly: every core's share must be whole tiles"
+            hint = f"make it a divisor of {loop.units * loop.block}"
+            yield Breach(Part.TILES, loop.name, 0, message, hint)
 
 
 def _tile_breach(covering: Covering, loop: str, message: str) -> Breach:

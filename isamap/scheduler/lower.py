@@ -98,20 +98,23 @@ class _Nest:
         leaves = [n for s in fine for n in (*self.transfers.finish(s), *self.transfers.leave(s))]
         loops = [n for n in self.frame.tiling.inner if self.frame.tiling.tile(n) > 1]
         if fine:
-            body: tuple[Node, ...] = (
-                *enters,
-                *emit_walks(self._compute(tuple(loops)), ()),
-                *leaves,
-            )
+            call = self._compute(tuple(loops))
+            computed = self.frame.on_cores(emit_walks(call, ()), call.instruction, inner=True)
+            body: tuple[Node, ...] = (*enters, *computed, *leaves)
             for loop in reversed(loops):
-                body = (For(unit_name(loop), self.frame.unit_span(loop), body),)
+                span = self.frame.unit_span(loop, on_core=False)
+                body = (For(unit_name(loop), span, body),)
             return body
         call = self._compute(())
         walks = tuple(
-            Walk(unit_name(loop), self.frame.unit_span(loop), self._compute_steps(loop, call))
+            Walk(
+                unit_name(loop),
+                self.frame.unit_span(loop, on_core=True),
+                self._compute_steps(loop, call),
+            )
             for loop in loops
         )
-        return emit_walks(call, walks)
+        return self.frame.on_cores(emit_walks(call, walks), call.instruction, inner=False)
 
     def _coarse(self) -> list[Slot]:
         return [slot for slot in self.frame.places.slots if not self.frame.is_fine(slot)]
@@ -139,10 +142,10 @@ class _Nest:
         for name in group[1:]:
             inside *= self.frame.covering.loop(name).block
         head = self.frame.covering.loop(group[0])
-        if not head.is_partial:
+        if head.total_extent % head.block == 0:
             return Span(head.block * inside)
         offset = self.frame.unit_index(head.name, inner=True).scaled(head.block * inside)
-        return Span(head.block * inside, head.extent * inside, offset)
+        return Span(head.block * inside, head.total_extent * inside, offset)
 
     def _operand_strides(self, spot: Spot, instruction: Instruction) -> tuple[int, ...]:
         """Byte stride of every operand dimension: the innermost bound loop's, else the least legal

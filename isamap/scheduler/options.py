@@ -6,7 +6,7 @@ tiling legal (`legality`).
 
 from itertools import product
 
-from isamap.costmodels import Stay
+from isamap.costmodels import Stay, moves_blocks
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
@@ -24,6 +24,8 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
     for tile in range(loop.units, 0, -1):
         options[-(-loop.units // tile)] = tile
     pairs = tuple((tile, count) for count, tile in sorted(options.items()))
+    if must_fill_shares(covering, loop, hw):
+        pairs = tuple((tile, count) for tile, count in pairs if loop.units % tile == 0)
     if must_divide(covering, loop, hw):
         is_even = not loop.is_partial
         pairs = tuple(
@@ -32,6 +34,21 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
             if count == 1 or (is_even and loop.units % tile == 0)
         )
     return pairs
+
+
+def must_fill_shares(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
+    """Must a core's share be whole tiles, because some core's last tile ends early?
+
+    Where whole tiles are moved, the end of a tile is one bound, its share's or the loop's.
+    """
+    for plan in covering.operands:
+        slides = any(axis.is_window and loop.name in axis.loops for axis in plan.axes)
+        stay = Stay(plan.name, 0, 1, 1)
+        if slides and loop.is_ragged:
+            return True
+        if loop.name in plan.loops and loop.is_uneven and not moves_blocks(covering, stay, hw):
+            return True
+    return False
 
 
 def must_divide(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:

@@ -25,6 +25,7 @@ from isamap.mapper import (
     Mismatch,
     coverings,
     layout_rank,
+    spread_coverings,
 )
 from isamap.program import Layout
 
@@ -88,7 +89,7 @@ def find_schedule(
     stream = filter(partial(_agrees, agreed=agreed), stream)
     if others := handed_on - homes.keys():
         stream = _prefer_natural(stream, others)
-    search.run(stream)
+    search.run(spread_coverings(stream, hw))
     if not search.by_rank and search.num_excluded:
         raise limit_error(kernel.name, hw.name, aim)
     if not search.by_rank:

@@ -71,6 +71,7 @@ class CoveringSearch:
             tuple[int, float]
         ] = []  # (rank, bound) of what was not solved to the end
         self.alternatives: list[Alternative] = []
+        self.spreads: set[tuple[object, ...]] = set()  # over cores, that were looked at
         self.num_unfit = 0
         self.num_excluded = 0  # by the aim's limits
         self.num_unordered = 0
@@ -132,6 +133,11 @@ class CoveringSearch:
         if not stay_choices(covering, self.hw):
             self.num_unordered += 1
             return
+        if covering.shares:
+            key = (id(covering.single), covering.loops, work)
+            if key in self.spreads:  # the same along other axes of the cores
+                return
+            self.spreads.add(key)
         rank = _rank(covering)
         rivals = [s.solution.value for r, s in self.by_rank.items() if r <= rank]
         cutoff = min(rivals, default=None)

@@ -56,7 +56,7 @@ class Transfers:
         if slot.residence.fill is not None:
             source = self._outer_side(slot, slot.plan.inlet, self.frame.places.inlets, fine)
         nodes = self._move(slot, transfer, source, target, fine)
-        return self._guarded(slot, Edge.FIRST, nodes, fine)
+        return self._guarded(slot, transfer, Edge.FIRST, nodes, fine)
 
     def finish(self, slot: Slot) -> tuple[Node, ...]:
         """Update a stay's data in place, after its last use and before it is taken out."""
@@ -67,7 +67,9 @@ class Transfers:
             for update in slot.residence.finish
             for node in self._move(slot, update, None, here, fine)
         ]
-        return self._guarded(slot, Edge.LAST, tuple(nodes), fine) if nodes else ()
+        if not nodes:
+            return ()
+        return self._guarded(slot, slot.residence.finish[0], Edge.LAST, tuple(nodes), fine)
 
     def leave(self, slot: Slot) -> tuple[Node, ...]:
         """Take a stay's data out after its last use."""
@@ -83,7 +85,7 @@ class Transfers:
             nodes = self._move(slot, drain, source, target, fine)
         else:
             nodes = self._leave_planes(slot, drain, source, target, fine)
-        return self._guarded(slot, Edge.LAST, nodes, fine)
+        return self._guarded(slot, drain, Edge.LAST, nodes, fine)
 
     def _leave_planes(
         self, slot: Slot, drain: Transfer, source: _Side, target: _Side, fine: bool
@@ -133,8 +135,10 @@ class Transfers:
         return _Side(external.home or self.frame.hw.external.name, address, steps)
 
     def _guarded(
-        self, slot: Slot, edge: Edge, nodes: tuple[Node, ...], fine: bool
+        self, slot: Slot, transfer: Transfer, edge: Edge, nodes: tuple[Node, ...], fine: bool
     ) -> tuple[Node, ...]:
+        """The nodes of a transfer for every core that it serves, in the iterations that need it."""
+        nodes = self.frame.on_cores(nodes, self.frame.hw.instruction(transfer.instruction), fine)
         guard = self.frame.guards[slot.stay.operand, slot.stay.residence]
         conditions = [(tile_name(loop), edge) for loop in guard.outer]
         if fine and slot.stay.level == 0:
@@ -231,7 +235,7 @@ class Transfers:
     def _axis_span(self, slot: Slot, axis: TileAxis) -> Span:
         """Positions of the current tile along an axis."""
         if not axis.is_window:
-            return self.frame.unit_span(axis.loops[0])
+            return self.frame.unit_span(axis.loops[0], on_core=True)
         full = axis_extent(
             self.frame.covering,
             self.frame.tiling,
@@ -242,9 +246,13 @@ class Transfers:
         for loop, span in zip(axis.loops, axis.spans, strict=True):
             tiled = self.frame.covering.loop(loop)
             reach = self.frame.tiling.tile(loop) * tiled.block
-            if tiled.extent % reach and self.frame.trips[loop] > 1:
+            step = span * tiled.block
+            if tiled.is_ragged:
+                total += span * (tiled.total_extent - 1)
+                offset = offset + self.frame.unit_index(loop, inner=False).scaled(step)
+            elif tiled.extent % reach and self.frame.trips[loop] > 1:
                 total += span * (tiled.extent - 1)
-                offset = offset + Affine.of([(tile_name(loop), span * reach)])
+                offset = offset + self.frame.local_index(loop, inner=False).scaled(step)
             else:
                 total += span * (min(reach, tiled.extent) - 1)
         return Span(full, total, offset) if offset.terms else Span(full)
@@ -255,12 +263,12 @@ class Transfers:
         assert dim.block is not None
         block = slot.plan.blocks[dim.block]
         tiled = self.frame.covering.loop(block.loop)
-        if not tiled.is_partial:
+        if tiled.total_extent % tiled.block == 0:
             return Span(block.extent)
         offset = self.frame.unit_index(tiled.name, fine).scaled(tiled.block)
         if not fine and self.frame.tiling.tile(tiled.name) > 1:
             offset = offset + Affine.of([(f"{tiled.name}_move", tiled.block)])
-        return Span(tiled.block, tiled.extent, offset)
+        return Span(tiled.block, tiled.total_extent, offset)
 
     def _merged_span(self, slot: Slot, dims: tuple[CopyDim, ...], fine: bool) -> Span:
         if len(dims) == 1:

@@ -11,7 +11,7 @@ from isamap.costmodels import Tiling
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import verify
-from isamap.mapper import Covering, Transfer, coverings
+from isamap.mapper import Covering, Transfer, coverings, spread_like
 from isamap.program import Layout, Program
 from isamap.scheduler import is_legal, lower
 
@@ -62,13 +62,14 @@ def _small_program(
         verify(kernel)
     except IsamapError as error:
         return f"the cut-down kernel is no kernel: {error.message}"
-    wanted = structure(covering)
+    wanted = structure(covering.on_one_core)
     stream = coverings(kernel, hw, [], may_reassociate=may_reassociate)
     for candidate in islice(stream, MAX_COVERINGS):
         if structure(candidate) == wanted:
             break
     else:
         return "no cut-down sizes give the same covering"
+    candidate = spread_like(candidate, covering)
     if not is_legal(candidate, small_tiling, hw):
         return "the cut-down schedule is not legal"
     program = lower(candidate, small_tiling, hw)

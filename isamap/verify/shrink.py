@@ -69,7 +69,8 @@ def shrink_tiling(
     """Loop extents and a tiling with the same structure.
 
     Kept: whether there are several tiles, whether a tile has several units, whether the last tile
-    and the last unit are partial (the last unit keeps its extent), both orders, every stay.
+    and the last unit are partial (the last unit keeps its extent), both orders, every stay, how
+    many units the last cores lack.
     """
     extents: dict[str, int] = {}
     tiles: list[tuple[str, int]] = []
@@ -79,8 +80,9 @@ def shrink_tiling(
         num_tiles = min(trips(covering, tiling, name), limits.tiles)
         has_partial_tile = loop.units % tile != 0 and num_tiles > 1
         units = (num_tiles - 1) * new_tile + (1 if has_partial_tile else new_tile)
-        missing = loop.units * loop.block - loop.kernel_extent
-        extents[name] = units * loop.block - missing
+        idle = loop.units * loop.cores - loop.total_units  # the last cores' shares lack these
+        missing = loop.total_units * loop.block - loop.kernel_extent
+        extents[name] = (units * loop.cores - idle) * loop.block - missing
         tiles.append((name, new_tile))
     in_kernel = {loop.name for loop in covering.kernel.statements[covering.statement].loops}
     return {n: e for n, e in extents.items() if n in in_kernel}, replace(tiling, tiles=tuple(tiles))

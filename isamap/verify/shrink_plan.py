@@ -12,7 +12,7 @@ from math import lcm
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, Kernel, Loop, verify
-from isamap.mapper import Task, TaskNode, coverings
+from isamap.mapper import Task, TaskNode, coverings, spread_like
 from isamap.program import Program
 from isamap.scheduler import Piece, Plan, PlannedTask, compose, is_legal
 
@@ -71,8 +71,9 @@ def plan_needs(plan: Plan, limits: Limits) -> dict[str, Need]:
         assert best.solution.tiling is not None, "a schedule has a tiling"
         extents, _ = shrink_tiling(best.covering, best.solution.tiling, limits)
         for name, least in extents.items():
-            block, known = best.covering.loop(name).block, needs.get(name, Need(1, 1))
-            needs[name] = Need(max(least, known.least), lcm(block, known.step))
+            tiled, known = best.covering.loop(name), needs.get(name, Need(1, 1))
+            step = tiled.block * tiled.cores  # every core loses as many units
+            needs[name] = Need(max(least, known.least), lcm(step, known.step))
     return needs
 
 
@@ -114,7 +115,7 @@ def _shrink_piece(
     best = planned.answer.best
     assert best.solution.tiling is not None, "a schedule has a tiling"
     _, tiling = shrink_tiling(best.covering, best.solution.tiling, limits)
-    wanted = structure(best.covering)
+    wanted = structure(best.covering.on_one_core)
     stream = coverings(
         task.kernel,
         hw,
@@ -130,6 +131,7 @@ def _shrink_piece(
             break
     else:
         return f"no cut-down sizes give the same covering of statement {task.number}"
+    candidate = spread_like(candidate, best.covering)
     if not is_legal(candidate, tiling, hw):
         return f"the cut-down schedule of statement {task.number} is not legal"
     # costs and program of the large schedule stay in it: `compose` reads covering and tiling only

@@ -1,0 +1,70 @@
+"""Random coverings spread over the cores of random grids.
+
+In: a seed. Out: a kernel, a spread covering, a machine. Not its job: tilings, what to conclude.
+"""
+
+import random
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from cases import KERNELS, kernel, machine
+from tilings import with_less_memory
+
+from isamap.hwdesc import Cores, Hardware
+from isamap.ir import Kernel
+from isamap.mapper import Covering, coverings, spread
+
+MORE = (
+    ("gemm", "gemm", (("m", 129), ("n", 81), ("k", 21))),  # 9 and 6 units
+    ("gemm", "gemm_tn", (("m", 75), ("n", 3), ("k", 5))),
+    ("pointwise_conv", "pointwise_conv", (("h", 7), ("w", 5), ("c", 18), ("k", 39))),
+    ("depthwise_conv", "depthwise_conv", (("h", 7), ("w", 5), ("c", 35))),
+    (
+        "conv2d",
+        "conv2d",
+        (("h", 9), ("w", 7), ("c", 3), ("k", 35), ("r", 3), ("s", 2), ("stride", 1)),
+    ),
+)
+GRIDS = ((2, 2), (4, 1), (1, 3), (3, 2), (5, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCase:
+    """A covering spread over cores and its machine; `text` says which, for people."""
+
+    kernel: Kernel
+    covering: Covering
+    hw: Hardware
+    text: str
+
+
+def grid_of(rows: int, columns: int) -> Hardware:
+    """`hw_specs/mesh.yaml` with another number of cores."""
+    hw = machine("mesh")
+    assert hw.cores is not None
+    cores = replace(hw.cores, axes=(("row", rows), ("column", columns)))
+    assert isinstance(cores, Cores)
+    return replace(hw, cores=cores)
+
+
+def random_core_case(seed: int) -> CoreCase:
+    """One of the first coverings of a random kernel on a random grid, spread in a random way."""
+    generator = random.Random(seed)
+    while True:
+        file, name, sizes = generator.choice((*KERNELS[:-1], *MORE))
+        rows, columns = generator.choice(GRIDS)
+        hw = grid_of(rows, columns)
+        found = list(islice(coverings(kernel(file, name, sizes), hw, []), 3))
+        if not found:
+            continue
+        single = generator.choice(found)
+        spreads = list(spread(single, hw))
+        if not spreads:
+            continue
+        covering = generator.choice(spreads)
+        room = {m.name: generator.choice((2, 3, 4, 6, 12)) for m in hw.memories}
+        if generator.random() < 0.7:
+            hw = with_less_memory(hw, covering, room)
+        shares = [(s.loop, s.axis, s.count, s.step) for s in covering.shares]
+        text = f"{seed}: {name} {sizes} on {rows} x {columns}: {shares}"
+        return CoreCase(kernel(file, name, sizes), covering, hw, text)
