@@ -39,6 +39,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         write_energy_pj_per_byte=reader.energy(model.write_energy, (*path, "write_energy")),
         is_renamed=model.renamed,
         c_types=_build_c_types(model, path, reader),
+        is_named=model.named_by_number,
         source=model.source,
         fifo=build_fifo(model.fifo, (*path, "fifo"), reader),
         loc=reader.document.key_loc(path),

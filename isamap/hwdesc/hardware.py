@@ -50,7 +50,8 @@ class Memory:
     """`granule_bytes` is the unit of addressing: operands start at multiples of it.
 
     `is_renamed`: a write never waits for earlier calls that use the same bytes. `c_types`: per
-    scalar type the C type of a granule (registers as C variables).
+    scalar type the C type of a granule (registers as C variables). `is_named`: C text names
+    registers by their numbers, which must be constants.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Memory:
     write_energy_pj_per_byte: float = 0.0
     is_renamed: bool = False
     c_types: tuple[tuple[str, str], ...] = ()
+    is_named: bool = False
     source: str = ""
     fifo: Fifo | None = None
     loc: Loc | None = field(default=None, compare=False)

@@ -73,3 +73,19 @@ def sgemm_nt(m=5, n=7, k=3):
     A, B, C = In(f32, m, k), In(f32, n, k), Out(f32, m, n)
     for i, j, p in grid(m, n, k):
         C[i, j] += A[i, p] * B[j, p]
+
+
+@kernel
+def gemm_iu(m=5, n=7, k=3):
+    """C = A B, B without sign."""
+    A, B, C = In(i8, m, k), In(u8, k, n), Out(i32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += i32(A[i, p]) * i32(B[p, j])
+
+
+@kernel
+def gemm_i32(m=5, n=7, k=3):
+    """C = A B in words."""
+    A, B, C = In(i32, m, k), In(i32, k, n), Out(i32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += A[i, p] * B[p, j]

@@ -4,6 +4,7 @@ Oracle: the interpreter (floats are whole numbers, so every element is exact).
 """
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,26 @@ def run_strictly(machine: str, kernel: str, sizes: dict[str, int]) -> isamap.nat
 def test_compiled_c_is_exact(machine: str, kernel: str, sizes: dict[str, int]) -> None:
     done = run_strictly(machine, kernel, sizes)
     assert done.mismatch is None
+
+
+@needs_compiler
+def test_c_text_that_does_something_else_is_caught(tmp_path: Path) -> None:
+    text = (HERE / "vec4.yaml").read_text().replace("{C} += {A} * {B};", "{C} -= {A} * {B};")
+    (tmp_path / "vec4.yaml").write_text(text)
+    done = isamap.run_on(f"{KERNELS}:sgemm", tmp_path / "vec4.yaml", may_reassociate=True)
+    assert done.mismatch is not None and done.mismatch.buffer == "C"
+
+
+def test_registers_named_by_number_must_have_constant_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("isamap.codegen.c.specialise.MAX_CALLS", 3)
+    found = mapped("sgemm", {}, "vec4")
+    regs = replace(found.hardware.memory("regs"), is_named=True)
+    others = tuple(m for m in found.hardware.memories if m.name != "regs")
+    with pytest.raises(isamap.IsamapError, match="regs are named by number, and more than 3") as e:
+        generate_c(found.program, replace(found.hardware, memories=(*others, regs)))
+    assert "C types" in e.value.hint
 
 
 @needs_compiler

@@ -13,12 +13,21 @@ from isamap.program import Issue, Node
 from isamap.resources import find_hardware
 
 KERNELS = Path(__file__).parent.parent / "codegen" / "c_kernels.py"
-SIZES = ((1, 1, 1), (5, 7, 3), (13, 18, 17))
+SIZES = ((1, 1, 1), (13, 18, 7))
 CASES = (
     ("arm_neon", "sgemm", "fmla"),
     ("arm_neon", "gemm", "sdot"),
     ("arm_neon", "gemm_nt", "smmla"),
     ("arm_neon", "bgemm", "bfmmla"),
+    ("arm_sve", "sgemm", "fmla"),
+    ("arm_sve", "gemm", "sdot"),
+    ("arm_sme", "sgemm", "fmopa"),
+    ("arm_sme", "bgemm", "bfmopa"),
+    ("power10_mma", "sgemm", "xvf32gerpp"),
+    ("power10_mma", "gemm_iu", "xvi8ger4pp"),
+    ("power10_mma", "bgemm", "xvbf16ger2pp"),
+    ("riscv_rvv", "sgemm", "vfmacc_vf"),
+    ("riscv_rvv", "gemm_i32", "vmacc_vx"),
 )
 
 

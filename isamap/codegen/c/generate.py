@@ -10,6 +10,7 @@ array of bytes. Program order is kept, so tokens need no code.
 
 from dataclasses import dataclass
 
+from isamap.errors import ProgramError
 from isamap.hwdesc import CompilerRule, Hardware, MemoryKind, with_host_calls
 from isamap.program import Edge, Program, Span
 
@@ -39,12 +40,18 @@ def generate_c(program: Program, hw: Hardware) -> CSource:
         ProgramError: an instruction without `emit: c`, or an address outside all buffers.
     """
     hw = with_host_calls(hw, program.host_calls)
-    variables = frozenset(m.name for m in hw.memories if m.c_types)
+    named = frozenset(m.name for m in hw.memories if m.is_named)
+    variables = named | frozenset(m.name for m in hw.memories if m.c_types)
     parameters = parameters_of(program)
     try:
         body = specialise(program.body, variables)
         calls = CallWriter(hw, parameters, variables)
-    except NotStaticError:
+    except NotStaticError as error:
+        if named:
+            raise ProgramError(
+                f"registers of {', '.join(sorted(named))} are named by number, and {error}",
+                hint="ask for smaller sizes, or give the registers C types",
+            ) from None
         body = specialise(program.body, frozenset())
         calls = CallWriter(hw, parameters, frozenset())
     lines = _write_nodes(body, calls, 1)
