@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "program": ("errors", "ir", "hwdesc"),
     "emulator": ("errors", "ir", "hwdesc", "program"),
     "codegen": ("errors", "ir", "hwdesc", "program"),
+    "exercise": ("errors", "ir", "hwdesc", "program"),
     "mapper": ("errors", "ir", "rewrites", "hwdesc", "program"),
     "costmodels": ("errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper"),
     "scheduler": ("errors", "ir", "rewrites", "hwdesc", "program", "mapper", "costmodels"),
@@ -45,7 +46,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
         "costmodels", "scheduler", "verify", "compile", "codegen", "native", "files", "write_all",
-        "isamap",
+        "exercise", "isamap",
     ),
     "__main__": ("cli",),
     "__init__": ("errors", "ir", "hwdesc", "program", "compile", "native"),  # for types

@@ -8,7 +8,7 @@ from .build import build
 from .built import ArrayError, BuiltKernel, CFiles
 from .detect import Detection, Peak, detect
 from .mapped import Mapped
-from .run_on import RemoteRun, run_on, whole_arrays
+from .run_on import RemoteRun, execute_c, run_on, whole_arrays
 
 __all__ = [
     "ArrayError",
@@ -20,6 +20,7 @@ __all__ = [
     "RemoteRun",
     "build",
     "detect",
+    "execute_c",
     "run_on",
     "whole_arrays",
 ]

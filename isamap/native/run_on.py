@@ -15,7 +15,7 @@ import numpy as np
 from isamap.codegen import CSource, Toolchain, find_toolchain, generate_c, generate_main
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, interpret, is_float, numpy_dtype, random_arrays
-from isamap.program import unpack
+from isamap.program import Program, unpack
 from isamap.verify import Mismatch, compare
 
 from .built import bytes_of
@@ -68,6 +68,21 @@ def run_on(
     expected = interpret(mapped.kernel, arrays)
     wrong = compare(got, expected, "the kernel's meaning")
     return RemoteRun(mapped, source, toolchain.run, wrong)
+
+
+def execute_c(
+    program: Program, hw: Hardware, arrays: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Outputs of a program, by buffer, compiled from its C and run on the machine (or under the
+    emulator that the machine's file names).
+
+    Raises:
+        IsamapError: as for `run_on`.
+    """
+    source = generate_c(program, hw)
+    toolchain = find_toolchain(hw)
+    with tempfile.TemporaryDirectory(prefix="isamap-run-") as folder:
+        return _execute(source, toolchain, arrays, Path(folder), ())
 
 
 def whole_arrays(kernel: Kernel, seed: int) -> dict[str, np.ndarray]:

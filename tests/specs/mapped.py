@@ -16,19 +16,19 @@ from isamap.emulator import run, time_program
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import (
     Kernel,
-    Role,
     interpret,
     load_kernel,
     load_kernels,
     numpy_dtype,
     random_arrays,
 )
+from isamap.mapper import candidates, cut_tasks, flatten
 from isamap.program import Program
 from isamap.resources import find_kernel
 
 Sizes = dict[str, int]
 MACHINES = sorted((Path(__file__).parents[2] / "hw_specs").glob("*.yaml"))
-FORMS = {"i8": "", "bf16": "_bf16", "f32": "_f32"}  # of a kernel, by what it multiplies
+FORMS = ("", "_bf16", "_f32")  # of a kernel, for what a machine multiplies
 FIRST_S = 0.5  # the first legal schedule will do
 SLOW = Fraction(10**6)  # cycles per operation
 
@@ -40,13 +40,15 @@ def with_slow_host(file: Path) -> Hardware:
 
 
 def form_for(name: str, hw: Hardware) -> str:
-    """The kernel `file:name` in the form whose types the machine multiplies, or a skipped test."""
-    read = {b.dtype for i in hw.instructions for b in i.semantics.buffers if b.role is Role.IN}
+    """The kernel `file:name` in the first form that an instruction computes some of, or a skipped
+    test."""
     file, _, own = name.partition(":")
     known = load_kernels(find_kernel(file)[0])
-    for dtype, form in FORMS.items():
-        if dtype in read and own + form in known:
-            return name + form
+    for form in FORMS:
+        if own + form in known:
+            tasks = flatten(cut_tasks(known[own + form].build()))
+            if any(candidates(task.kernel, 0, hw, [], task.held) for task in tasks):
+                return name + form
     pytest.skip(f"no form of {own} has types that {hw.name} multiplies")
 
 
