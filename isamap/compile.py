@@ -4,13 +4,12 @@ In: a kernel and a machine (values, paths or bundled names), sizes, limits. Out:
 job: how any part works, printing.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
-from isamap.costmodels import Roofline, roofline
+from isamap.costmodels import FASTEST, Aim, Roofline, roofline
 from isamap.emulator import Timing, set_starts, time_program
 from isamap.errors import KernelError, MappingError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
@@ -26,11 +25,9 @@ from isamap.scheduler import (
     Schedule,
     Watch,
     Wishes,
-    find_best_plan,
-    find_schedule,
-    host_cycles,
-    is_single,
-    uses_little,
+    check_aim,
+    limit_machine,
+    search,
 )
 
 from .resources import find_hardware, find_kernel
@@ -51,6 +48,8 @@ class Request:
     workers: int
     seed: int
     may_reassociate: bool
+    aim: Aim = FASTEST
+    max_bytes: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +145,8 @@ def map(
     workers: int = 1,
     seed: int = 0,
     may_reassociate: bool = False,
+    aim: Aim = FASTEST,
+    max_bytes: Mapping[str, int] | None = None,
     watch: Watch = NOBODY,
 ) -> Result | PlanResult:
     """Map a kernel onto a machine: best covering, proven schedule, program, time, and a check.
@@ -156,24 +157,27 @@ def map(
         sizes, name: of the kernel in its file.
         cost, layouts, time_limit_s, workers, seed, may_reassociate: as for `find_schedule`.
         time_limit_s: for the search as a whole; timing and checking the program come on top.
+        aim: what to minimise (`Aim.least(Metric.ENERGY)`), and what it may cost at most.
+        max_bytes: of memories, by name.
         verify: how much is executed to check the program.
         watch: sees the search's progress and may end it; the best so far is the answer then.
             A KeyboardInterrupt while the program is timed and checked ends only that.
 
     Raises:
         KernelError, SpecErrors: the kernel or the hardware file is wrong.
-        MappingError: nothing on the machine computes the kernel.
+        MappingError: nothing on the machine computes the kernel; a LimitError: not within limits.
     """
     built, file = build_kernel(kernel, sizes or {}, name)
     machine = load_machine(hw)
     used = file.sizes if file else ()
     request = Request(
         built.name, machine.name, used, cost, layouts, Check(verify), time_limit_s, workers, seed,
-        may_reassociate,
+        may_reassociate, aim, tuple((max_bytes or {}).items()),
     )  # fmt: skip
-    deadline = time.perf_counter() + time_limit_s
-    wishes = Wishes(cost, layouts, time_limit_s, workers, seed, may_reassociate, watch)
-    found = _search(built, machine, wishes, deadline)
+    check_aim(aim, machine)
+    roomy = limit_machine(machine, max_bytes or {})
+    wishes = Wishes(cost, layouts, time_limit_s, workers, seed, may_reassociate, aim, watch)
+    found = search(built, roomy, wishes)
     return judge(request, built, machine, file, found, is_interrupted=watch.is_stopped)
 
 
@@ -212,46 +216,6 @@ def _with_starts(found: Answer | Plan, hw: Hardware) -> Answer | Plan:
         return replace(found, best=best)
     except ProgramError:
         return found
-
-
-def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Answer | Plan:
-    """One schedule where the kernel is one statement and an instruction serves it well; else a
-    plan."""
-    if not is_single(kernel):
-        return _plan(kernel, hw, wishes, deadline)
-    try:
-        answer = _schedule_single(kernel, hw, wishes)
-    except MappingError as failure:
-        try:
-            return _plan(kernel, hw, wishes, deadline)
-        except MappingError:
-            raise failure from None  # the other forms of the kernel fail for reasons of their own
-    if host_cycles(kernel, hw) < answer.best.estimate.cycles:
-        return _plan(kernel, hw, wishes, deadline)
-    if uses_little(answer, hw) and not wishes.watch.is_stopped:
-        plan = _plan(kernel, hw, wishes, deadline)
-        if plan.steps:
-            return plan
-    return answer
-
-
-def _schedule_single(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Answer:
-    return find_schedule(
-        kernel,
-        hw,
-        cost=wishes.cost,
-        layouts=wishes.layouts,
-        time_limit_s=wishes.time_limit_s,
-        workers=wishes.workers,
-        seed=wishes.seed,
-        may_reassociate=wishes.may_reassociate,
-        watch=wishes.watch,
-    )
-
-
-def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:
-    left_s = max(0.0, deadline - time.perf_counter())
-    return find_best_plan(kernel, hw, replace(wishes, time_limit_s=left_s))
 
 
 def _check(

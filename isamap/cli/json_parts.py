@@ -9,7 +9,7 @@ from platform import python_version
 
 from isamap import __version__
 from isamap.compile import Request
-from isamap.costmodels import Tiling
+from isamap.costmodels import Costs, Tiling
 from isamap.emulator import Timing
 from isamap.mapper import Covering, show_layouts, show_route
 from isamap.verify import Verification
@@ -33,6 +33,18 @@ def request_to_json(request: Request) -> dict[str, Json]:
         "workers": request.workers,
         "seed": request.seed,
         "may_reassociate": request.may_reassociate,
+        "objective": {metric.value: weight for metric, weight in request.aim.weights},
+        "limits": {metric.value: most for metric, most in request.aim.limits},
+        "max_bytes": dict(request.max_bytes),
+    }
+
+
+def costs_to_json(costs: Costs) -> dict[str, Json]:
+    """Under the closed form."""
+    return {
+        "cycles": costs.cycles,
+        "energy_pj": costs.energy_pj,
+        "dram_bytes": costs.dram_bytes,
     }
 
 

@@ -7,6 +7,9 @@ import click
 
 from isamap.errors import IsamapError
 
+from .read_limits import read_rooms
+
+OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmodels.Metric
 COSTS = ("analytical", "emulated", "roofline")  # the names of costmodels.COST_MODELS
 EXIT_WRONG = 1
 EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
@@ -59,6 +62,17 @@ EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
 )
 @click.option("-o", "folder", metavar="DIR", help="Write schedule.yaml and all other files there.")
 @click.option("--base", type=int, help="Address of the data image (default: the machine's).")
+@click.option(
+    "--objective",
+    type=click.Choice(OBJECTIVES),
+    default="cycles",
+    show_default=True,
+    help="What to minimise; edp: energy times cycles.",
+)
+@click.option("--max-cycles", type=click.IntRange(1), help="Cycles at most (closed form).")
+@click.option("--max-energy", metavar="ENERGY", help="Energy at most, '12 uJ'.")
+@click.option("--max-dram-bytes", metavar="SIZE", help="External traffic at most, '4 MiB'.")
+@click.option("--max", "rooms", multiple=True, metavar="MEMORY=SIZE", help="Room at most.")
 @click.option("--time-limit", default=20.0, show_default=True, help="Seconds for the whole search.")
 @click.option(
     "--workers",
@@ -72,15 +86,18 @@ def map_command(
     kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, cost: str, layouts: str,
     check: str, allowed: tuple[str, ...], top: int, explain: bool, listing: bool,
     json_path: str | None, program_path: str | None, emit: str | None, folder: str | None,
-    base: int | None, time_limit: float, workers: int, seed: int,
+    base: int | None, objective: str, max_cycles: int | None, max_energy: str | None,
+    max_dram_bytes: str | None, rooms: tuple[str, ...], time_limit: float, workers: int, seed: int,
 ) -> None:  # fmt: skip
     """Map KERNEL (a file, a bundled name, either with :NAME) onto a machine."""
-    from . import show_map  # start-up time: the solver and NumPy load only now
+    from . import read_aim, show_map  # start-up time: the solver and NumPy load only now
 
     show = show_map.Show(top, explain, listing, json_path, program_path, folder)
     question = show_map.Question(
         kernel, hardware, read_sizes(sizes), name, cost, layouts, check, time_limit, workers, seed,
         "reassociate" in allowed,
+        read_aim.read_aim(objective, max_cycles, max_energy, max_dram_bytes),
+        read_rooms("--max", rooms),
     )  # fmt: skip
     result = show_map.show_map(question, show)
     if result.verification.is_wrong:

@@ -12,6 +12,7 @@ from isamap.scheduler import PlannedTask, handovers, repacks, used_bytes
 from .json_parts import (
     SCHEMA_VERSION,
     Json,
+    costs_to_json,
     mapping_to_json,
     request_to_json,
     tiling_to_json,
@@ -60,6 +61,8 @@ def plan_to_json(result: PlanResult) -> dict[str, Json]:
         "analytical_cycles": result.plan.cycles,
         "bound_cycles": plan.bound_cycles,
         "bound_limit": plan.bound_limit,
+        "analytical": costs_to_json(plan.costs),
+        "objective_value": plan.aim.value(plan.costs),
         "status": plan.status.value,
         "is_interrupted": result.is_interrupted,
         "emulated": timing_to_json(result.timing) if result.timing else None,

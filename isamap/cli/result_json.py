@@ -11,6 +11,7 @@ from isamap.scheduler import used_bytes
 from .json_parts import (
     SCHEMA_VERSION,
     Json,
+    costs_to_json,
     mapping_to_json,
     request_to_json,
     tiling_to_json,
@@ -37,6 +38,9 @@ def result_to_json(result: Result) -> dict[str, Json]:
         "tiling": tiling_to_json(tiling),
         "analytical_cycles": schedule.estimate.cycles,
         "bound_cycles": answer.bound_cycles,
+        "analytical": costs_to_json(schedule.estimate.costs(result.hardware)),
+        "objective_value": schedule.solution.value,
+        "objective_bound": answer.bound,
         "status": answer.status.value,
         "roofline": {"cycles": result.roofline.cycles, "limit": result.roofline.limit},
         "emulated": timing_to_json(result.timing) if result.timing else None,

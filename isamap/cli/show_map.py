@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from isamap.compile import PlanResult, Result, explain, map
+from isamap.costmodels import Aim
 from isamap.errors import MappingError
 from isamap.program import listing, to_json
 from isamap.scheduler import Watch
@@ -39,6 +40,8 @@ class Question:
     workers: int
     seed: int
     may_reassociate: bool
+    aim: Aim
+    max_bytes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,8 @@ def _ask(question: Question, watch: Watch) -> Result | PlanResult:
         workers=question.workers,
         seed=question.seed,
         may_reassociate=question.may_reassociate,
+        aim=question.aim,
+        max_bytes=question.max_bytes,
         watch=watch,
     )
 

@@ -13,6 +13,7 @@ from isamap.mapper import show_layout_kind
 from isamap.rewrites import REWRITES
 from isamap.scheduler import Handover, Plan, Repack, Status, handovers, repacks
 
+from .show_aim import aim_lines
 from .show_result import print_section
 from .show_tasks import memory_lines, nests_lines, task_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines
@@ -32,6 +33,7 @@ def print_plan(result: PlanResult, console: Console) -> None:
         ("tasks", task_lines(result.plan, result.hardware)),
         ("loops", nests_lines(result.plan)),
         ("passing", passing_lines(handovers(result.plan), moved)),
+        ("aim", aim_lines(result.plan.aim, result.plan.costs, None, result.plan.status)),
         ("cycles", cycle_lines(result)),
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),

@@ -11,6 +11,7 @@ from isamap.hwdesc import Hardware, MemoryKind
 from isamap.ir import pretty
 from isamap.scheduler import Schedule, Status, used_bytes
 
+from .show_aim import aim_lines
 from .show_alternatives import alternative_lines
 from .show_cores import core_lines
 from .show_mapping import operand_rows, packing_sentences, show_binding, show_outside
@@ -33,6 +34,7 @@ def print_result(result: Result, console: Console, num_alternatives: int) -> Non
         ("mapping", mapping_lines(result)),
         ("cores", core_lines(result.schedule.covering, result.hardware)),
         ("loops", tiling_lines(result)),
+        ("aim", _aim_lines(result)),
         ("cycles", cycle_lines(result)),
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),
@@ -71,6 +73,12 @@ def tiling_lines(result: Result) -> list[str]:
     return nest_lines(result.schedule.covering, tiling)
 
 
+def _aim_lines(result: Result) -> list[str]:
+    answer = result.answer
+    costs = answer.best.estimate.costs(result.hardware)
+    return aim_lines(answer.aim, costs, answer.bound, answer.status)
+
+
 def cycle_lines(result: Result) -> list[str]:
     """Emulated, analytical, proven bound with gap and status, roofline with what limits."""
     answer, timing, roof = result.answer, result.timing, result.roofline
@@ -79,18 +87,16 @@ def cycle_lines(result: Result) -> list[str]:
     if timing is not None:
         rows.append(("emulated", timing.cycles, "every call through queues, ports and hazards"))
     error = error_note(analytical, timing)
-    rows.append(("analytical", analytical, f"closed form, what the solver minimises{error}"))
+    is_fastest = answer.aim.is_fastest
+    what = "closed form, what the solver minimises" if is_fastest else "closed form"
+    rows.append(("analytical", analytical, f"{what}{error}"))
     layouts = "natural layouts" if result.schedule.is_natural else "layouts no less natural"
     gap = show_share(1 - answer.bound_cycles / analytical)
     proof = "optimal" if answer.status is Status.OPTIMAL else "not proven optimal"
     proof += ", interrupted" if result.is_interrupted else ""
-    rows.append(
-        (
-            "bound",
-            answer.bound_cycles,
-            f"proven under the analytical model among {layouts}: gap {gap}, {proof}",
-        )
-    )
+    if is_fastest:
+        note = f"proven under the analytical model among {layouts}: gap {gap}, {proof}"
+        rows.append(("bound", answer.bound_cycles, note))
     reached = timing.cycles if timing else analytical
     share = show_share(roof.cycles / reached) if reached else "-"
     rows.append(

@@ -2,6 +2,7 @@
 
 from .aim import FASTEST, Aim, Costs, Metric
 from .analytical import OVERLAP_LOSS, Estimate, estimate, moved_by, slowest_block_cycles
+from .host_costs import host_costs
 from .least import Load, bound_cycles, busiest, least_costs, least_load
 from .passes import (
     fill_units,
@@ -62,6 +63,7 @@ __all__ = [
     "estimate",
     "fill_units",
     "guards",
+    "host_costs",
     "least_costs",
     "least_load",
     "is_renamed",

@@ -8,12 +8,14 @@ from .count_repacks import Repack, repacks
 from .find_plan import find_plan
 from .handover import Handover, handovers
 from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches, room_breaches
+from .limit_machine import check_aim, limit_machine
 from .lower import lower
 from .piece import Piece
 from .place import place, used_bytes
-from .plan import Plan, PlannedTask, Wishes, host_cycles, host_task_cycles, is_single
+from .plan import Plan, PlannedTask, Wishes, host_task_cycles, is_single
 from .rejoin import rejoin
 from .schedule import find_schedule
+from .search import costs_of, search
 from .share_chip import share_chip
 from .solve import Solution, Status, solve
 from .watch import NOBODY, Progress, Watch
@@ -38,20 +40,23 @@ __all__ = [
     "assemble_answer",
     "assemble_plan",
     "breaches",
+    "check_aim",
     "compose",
+    "costs_of",
     "find_best_plan",
     "find_plan",
     "find_schedule",
     "handovers",
-    "host_cycles",
     "host_task_cycles",
     "is_legal",
     "is_single",
+    "limit_machine",
     "lower",
     "memory_of",
     "option_breaches",
     "place",
     "rejoin",
+    "search",
     "repacks",
     "room_breaches",
     "share_chip",

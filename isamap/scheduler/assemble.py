@@ -58,6 +58,8 @@ def assemble_plan(
         *bound_plan(kernel, placed.tasks, hw),
         Status.FEASIBLE,
         0.0,
+        FASTEST,
+        placed.costs(hw),
         steps,
         cut="nothing else was looked at",
     )

@@ -1,6 +1,6 @@
 """The best plan over all rewritten forms of a kernel.
 
-In: a kernel, a machine, limits. Out: the plan of the form that takes the fewest cycles, and what
+In: a kernel, a machine, limits. Out: the plan of the form that the aim likes best, and what
 was not looked at. Not its job: the rewrites themselves, scheduling one form (`find_plan`).
 """
 
@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from math import inf, prod
 
+from isamap.costmodels import Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
@@ -22,12 +23,13 @@ from .schedule_tasks import Known
 MAX_VARIANTS = 60
 MAX_STEPS = 3
 MAX_PLANS = 4  # forms that are scheduled, beside the kernel as it is
-CLEAR_GAIN = 0.9  # a form is worth its temporaries when it takes at most this share of the cycles
+CLEAR_GAIN = 0.9  # a form is worth its temporaries when it takes at most this share
 LOW_USE = 0.5  # of an instruction's room: below, other forms may do better
 
 
 def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
-    """Schedule the kernel and the forms of it that promise fewer cycles, the most promising first.
+    """Schedule the kernel and the forms of it that promise less of what the aim minimises, those of
+    the fewest cycles first.
 
     A form's promise is the sum of its tasks' least compute bounds; no plan of it is below.
 
@@ -35,6 +37,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
         MappingError: no form can be mapped; the error is that of the kernel as it is.
     """
     begin = time.perf_counter()
+    aim = wishes.aim
     factors = spread_factors(hw)
     search = variants(
         kernel,
@@ -61,8 +64,8 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     failure: MappingError | None = None
     for number, (least, form) in enumerate([(0.0, original), *rated]):
         left = wishes.time_limit_s - (time.perf_counter() - begin)
-        limit = CLEAR_GAIN * best.cycles if best else inf
-        if least >= limit:
+        limit = CLEAR_GAIN * aim.value(best.costs) if best else inf
+        if aim.value(Costs(least, 0, 0)) >= limit:
             break
         is_late = left <= 0 or wishes.watch.is_stopped
         if number > MAX_PLANS or (best is not None and is_late):
@@ -74,7 +77,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
         except MappingError as error:
             failure = failure or error
             continue
-        if plan.cycles < limit:
+        if aim.value(plan.costs) < limit:
             best = replace(plan, steps=form.steps)
     if best is None:
         assert failure is not None, "a form is scheduled or fails"

@@ -5,9 +5,10 @@ copies (`repack`), deciding that an array must move (`compose`).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from isamap.hwdesc import Hardware, run_cycles
+from isamap.costmodels import Costs, host_costs
+from isamap.hwdesc import Hardware
 from isamap.program import For, Issue, Layout, Node, Placement, Program, When
 
 REPACK = "repack_"  # what `compose` calls the host's copies
@@ -15,13 +16,17 @@ REPACK = "repack_"  # what `compose` calls the host's copies
 
 @dataclass(frozen=True, slots=True)
 class Repack:
-    """The host's copies of a buffer from one layout to another, all iterations together."""
+    """The host's copies of a buffer from one layout to another, all iterations together.
+
+    `cycles` is also in `costs`.
+    """
 
     buffer: str
     source: Layout
     target: Layout
     num_calls: int
     cycles: int
+    costs: Costs
 
 
 def repacks(program: Program, hw: Hardware) -> tuple[Repack, ...]:
@@ -31,14 +36,13 @@ def repacks(program: Program, hw: Hardware) -> tuple[Repack, ...]:
     for issue, times in _issues(program.body, 1):
         if not issue.instruction.startswith(REPACK) or issue.instruction not in semantics:
             continue
-        assert hw.host is not None, "only a host repacks"
         source, target = (
             _place_of(program, operand.address.offset.constant) for operand in issue.operands
         )
         key = (target.buffer, source.layout, target.layout)
-        cycles = times * run_cycles(semantics[issue.instruction], hw.host, 1)
-        known = found.get(key, Repack(*key, 0, 0))
-        found[key] = replace(known, num_calls=known.num_calls + times, cycles=known.cycles + cycles)
+        known = found.get(key, Repack(*key, 0, 0, Costs(0, 0, 0)))
+        costs = known.costs + host_costs(semantics[issue.instruction], hw).times(times)
+        found[key] = Repack(*key, known.num_calls + times, round(costs.cycles), costs)
     return tuple(found.values())
 
 

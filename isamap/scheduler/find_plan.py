@@ -57,6 +57,8 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | No
         *bound_plan(kernel, chosen, hw),
         Status.OPTIMAL if proven else Status.FEASIBLE,
         time.perf_counter() - begin,
+        wishes.aim,
+        placed.costs(hw),
         cut=kept.cut,
     )
 
@@ -71,8 +73,8 @@ def task_scheduler(
 
 
 def plan_alone(tasks: tuple[Task, ...], scheduler: TaskScheduler) -> dict[int, PlannedTask]:
-    """Each task by itself, where it is fastest."""
-    return {task.number: _choose(task, scheduler.find(task), scheduler.hw) for task in tasks}
+    """Each task by itself, where the aim likes it best."""
+    return {task.number: _choose(task, scheduler.find(task), scheduler) for task in tasks}
 
 
 def _join(
@@ -81,7 +83,7 @@ def _join(
     planned: dict[int, PlannedTask],
     scheduler: TaskScheduler,
 ) -> tuple[TaskNode, ...]:
-    """The tasks with those joined that are faster together; `planned` changes with them."""
+    """The tasks with those joined that are better together; `planned` changes with them."""
     nodes = tuple(
         replace(node, body=_join(kernel, node.body, planned, scheduler))
         if isinstance(node, TaskLoop)
@@ -95,29 +97,29 @@ def _join(
             numbers = [part.number for part in joined.parts]
             if not isinstance(found, Answer) or any(planned[n].task.parts for n in numbers):
                 continue
-            cycles = found.best.estimate.cycles
+            together = PlannedTask(joined, found, False, found.best.estimate.cycles)
             after = replace_joined(nodes, task, joined)
-            is_faster = cycles < sum(planned[number].cycles for number in numbers)
-            if is_faster and keeps_order(kernel, after):
-                planned[task.number] = PlannedTask(joined, found, False, cycles)
+            apart = [planned[number] for number in numbers]
+            is_better = scheduler.rank([together]) < scheduler.rank(apart)
+            if is_better and keeps_order(kernel, after):
+                planned[task.number] = together
                 nodes = after
                 break
     return nodes
 
 
-def _choose(task: Task, found: Answer | MappingError, hw: Hardware) -> PlannedTask:
-    """The schedule, or the host where that is faster or the only way."""
-    answer = found if isinstance(found, Answer) else None
-    on_accelerator = answer.best.estimate.cycles if answer else None
-    if hw.host is None:
-        if isinstance(found, MappingError):
-            raise found
-        return PlannedTask(task, answer, False, found.best.estimate.cycles)
-    on_host = host_task_cycles(task, hw.host)
-    if on_accelerator is None or on_host < on_accelerator:
-        reason = found.reason if isinstance(found, MappingError) else ""
-        return PlannedTask(task, answer, True, on_host, reason)
-    return PlannedTask(task, answer, False, on_accelerator)
+def _choose(task: Task, found: Answer | MappingError, scheduler: TaskScheduler) -> PlannedTask:
+    """The schedule, or the host where the aim likes that better or it is the only way."""
+    hw = scheduler.hw
+    choices: list[PlannedTask] = []
+    if isinstance(found, Answer):
+        choices.append(PlannedTask(task, found, False, found.best.estimate.cycles))
+    elif hw.host is None:
+        raise found
+    if hw.host is not None:
+        answer, reason = (found, "") if isinstance(found, Answer) else (None, found.reason)
+        choices.append(PlannedTask(task, answer, True, host_task_cycles(task, hw.host), reason))
+    return min(choices, key=lambda one: scheduler.rank([one]))
 
 
 def _shared_buffers(tasks: tuple[Task, ...]) -> frozenset[str]:

@@ -70,7 +70,7 @@ def keep_on_chip(
         if trial.items() <= homes.items():
             continue
         found = search.schedule({**homes, **trial})
-        if found is not None and found.cycles < best.cycles:
+        if found is not None and search.rank(found) < search.rank(best):
             best, homes = found, {**homes, **trial}
     return Kept(best)
 
@@ -92,10 +92,14 @@ class HomeSearch:
         self.hw = scheduler.hw
         self.tasks = tuple(planned[task.number].task for task in flatten(nodes))
 
+    def rank(self, placed: PlacedTasks) -> tuple[float, float]:
+        """Least for what the aim likes best."""
+        return self.scheduler.wishes.aim.rank(placed.costs(self.hw))
+
     def settle(self, planned: Mapping[int, PlannedTask]) -> PlacedTasks:
         """The tasks side by side, each on the accelerator or the host."""
         fitting = make_room(self.nodes, planned, self.scheduler)
-        return place_tasks(self.kernel, self.nodes, fitting, self.hw)
+        return place_tasks(self.kernel, self.nodes, fitting, self.hw, self.scheduler.wishes.aim)
 
     def trials(self) -> Iterator[Homes]:
         """Sets of homes to try, most buffers first."""

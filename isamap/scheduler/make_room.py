@@ -45,7 +45,7 @@ def make_room(
                 f" {scheduler.hw.name}",
                 hint="make the loops inside smaller, or give its memories more room",
             )
-        now = min(rivals, key=lambda one: sum(task.cycles for task in one.values()))
+        now = min(rivals, key=lambda one: scheduler.rank(one.values()))
     return now
 
 

@@ -8,6 +8,7 @@ schedules, layouts.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from isamap.costmodels import FASTEST, Aim, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
@@ -33,6 +34,11 @@ class PlacedTasks:
         """Of the host's copies between layouts."""
         return sum(row.cycles for row in self.moved)
 
+    def costs(self, hw: Hardware) -> Costs:
+        """Everything, one after the other."""
+        rows = (*(task.costs(hw) for task in self.tasks), *(row.costs for row in self.moved))
+        return sum(rows, Costs(0, 0, 0))
+
     @property
     def cycles(self) -> int:
         """Everything, one after the other."""
@@ -44,8 +50,9 @@ def place_tasks(
     nodes: tuple[TaskNode, ...],
     planned: Mapping[int, PlannedTask],
     hw: Hardware,
+    aim: Aim = FASTEST,
 ) -> PlacedTasks:
-    """Move tasks between host and accelerator while that takes fewer cycles.
+    """Move tasks between host and accelerator while the aim likes that better.
 
     Not tried: tearing joined tasks apart, moving tasks on different buffers at once.
 
@@ -58,7 +65,7 @@ def place_tasks(
         is_better = False
         for changed in _changes(best, hw):
             other = _try(kernel, nodes, changed, hw)
-            if other is not None and other.cycles < best.cycles:
+            if other is not None and aim.rank(other.costs(hw)) < aim.rank(best.costs(hw)):
                 best, is_better = other, True
                 break
     return best

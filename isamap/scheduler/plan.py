@@ -7,6 +7,7 @@ its job: making a plan (`find_plan`), its bound (`bound_plan`).
 from dataclasses import dataclass, field
 from math import prod
 
+from isamap.costmodels import FASTEST, Aim, Costs, host_costs
 from isamap.hwdesc import Hardware, HostRule, run_cycles
 from isamap.ir import Buffer, Kernel, Statement
 from isamap.mapper import Ends, Task, TaskNode, cut_tasks
@@ -29,6 +30,7 @@ class Wishes:
     workers: int = 1
     seed: int = 0
     may_reassociate: bool = False
+    aim: Aim = FASTEST
     watch: Watch = field(default=NOBODY, compare=False)
 
 
@@ -71,6 +73,12 @@ class PlannedTask:
         assert self.answer is not None, "a task off the host has a schedule"
         return self.answer.best
 
+    def costs(self, hw: Hardware) -> Costs:
+        """Of all its iterations, alone."""
+        if self.on_host:
+            return host_costs(self.task.kernel, hw, held=self.task.held)
+        return self.best.estimate.costs(hw)
+
     @property
     def piece(self) -> Piece:
         """The task and how it runs."""
@@ -83,9 +91,10 @@ class Plan:
 
     `cycles`: sum over the tasks, which the closed form takes one after the other, and over what the
     host lays out anew in between (`repack_cycles`). `bound_cycles`: no program of these coverings
-    is faster: the busiest unit, or the external memory's ports; `bound_limit` names it. `steps`:
-    the rewrites that led to `kernel`, of `num_forms` that were listed; `cut`: what was not looked
-    at.
+    is faster: the busiest unit, or the external memory's ports; `bound_limit` names it. `costs`:
+    the same sum for everything that an `aim` may be about; OPTIMAL says that no task alone has a
+    better schedule by it. `steps`: the rewrites that led to `kernel`, of `num_forms` that were
+    listed; `cut`: what was not looked at.
     """
 
     kernel: Kernel
@@ -98,6 +107,8 @@ class Plan:
     bound_limit: str
     status: Status
     seconds: float
+    aim: Aim
+    costs: Costs
     steps: tuple[Step, ...] = ()
     num_forms: int = 1
     cut: str = ""
@@ -109,13 +120,6 @@ def is_single(kernel: Kernel) -> bool:
     if len(nodes) != 1 or not isinstance(nodes[0], Task):
         return False
     return nodes[0].kernel.buffers == kernel.buffers
-
-
-def host_cycles(kernel: Kernel, hw: Hardware) -> float:
-    """Cycles of the kernel's statements on the host, one call each; infinite without a host."""
-    if hw.host is None:
-        return float("inf")
-    return run_cycles(kernel, hw.host, len(kernel.statements))
 
 
 def host_task_cycles(task: Task, rule: HostRule) -> int:

@@ -5,9 +5,10 @@ which tasks there are, where they run (`find_plan`).
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from isamap.costmodels import Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.mapper import Task
@@ -15,7 +16,7 @@ from isamap.program import Layout
 
 from .answer import Answer
 from .piece import Piece
-from .plan import TaskKey, Wishes, task_key
+from .plan import PlannedTask, TaskKey, Wishes, task_key
 from .schedule import find_schedule
 
 
@@ -51,6 +52,11 @@ class TaskScheduler:
         """Is there no time left, or shall the search stop?"""
         return time.perf_counter() >= self.deadline or self.wishes.watch.is_stopped
 
+    def rank(self, planned: Iterable[PlannedTask]) -> tuple[float, float]:
+        """Least for the tasks that the aim likes best together."""
+        total = sum((task.costs(self.hw) for task in planned), Costs(0, 0, 0))
+        return self.wishes.aim.rank(total)
+
     def find(self, task: Task, around: Around = ALONE) -> Answer | MappingError:
         """The task's best schedule beside what is taken, or why it has none."""
         key = task_key(task, self.shared), around
@@ -70,6 +76,7 @@ class TaskScheduler:
                 workers=self.wishes.workers,
                 seed=self.wishes.seed,
                 may_reassociate=self.wishes.may_reassociate,
+                aim=self.wishes.aim,
                 held=task.held,
                 volatile=task.volatile,
                 handed_on=self.shared,

@@ -1,0 +1,52 @@
+"""Give a machine's memories less room, and see whether it says what an aim needs.
+
+In: a machine, bytes per memory, an aim. Out: a machine with smaller memories, or the user's
+mistake. Not its job: schedules.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from isamap.costmodels import Aim, Metric
+from isamap.errors import MappingError, closest
+from isamap.hwdesc import Hardware, Memory
+
+
+def limit_machine(hw: Hardware, max_bytes: Mapping[str, int]) -> Hardware:
+    """The machine with at most so many bytes in some memories, rounded down to whole granules.
+
+    Raises:
+        MappingError: no such memory, or not even one granule.
+    """
+    names = [memory.name for memory in hw.memories]
+    for name, most in max_bytes.items():
+        if name not in names:
+            hint = closest(name, names) or f"memories are {', '.join(names)}"
+            raise MappingError(f"{hw.name} has no memory {name!r}", hint=hint)
+        granule = hw.memory(name).granule_bytes
+        if most < granule:
+            raise MappingError(
+                f"{most} bytes of {name!r} are less than one granule of {granule} bytes",
+                hint=f"give at least {granule} bytes",
+            )
+    return replace(hw, memories=tuple(_limited(m, max_bytes.get(m.name)) for m in hw.memories))
+
+
+def _limited(memory: Memory, most: int | None) -> Memory:
+    if most is None or most >= memory.size_bytes:
+        return memory
+    return replace(memory, size_bytes=most // memory.granule_bytes * memory.granule_bytes)
+
+
+def check_aim(aim: Aim, hw: Hardware) -> None:
+    """An aim about energy needs a machine that says what takes energy.
+
+    Raises:
+        MappingError: it does not.
+    """
+    energies = [m.read_energy_pj_per_byte + m.write_energy_pj_per_byte for m in hw.memories]
+    if (aim.uses(Metric.ENERGY) or aim.uses(Metric.EDP)) and not any(energies):
+        raise MappingError(
+            f"{hw.name} says nothing about energy",
+            hint="give its memories read_energy and write_energy, its instructions energy",
+        )
