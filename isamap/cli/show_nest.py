@@ -81,9 +81,13 @@ def _held(
     elif residence.zero is not None:
         fetch = f"{residence.zero.instruction} clears {plan.buffer} in {size}"
         fetch += _when("first", first)
+    elif residence.opening is not None:
+        fetch = f"{residence.opening} begins {plan.buffer} in {size}" + _when("first", first)
     if residence.drain is not None:
         updates = "".join(f"{update.instruction}, " for update in residence.finish)
-        drain = f"{updates}{residence.drain.instruction} {plan.buffer} <- {residence.memory}"
+        onward = residence.drain.onward
+        way = f"{onward.transfer.instruction} <- {onward.memory} <- " if onward else ""
+        drain = f"{updates}{way}{residence.drain.instruction} {plan.buffer} <- {residence.memory}"
         drain += _when("last", first)
     return _Held(depth, fetch, drain)
 

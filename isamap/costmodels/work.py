@@ -151,6 +151,9 @@ def _flows(
 ) -> list[Flow]:
     """The transfer itself, once per byte plane, and the shifts between planes."""
     flow = _all_cores(covering, hw, plan, residence, transfer, is_drain)
+    if transfer.onward is not None:
+        onward = transfer.onward.transfer
+        return [flow, _all_cores(covering, hw, plan, residence, onward, is_drain)]
     if transfer.shift is None:
         return [flow]
     shift = _all_cores(covering, hw, plan, residence, transfer.shift, is_drain)

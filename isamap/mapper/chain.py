@@ -19,6 +19,7 @@ from .external import external_layouts
 from .finish import FinishStep, find_finishes
 from .geometry import Geometry
 from .home_layouts import block_strides, home_layouts, may_address
+from .passage import onward_copies, pass_through, source_memory, target_memory
 from .roles import InstructionRole, Mover, movers
 from .subject import Source, Subject, bound_windows
 from .transfer import MoveDim, find_transfer, with_planes
@@ -163,11 +164,15 @@ class Chains:
         for mover in self.movers:
             if mover.role not in (InstructionRole.COPY, InstructionRole.NARROW):
                 continue
-            source = mover.instruction.operand(str(mover.source)).memory
-            target = mover.instruction.operand(mover.target).memory
-            if (source, target) != (here.memory, self._outside(self.subject.own)):
+            if source_memory(mover) != here.memory:
                 continue
-            for drain, external in self._drains(here, mover):
+            if target_memory(mover) == self._outside(self.subject.own):
+                ways = self._drains(here, mover)
+            elif mover.role is InstructionRole.COPY and self._carries(mover):
+                ways = self._passing(here, mover, self.subject.own)
+            else:
+                continue
+            for drain, external in ways:
                 yield (), drain, external
 
     def _finishes(
@@ -181,16 +186,49 @@ class Chains:
         ends = here.memory, self._outside(outlet)
         for found in find_finishes(self.subject.value, target, dtypes, ends, self.hw):
             updates = [self._update(here, step) for step in found.updates]
-            mover = found.store.mover
-            align = self._align(mover, mover.target)
-            for external in self._externals(here, narrow, 1, outlet):
-                if not _is_aligned(external, align) or not _holds_all(external.layout):
-                    continue
-                dims = self._store_dims(here, external)
-                drain = find_transfer(mover, dims, narrow, self.element_bytes)
-                if drain is not None and None not in updates:
+            for drain, external in self._stores(here, found.store.mover, narrow, outlet):
+                if _holds_all(external.layout) and None not in updates:
                     done = tuple(update for update in updates if update is not None)
                     yield done, replace(drain, immediates=found.store.immediates), external
+
+    def _stores(
+        self, here: Residence, mover: Mover, narrow: int, outlet: Source
+    ) -> Iterator[tuple[Transfer, External]]:
+        """Ways to store what the mover computes, in elements of `narrow` bytes."""
+        if target_memory(mover) != self._outside(outlet):
+            yield from self._passing(here, mover, outlet)
+            return
+        align = self._align(mover, mover.target)
+        for external in self._externals(here, narrow, 1, outlet):
+            if _is_aligned(external, align):
+                dims = self._store_dims(here, external)
+                drain = find_transfer(mover, dims, narrow, self.element_bytes)
+                if drain is not None:
+                    yield drain, external
+
+    def _passing(
+        self, here: Residence, mover: Mover, outlet: Source
+    ) -> Iterator[tuple[Transfer, External]]:
+        """Ways through the memory that the mover writes: what it makes of a block stays there until
+        a copy takes it on."""
+        if any(axis.is_window for axis in self.axes):
+            return  # blocks pass one by one
+        dtype = mover.instruction.semantics.buffer(mover.target).dtype
+        must_hold_all = outlet.buffer.role is Role.INOUT
+        for onward in onward_copies(self.hw, dtype, self._outside(outlet)):
+            if source_memory(onward) != target_memory(mover):
+                continue
+            align = self._align(onward, onward.target)
+            for external in self._externals(here, size_bytes(dtype), 1, outlet):
+                if not _is_aligned(external, align):
+                    continue
+                if must_hold_all and not _holds_all(external.layout):
+                    continue
+                strides = external.block_strides_bytes
+                dims = self._dims(here, None)
+                way = pass_through(self.hw, (mover, onward), dims, strides, self.element_bytes)
+                if way is not None:
+                    yield way, external
 
     def _update(self, here: Residence, step: FinishStep) -> Transfer | None:
         found = find_transfer(step.mover, self._dims(here, None), self.element_bytes, 1)

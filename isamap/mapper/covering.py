@@ -157,7 +157,8 @@ class Transfer:
     extent 1).
     `walked`: dimensions left to program loops. `planes` > 1: the target takes the element's bytes
     one plane after the other, `shift` being the instruction that shifts the source right in
-    between. `immediates`: numbers that every call is given.
+    between. `immediates`: numbers that every call is given. `onward`: the transfer ends in a memory
+    on the way, and goes on from there.
     """
 
     instruction: str
@@ -166,6 +167,21 @@ class Transfer:
     planes: int = 1
     shift: "Transfer | None" = None
     immediates: tuple[tuple[str, int | float], ...] = ()
+    onward: "Passage | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A memory that blocks pass one by one on their way out, in `slots` places in turn.
+
+    `transfer` takes a block of `block_bytes`, rounded to `align_bytes`, on from there.
+    """
+
+    memory: str
+    block_bytes: int
+    align_bytes: int
+    transfer: Transfer
+    slots: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +194,8 @@ class Residence:
     the block with all its window positions where it `is_boxed`, which keeps tiles to one unit of
     the windows' loops.
     `fill` brings blocks in from the next outer memory, `zero` clears them, `finish` updates them in
-    place before `drain` takes them out.
+    place before `drain` takes them out. `opening`: the instruction that computes the first addend
+    of each element onto zeros, where nothing clears them.
     """
 
     memory: str
@@ -191,6 +208,7 @@ class Residence:
     zero: Transfer | None = None
     drain: Transfer | None = None
     finish: tuple[Transfer, ...] = ()
+    opening: str | None = None
 
     @property
     def position_bytes(self) -> int:

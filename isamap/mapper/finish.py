@@ -25,6 +25,7 @@ from isamap.ir import (
 )
 
 from .match import spelled_update
+from .passage import onward_copies, source_memory, target_memory
 from .roles import InstructionRole, Mover
 from .spelling import instruction_spellings, kernel_spellings, plain
 
@@ -57,11 +58,14 @@ def find_finishes(
     Args:
         total: the access in `value` that stands for the sum.
         dtypes: of the sum, and of what is stored.
-        ends: the memory where the sum lies, and the one where it is stored.
+        ends: the memory where the sum lies, and the one where it is stored, straight or through a
+            memory that a copy takes it on from.
     """
-    stores = [s for s in map(_as_store, hw.instructions) if s and _runs(s, dtypes, ends)]
+    here, home = ends
+    ways = {home, *map(source_memory, onward_copies(hw, dtypes[1], home))} - {here}
+    stores = [s for s in map(_as_store, hw.instructions) if s and _runs(s, dtypes, here, ways)]
     inside = (dtypes[0], dtypes[0])
-    updates = [u for u in map(_as_update, hw.instructions) if u and _stays(u, inside, ends[0])]
+    updates = [u for u in map(_as_update, hw.instructions) if u and _stays(u, inside, here)]
     seen: set[Finish] = set()
     forms = (*kernel_spellings(value, {total.buffer: dtypes[0]}), plain(spelled_out(value)))
     for form in dict.fromkeys(forms):
@@ -205,10 +209,10 @@ def _as_update(instruction: Instruction) -> Mover | None:
     return Mover(instruction, InstructionRole.COMPUTE, target.buffer, None)
 
 
-def _runs(store: Mover, dtypes: tuple[str, str], ends: tuple[str, str]) -> bool:
+def _runs(store: Mover, dtypes: tuple[str, str], here: str, ways: set[str]) -> bool:
     instruction, source = store.instruction, str(store.source)
-    found = instruction.operand(source).memory, instruction.operand(store.target).memory
-    return found == ends and _types(instruction, source, store.target) == dtypes
+    is_there = source_memory(store) == here and target_memory(store) in ways
+    return is_there and _types(instruction, source, store.target) == dtypes
 
 
 def _stays(update: Mover, dtypes: tuple[str, str], memory: str) -> bool:

@@ -7,7 +7,7 @@ exists. Not its job: tile sizes, order, other operands.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, opened_by
 from isamap.ir import Role, accesses, pretty_expr
 from isamap.program import Layout
 
@@ -89,6 +89,7 @@ def _plan_cycles(hw: Hardware, plan: OperandPlan) -> float:
     transfers = [
         t for r in plan.residences for t in (r.fill, r.zero, r.drain, *r.finish) if t is not None
     ]
+    transfers += [t.onward.transfer for t in transfers if t.onward is not None]
     return sum(block_cycles(hw.instruction(t.instruction), t) for t in transfers)
 
 
@@ -162,13 +163,14 @@ def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[Oper
         return
     reads = statement.update != "=" or statement.target in accesses(statement.value)
     if subject.inlet is None and (role is not Role.INOUT or not reads):
-        zero = planner.zero(first)
-        if reads and zero is None:
+        opening = opened_by(subject.match.instruction, subject.hw) if reads else None
+        zero = planner.zero(first) if reads and opening is None else None
+        if reads and opening is None and zero is None:
             yield f"no instruction clears {first.memory}"
             return
+        begun = replace(first, zero=zero, opening=opening.name if opening else None)
         for finish, drain, outlet in drains:
-            filled = replace(first, drain=drain, zero=zero if reads else None, finish=finish)
-            yield planner.plan(role, (filled,), None, outlet)
+            yield planner.plan(role, (replace(begun, drain=drain, finish=finish),), None, outlet)
         return
     what = subject.inlet.buffer.name if subject.inlet else "it"
     reason = f"no copy brings {what} from {subject.hw.external.name} to {first.memory}"

@@ -32,7 +32,10 @@ def show_route(plan: OperandPlan, external: str) -> str:
 
 def _show_instructions(transfer: Transfer) -> str:
     shift = f"+{transfer.shift.instruction}" if transfer.shift else ""
-    return transfer.instruction + shift
+    if transfer.onward is None:
+        return transfer.instruction + shift
+    onward = transfer.onward
+    return f"{transfer.instruction}-> {onward.memory} -{_show_instructions(onward.transfer)}"
 
 
 def show_layouts(plan: OperandPlan) -> str:

@@ -10,7 +10,7 @@ from math import prod
 from isamap.costmodels import Guards, Tiling, guards, moves_blocks, operand_plan, trips
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Affine
-from isamap.mapper import CoreShare, Covering, External, OperandPlan
+from isamap.mapper import CoreShare, Covering, External, OperandPlan, Passage
 from isamap.program import Address, For, Node, Rotation, Span, Spread
 
 from .place import Places, Slot
@@ -162,6 +162,21 @@ class Frame:
                 step = axis.step(self.covering.loop(loop)) * slot.stride(axis.name)
                 offset = offset + self.held_index(slot, loop, inner).scaled(step)
         return Address(offset, self.rotation(slot))
+
+    def passage_address(self, slot: Slot, passage: Passage) -> Address:
+        """Where the current block of a stay lies on its way out: the blocks take turns."""
+        counter, weight = Affine(), 1
+        for loop in reversed(self.tiling.inner):
+            if loop in slot.plan.loops and self.tiling.tile(loop) > 1:
+                counter = counter + Affine.of([(unit_name(loop), weight)])
+                weight *= self.tiling.tile(loop)
+        for loop in reversed(self.tiling.outer):
+            if loop in slot.plan.loops and self.trips[loop] > 1:
+                counter = counter + Affine.of([(tile_name(loop), weight)])
+                weight *= self.trips[loop]
+        base = Affine((), self.places.passage(slot.stay.operand))
+        turns = (Rotation(counter, passage.slots, passage.block_bytes),) if counter.terms else ()
+        return Address(base, turns)
 
     def rotation(self, slot: Slot) -> tuple[Rotation, ...]:
         """Counts the fetches that happened, modulo the number of slots."""

@@ -10,12 +10,12 @@ drained after them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isamap.costmodels import Tiling
 from isamap.hwdesc import Hardware, Instruction
 from isamap.mapper import Covering
-from isamap.program import For, Node, Operand, Program, Span
+from isamap.program import Edge, For, Node, Operand, Program, Span, When
 
 from .emit import Call, Walk, emit_walks
 from .frame import Frame, Spot, tile_name, unit_name
@@ -97,9 +97,11 @@ class _Nest:
         enters = [n for slot in fine[::-1] for n in self.transfers.enter(slot)]
         leaves = [n for s in fine for n in (*self.transfers.finish(s), *self.transfers.leave(s))]
         loops = [n for n in self.frame.tiling.inner if self.frame.tiling.tile(n) > 1]
-        if fine:
+        opening = self._opening()
+        if fine or opening is not None:
             call = self._compute(tuple(loops))
-            computed = self.frame.on_cores(emit_walks(call, ()), call.instruction, inner=True)
+            calls = self._opened(call, *opening) if opening else emit_walks(call, ())
+            computed = self.frame.on_cores(calls, call.instruction, inner=True)
             body: tuple[Node, ...] = (*enters, *computed, *leaves)
             for loop in reversed(loops):
                 span = self.frame.unit_span(loop, on_core=False)
@@ -115,6 +117,26 @@ class _Nest:
             for loop in loops
         )
         return self.frame.on_cores(emit_walks(call, walks), call.instruction, inner=False)
+
+    def _opening(self) -> tuple[str, Slot] | None:
+        """The instruction that begins the sums, and where they lie."""
+        for slot in self.frame.places.slots:
+            if slot.residence.opening is not None:
+                return slot.residence.opening, slot
+        return None
+
+    def _opened(self, call: Call, opening: str, slot: Slot) -> tuple[Node, ...]:
+        """The compute call; each element's first addend by the instruction that begins sums."""
+        loops = self.transfers.resting_loops(slot, fine=True)
+        first = replace(call, instruction=self.frame.hw.instruction(opening))
+        begin = emit_walks(first, ())
+        if not loops:
+            return begin
+        nodes = [When(tuple((loop, Edge.FIRST) for loop in loops), begin)]
+        for number, loop in enumerate(loops):
+            before = tuple((name, Edge.FIRST) for name in loops[:number])
+            nodes.append(When((*before, (loop, Edge.LATER)), emit_walks(call, ())))
+        return tuple(nodes)
 
     def _coarse(self) -> list[Slot]:
         return [slot for slot in self.frame.places.slots if not self.frame.is_fine(slot)]

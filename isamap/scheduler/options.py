@@ -100,8 +100,10 @@ def level_options(
 
     Single blocks (level 0) are moved one by one, which tokens and sliding windows do not allow.
     With tokens, an output must be filled by the unit that computes: no token orders another one's
-    fill after the drain of the same slot. A single block of an output would hold up everything that
-    its fill unit has queued until it is drained; a tile of one block takes no more room.
+    fill after the drain of the same slot, and none orders two drains in a row. A fifo memory holds
+    single blocks, each read until the next one is. A single block of an output would hold up
+    everything that its fill unit has queued until it is drained; a tile of one block takes no more
+    room.
     """
     if not plan.residences:
         return ((),)
@@ -112,7 +114,15 @@ def level_options(
         users = (entry, *plan.residences[0].finish)
         if any(hw.instruction(user.instruction).unit != unit for user in users):
             return ()
+    drains = [r.drain for r in plan.residences if r.drain is not None]
+    if is_token and any(drain.onward is not None for drain in drains):
+        return ()
     may_be_low = not is_token and not any(axis.is_window for axis in plan.axes)
+    if any(hw.memory(r.memory).fifo is not None for r in plan.residences[1:]):
+        return ()
+    if hw.memory(plan.residences[0].memory).fifo is not None:
+        low = {1: ((0,),), 2: ((0, 1),)}.get(len(plan.residences), ())
+        return low if may_be_low and not plan.is_output else ()
     if len(plan.residences) == 1:
         return ((1,), (0,)) if may_be_low and not plan.is_output else ((1,),)
     if len(plan.residences) == 2:

@@ -5,13 +5,13 @@ too small. Not its job: deciding sizes, emitting calls.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.ir import Role, covers
-from isamap.mapper import Covering, OperandPlan, Residence
+from isamap.mapper import Covering, OperandPlan, Passage, Residence
 from isamap.program import Layout, Placement
 
 EXTERNAL_ALIGN_BYTES = 4096  # page: every machine's burst and element size divides it
@@ -44,13 +44,19 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """All stays, and where each operand's inlet and outlet begin in the external memory."""
+    """All stays, and where each operand's inlet and outlet begin in the external memory, and its
+    passage."""
 
     slots: tuple[Slot, ...]
     inlets: tuple[tuple[str, int], ...]
     outlets: tuple[tuple[str, int], ...]
     inputs: tuple[Placement, ...]
     outputs: tuple[Placement, ...]
+    passages: tuple[tuple[str, int], ...] = ()
+
+    def passage(self, operand: str) -> int:
+        """Where the memory that an operand passes on its way out begins to be its own."""
+        return dict(self.passages)[operand]
 
     def slot(self, operand: str, residence: int) -> Slot:
         """The place of an operand's residence."""
@@ -67,7 +73,20 @@ def used_bytes(covering: Covering, tiling: Tiling) -> dict[str, int]:
         residence = plan.residences[stay.residence]
         _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
         total[residence.memory] = total.get(residence.memory, 0) + slot_bytes * stay.slots
+    for passage in passages(covering).values():
+        room = passage.slots * passage.block_bytes
+        total[passage.memory] = total.get(passage.memory, 0) + room
     return total
+
+
+def passages(covering: Covering) -> dict[str, Passage]:
+    """The memories that operands pass on their way out, by operand."""
+    return {
+        plan.name: residence.drain.onward
+        for plan in covering.operands
+        for residence in plan.residences
+        if residence.drain is not None and residence.drain.onward is not None
+    }
 
 
 # where a buffer in a layout begins in the external memory
@@ -85,18 +104,31 @@ def place(
     """Stays one after another in each memory from `starts` (else 0) on; external buffers too,
     unless `homes` says where."""
     slots, used = _lay_out(covering, tiling, starts)
+    ways = tuple(_lay_out_passages(covering, used).items())
     if any(size > hw.memory(name).size_bytes for name, size in used.items()):
         return None
     if homes is None:
-        return _with_externals(covering, slots)
-    return _at_home(covering, slots, homes)
+        return replace(_with_externals(covering, slots), passages=ways)
+    return replace(_at_home(covering, slots, homes), passages=ways)
+
+
+def _lay_out_passages(covering: Covering, used: dict[str, int]) -> dict[str, int]:
+    """Where the passages begin, behind the stays; `used` grows."""
+    bases = {}
+    for operand, passage in passages(covering).items():
+        free = used.get(passage.memory, 0)
+        bases[operand] = -(-free // passage.align_bytes) * passage.align_bytes
+        used[passage.memory] = bases[operand] + passage.slots * passage.block_bytes
+    return bases
 
 
 def needed_bytes(
     covering: Covering, tiling: Tiling, starts: Mapping[str, int] = NOTHING
 ) -> Mapping[str, int]:
     """Room that each memory must have for the stays, gaps for alignment included."""
-    return _lay_out(covering, tiling, starts)[1]
+    used = _lay_out(covering, tiling, starts)[1]
+    _lay_out_passages(covering, used)
+    return used
 
 
 def _lay_out(

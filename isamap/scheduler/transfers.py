@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from isamap.costmodels import Stay, axis_extent, splits_along
 from isamap.hwdesc import Instruction
 from isamap.ir import Affine
-from isamap.mapper import CopyDim, External, TileAxis, Transfer
+from isamap.mapper import CopyDim, External, Passage, TileAxis, Transfer
 from isamap.program import Address, Edge, Node, Operand, Span, When
 
 from .emit import Call, Walk, cut, emit_walks
@@ -81,11 +81,25 @@ class Transfers:
             slot.residence.memory, self.frame.slot_address(slot, fine), dict(slot.strides)
         )
         target = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, fine)
-        if drain.planes == 1:
+        if drain.onward is not None:
+            nodes = self._leave_through(slot, drain, drain.onward, (source, target))
+        elif drain.planes == 1:
             nodes = self._move(slot, drain, source, target, fine)
         else:
             nodes = self._leave_planes(slot, drain, source, target, fine)
         return self._guarded(slot, drain, Edge.LAST, nodes, fine)
+
+    def _leave_through(
+        self, slot: Slot, drain: Transfer, passage: Passage, ends: tuple[_Side, _Side]
+    ) -> tuple[Node, ...]:
+        """Drain a block to a memory on its way, and from there on."""
+        source, target = ends
+        address = self.frame.passage_address(slot, passage)
+        between = _Side(passage.memory, address, dict.fromkeys(target.axis_steps, 0))
+        return (
+            *self._move(slot, drain, source, between, True),
+            *self._move(slot, passage.transfer, between, target, True),
+        )
 
     def _leave_planes(
         self, slot: Slot, drain: Transfer, source: _Side, target: _Side, fine: bool
@@ -139,18 +153,21 @@ class Transfers:
     ) -> tuple[Node, ...]:
         """The nodes of a transfer for every core that it serves, in the iterations that need it."""
         nodes = self.frame.on_cores(nodes, self.frame.hw.instruction(transfer.instruction), fine)
+        conditions = tuple((loop, edge) for loop in self.resting_loops(slot, fine))
+        return (When(conditions, nodes),) if conditions else nodes
+
+    def resting_loops(self, slot: Slot, fine: bool) -> tuple[str, ...]:
+        """Program loops around a transfer of the stay over which its data stay the same."""
         guard = self.frame.guards[slot.stay.operand, slot.stay.residence]
-        conditions = [(tile_name(loop), edge) for loop in guard.outer]
+        loops = [tile_name(loop) for loop in guard.outer]
         if fine and slot.stay.level == 0:
-            conditions += [(unit_name(loop), edge) for loop in guard.inner]
+            loops += [unit_name(loop) for loop in guard.inner]
         elif fine:
             moving = set(slot.plan.loops)
-            conditions += [
-                (unit_name(loop), edge)
-                for loop in self.frame.tiling.inner
-                if loop not in moving and self.frame.tiling.tile(loop) > 1
-            ]
-        return (When(tuple(conditions), nodes),) if conditions else nodes
+            tiling = self.frame.tiling
+            inner = [loop for loop in tiling.inner if loop not in moving and tiling.tile(loop) > 1]
+            loops += [unit_name(loop) for loop in inner]
+        return tuple(loops)
 
     def _move(
         self,

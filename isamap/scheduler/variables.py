@@ -24,6 +24,7 @@ from .options import (
     tile_options,
     why_alone,
 )
+from .place import passages
 
 
 @dataclass
@@ -303,6 +304,8 @@ class Variables:
         for stay in self.stays:
             size = stay.residence.position_bytes * stay.room
             used.setdefault(stay.residence.memory, []).append(size)
+        for passage in passages(self.covering).values():
+            used.setdefault(passage.memory, []).append(passage.slots * passage.block_bytes)
         for memory, sizes in used.items():
             self.cp.model.add(add_up(sizes) <= self.hw.memory(memory).size_bytes)
 

@@ -88,7 +88,7 @@ def structure(covering: Covering) -> tuple[object, ...]:
             plan.axes,
             plan.blocks,
             tuple(
-                (r.memory, *(_shape_of(t) for t in (r.fill, r.zero, r.drain)))
+                (r.memory, r.opening, *(_shape_of(t) for t in (r.fill, r.zero, r.drain)))
                 for r in plan.residences
             ),
             _kind_of(plan.inlet.layout) if plan.inlet else None,
@@ -107,7 +107,9 @@ def _shape_of(transfer: Transfer | None) -> tuple[object, ...] | None:
         for loop, dims in transfer.assigned
     )
     walked = tuple((dim.block, dim.axis, dim.extent) for dim in transfer.walked)
-    return transfer.instruction, assigned, walked, transfer.planes, _shape_of(transfer.shift)
+    onward = transfer.onward.transfer if transfer.onward else None
+    shapes = (_shape_of(transfer.shift), _shape_of(onward))
+    return transfer.instruction, assigned, walked, transfer.planes, *shapes
 
 
 def _kind_of(layout: Layout) -> tuple[object, ...]:
