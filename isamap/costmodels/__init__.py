@@ -1,7 +1,14 @@
 """What schedules cost: decisions on reuse, and the models that price them."""
 
 from .aim import FASTEST, Aim, Costs, Metric
-from .analytical import OVERLAP_LOSS, Estimate, estimate, moved_by, slowest_block_cycles
+from .analytical import (
+    OVERLAP_LOSS,
+    Estimate,
+    estimate,
+    moved_by,
+    onward_cycles,
+    slowest_block_cycles,
+)
 from .host_costs import host_costs
 from .least import Load, bound_cycles, busiest, least_costs, least_load
 from .passes import (
@@ -28,7 +35,7 @@ from .tiling import (
     trips,
 )
 from .traffic import Moved, add_up_moved, count_moved
-from .waiting import block_wait, drain_latency_cycles, round_trip_cycles, sweep_wait
+from .waiting import block_limits, block_wait, drain_latency_cycles, round_trip_cycles, sweep_wait
 from .work import Flow, Work, count_work
 
 __all__ = [
@@ -52,6 +59,8 @@ __all__ = [
     "add_up_moved",
     "axis_extent",
     "axis_strides",
+    "block_limits",
+    "block_limits",
     "block_wait",
     "bound_cycles",
     "busiest",
@@ -72,6 +81,7 @@ __all__ = [
     "moved_by",
     "moves_blocks",
     "needs_one_slot",
+    "onward_cycles",
     "operand_plan",
     "port_cycles",
     "pretty_cost",

@@ -174,8 +174,15 @@ def finish_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
         ):  # an exposed drain is waited for every time, the last included
             fetch = first_fetch_cycles(covering, tiling, flow, hw)
             edge = edge_cycles(covering, work, tiling, flow, hw)
-            last = max(last, fetch + flow.latency_cycles + edge)
+            last = max(last, fetch + flow.latency_cycles + edge + onward_cycles(work, flow))
     return last + work.latency_cycles - work.issue_cycles
+
+
+def onward_cycles(work: Work, flow: Flow) -> float:
+    """What follows a drain from its passage on."""
+    place = (flow.operand, flow.residence)
+    onward = (f for f in work.flows if f.is_onward and (f.operand, f.residence) == place)
+    return 0.0 if flow.is_onward else sum(f.lead_cycles for f in onward)
 
 
 def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: Hardware) -> float:
@@ -202,7 +209,7 @@ def first_fetch_cycles(covering: Covering, tiling: Tiling, flow: Flow, hw: Hardw
     """Cycles of one fetch: a block where blocks move one by one, else the whole tile."""
     stay = stay_of(tiling, flow)
     if moves_blocks(covering, stay, hw):
-        return flow.first_cycles
+        return flow.first_cycles - flow.overlap_cycles
     plan = operand_plan(covering, flow.operand)
     held = Stay(stay.operand, stay.residence, stay.level, 1)
     share = 1.0

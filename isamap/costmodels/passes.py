@@ -87,7 +87,8 @@ def is_renamed(plan: OperandPlan, residence: int, hw: Hardware) -> bool:
 
 def may_double(plan: OperandPlan, residence: int, hw: Hardware) -> bool:
     """May a stay have two slots, and would they serve anything?"""
-    return not needs_one_slot(plan, hw) and not is_renamed(plan, residence, hw)
+    waits = not hw.memory(plan.residences[residence].memory).never_waits
+    return waits and not needs_one_slot(plan, hw)
 
 
 def fill_units(work: Work) -> tuple[str, ...]:

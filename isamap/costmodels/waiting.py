@@ -160,11 +160,19 @@ def block_stall_cycles(
 def block_wait(flows: list[Flow], slots: int, use_cycles: float) -> float:
     """Waiting per fetch of a block that is then used for `use_cycles`.
 
-    With s slots, s fetches take at least one latency and one use; no fetch is faster than its unit.
+    With s slots, s fetches take at least one latency and one use; no fetch is faster than its unit,
+    and no new entry of a fifo memory may follow the one before it sooner than its distance.
     """
-    latency = sum(f.first_cycles + f.latency_cycles for f in flows)
-    pace = max(f.first_cycles for f in flows) if slots > 1 else 0.0
-    return max(0.0, (latency - (slots - 1) * use_cycles) / slots, pace - use_cycles)
+    latency, pace, turns = block_limits(flows, slots)
+    return max(0.0, (latency - (turns - 1) * use_cycles) / turns, pace - use_cycles)
+
+
+def block_limits(flows: list[Flow], slots: int) -> tuple[float, float, int]:
+    """Latency of a single block's fetch, least cycles between two fetches, blocks in turn."""
+    latency = sum(f.lead_cycles for f in flows)
+    turns = max(slots, *(f.entries for f in flows))
+    pace = max(f.first_cycles for f in flows) if turns > 1 else 0.0
+    return latency, max(pace, *(f.entry_cycles for f in flows)), turns
 
 
 def sweep_wait(work: Work, flows: list[Flow], slots: int, loop: TiledLoop, tile: int) -> float:
@@ -195,7 +203,7 @@ def ring_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) ->
 def round_trip_cycles(work: Work, operand: str, residence: int) -> float:
     """Cycles from the start of a block's fetch until its slot is free again."""
     flows = [f for f in work.flows if (f.operand, f.residence) == (operand, residence)]
-    trip = sum(f.first_cycles + f.latency_cycles for f in flows)
+    trip = sum(f.lead_cycles for f in flows)
     is_written = any(f.is_drain for f in flows)
     return trip + (work.latency_cycles if is_written else work.issue_cycles)
 

@@ -23,6 +23,7 @@ from isamap.mapper import (
 
 from .cores import received, shared_use
 from .direct_ports import Port, direct_ports
+from .streaming import entry_cycles, latency_cycles, overlap_cycles
 from .traffic import Moved, add_up_moved, count_moved
 
 
@@ -34,7 +35,9 @@ class Flow:
     slides).
     `first_cycles`: of one block. `ports`: port cycles of the same pass; `moved`: its bytes and
     energy. On several cores: of a shared unit or port and for bytes and energy what all cores
-    together need, otherwise the first core's.
+    together need, otherwise the first core's. `overlap_cycles`: of one block, beside the
+    computation on it. `entries`: of the fifo memory that it fills, `entry_cycles` apart at least
+    (0: no such memory). `is_onward`: goes on from a passage.
     """
 
     operand: str
@@ -47,6 +50,16 @@ class Flow:
     ports: tuple[tuple[Port, float], ...]
     moved: Moved
     windows: tuple[str, ...]
+    overlap_cycles: float = 0.0
+    entries: int = 0
+    entry_cycles: int = 0
+    is_onward: bool = False
+
+    @property
+    def lead_cycles(self) -> float:
+        """From the start of a block's transfer until the computation on it may begin (for drains:
+        what it adds after the computation)."""
+        return self.first_cycles + self.latency_cycles - self.overlap_cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +86,7 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
     """The constants of a covering."""
     instruction = hw.instruction(covering.instruction)
     values = _full_call(covering, instruction)
-    latency = max(
-        instruction.latency_cycles.evaluate(values), instruction.issue_cycles.evaluate(values)
-    )
+    latency = latency_cycles(instruction, values)
     accumulate = instruction.accumulate_cycles
     calls = 1
     for loop in covering.loops:
@@ -153,7 +164,8 @@ def _flows(
     flow = _all_cores(covering, hw, plan, residence, transfer, is_drain)
     if transfer.onward is not None:
         onward = transfer.onward.transfer
-        return [flow, _all_cores(covering, hw, plan, residence, onward, is_drain)]
+        after = _all_cores(covering, hw, plan, residence, onward, is_drain)
+        return [flow, replace(after, is_onward=True)]
     if transfer.shift is None:
         return [flow]
     shift = _all_cores(covering, hw, plan, residence, transfer.shift, is_drain)
@@ -234,13 +246,18 @@ def _flow(
                     ports[key] = ports.get(key, 0.0) + cycles
     windows = tuple(axis.name for axis in plan.axes if axis.is_window)
     latency = max(instruction.latency_cycles.evaluate(full) - issue.evaluate(full), 0)
+    first = _first_cycles(plan, transfer, instruction)
+    computing = hw.instruction(covering.instruction)
+    call = _full_call(covering, computing)
+    busy = computing.issue_cycles.evaluate(call)
+    memory = hw.memory(plan.residences[residence].memory)
     return Flow(
         plan.name,
         residence,
         is_drain,
         instruction.unit,
         sum(times * issue.evaluate(values) for times, values in classes),
-        _first_cycles(plan, transfer, instruction),
+        first,
         latency,
         tuple(ports.items()),
         count_moved(
@@ -251,6 +268,9 @@ def _flow(
             still={r.name: still_loops for r in instruction.operands if r.name != target},
         ),
         windows,
+        overlap_cycles(instruction, computing, plan.name, first, busy),
+        memory.num_entries if memory.fifo is not None else 0,
+        entry_cycles(computing, call, hw) if memory.fifo is not None else 0,
     )
 
 

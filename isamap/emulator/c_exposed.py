@@ -31,9 +31,9 @@ def emit_state(bound: Bound) -> list[str]:
     for number, unit in enumerate(bound.hardware.units):
         lines.append(f"static i64 on{number}[{unit.count}];")
     for number, memory in _fifos(bound):
-        entries = memory.size_bytes // memory.granule_bytes
-        lines.append(f"static i64 entry{number}[{entries}], arrival{number}[{entries}];")
-        lines.append(f"static i64 newest{number}, front{number}, opened{number};")
+        n = memory.num_entries
+        lines.append(f"static i64 entry{number}[{n}], arrival{number}[{n}], opened{number}[{n}];")
+        lines.append(f"static i64 newest{number}, front{number};")
     for call in bound.calls if bound.is_timed else ():
         runs = ", ".join(f"{{{r.first}, {r.step}, {r.count}}}" for r in call.issue.starts)
         lines.append(f"static const timed runs{call.number}[] = {{{runs}}};")
@@ -88,15 +88,28 @@ def emit_entry_read(bound: Bound, call: Call, names: Mapping[str, str]) -> list[
     if not _is_needed(bound):
         return []
     name = bound.hardware.entry_operand(call.instruction)
-    found = _entry(bound, call, name) if name else None
-    if found is None:
-        return ["const int is_new = 0; (void)is_new;"]
+    found = _entry(bound, call, name)
+    if found is None or name is None:
+        return ["const int is_new = 0; (void)is_new;", *_emit_overrun(call, names, found)]
     m, entry, _ = found
     stop = fail(call, names, Fault.ORDER, _operand_number(call, name), entry)
     return [
         f"const i64 number = entry{m}[{entry}]; const int is_new = number != front{m};",
         f"if (UNLIKELY(!number || (is_new && number != front{m} + 1))) {stop}",
     ]
+
+
+def _emit_overrun(
+    call: Call, names: Mapping[str, str], found: tuple[int, str, Memory] | None
+) -> list[str]:
+    """A write of an entry: the one as many before it as the memory holds must have been read, and
+    so must the one at its address."""
+    if found is None:
+        return []
+    m, entry, memory = found
+    stop = fail(call, names, Fault.OVERRUN, _written_operand(call), entry)
+    is_full = f"newest{m} >= front{m} + {memory.num_entries}"
+    return [f"if (UNLIKELY({is_full} || entry{m}[{entry}] > front{m})) {stop}"]
 
 
 def emit_timed_start(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
@@ -116,7 +129,27 @@ def emit_timed_start(bound: Bound, call: Call, names: Mapping[str, str]) -> list
         late = (f"after{number}", "asked")
         stop = fail(call, names, Fault.DISTANCE, str(number), "0", f"by{number}", late)
         lines.append(f"if (UNLIKELY({_guard(rule)}asked < after{number})) {stop}")
+    for room in _emit_room(bound, call):
+        stop = fail(call, names, Fault.FULL, room[0], "0", "0", (room[1], "asked"))
+        lines.append(f"if (UNLIKELY(asked < {room[1]})) {stop}")
     return [*lines, "s = asked;"]
+
+
+def _emit_room(bound: Bound, call: Call) -> list[tuple[str, str]]:
+    """The entry that a call writes: its operand, and when there is room for it."""
+    name = bound.hardware.entry_operand(call.instruction)
+    found = _entry(bound, call, None) if name is None else None
+    if found is None:
+        return []
+    m, _, memory = found
+    ring = f"opened{m}[newest{m} % {memory.num_entries}]"
+    return [(_written_operand(call), f"(newest{m} < {memory.num_entries} ? 0 : {ring})")]
+
+
+def _written_operand(call: Call) -> str:
+    """Number of the operand that a call writes, of those that are entries."""
+    written = {s.target.buffer for s in call.instruction.semantics.statements}
+    return _operand_number(call, next(o.name for o in call.issue.operands if o.name in written))
 
 
 def _guard(rule: Distance) -> str:
@@ -128,7 +161,7 @@ def emit_earliest(bound: Bound, call: Call) -> list[str]:
     lines = []
     for number, rule in _rules(bound, call, is_first=False):
         lines.append(f"if ({_guard(rule)}1) s = most(s, after{number});")
-    return lines
+    return lines + [f"s = most(s, {room});" for _, room in _emit_room(bound, call)]
 
 
 def slot_fit(bound: Bound, call: Call) -> list[str]:
@@ -185,21 +218,12 @@ def _emit_entries(bound: Bound, call: Call, names: Mapping[str, str]) -> list[st
     m, entry, memory = found
     assert memory.fifo is not None, "only entries of fifo memories get here"
     if name is None:
-        return _emit_entry_write(call, names, m, entry)
+        return [f"entry{m}[{entry}] = ++newest{m}; arrival{m}[{entry}] = s + latency;"]
     lines = ["if (is_new) {"]
     if memory.fifo.within_cycles is not None:
-        latest = f"opened{m} + {memory.fifo.within_cycles}LL"
+        before = f"opened{m}[(front{m} - 1) % {memory.num_entries}]"
+        latest = f"{before} + {memory.fifo.within_cycles}LL"
         times = (latest, f"arrival{m}[{entry}]")
         stop = fail(call, names, Fault.LATE, _operand_number(call, name), entry, "0", times)
         lines.append(f"if (UNLIKELY(front{m} && arrival{m}[{entry}] > {latest})) {stop}")
-    return [*lines, f"front{m}++; opened{m} = s; }}"]
-
-
-def _emit_entry_write(call: Call, names: Mapping[str, str], m: int, entry: str) -> list[str]:
-    written = {s.target.buffer for s in call.instruction.semantics.statements}
-    name = next(o.name for o in call.instruction.operands if o.name in written)
-    stop = fail(call, names, Fault.OVERRUN, _operand_number(call, name), entry)
-    return [
-        f"if (UNLIKELY(entry{m}[{entry}] > front{m})) {stop}",
-        f"entry{m}[{entry}] = ++newest{m}; arrival{m}[{entry}] = s + latency;",
-    ]
+    return [*lines, f"opened{m}[front{m}++ % {memory.num_entries}] = s; }}"]

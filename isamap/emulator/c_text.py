@@ -79,6 +79,7 @@ class Fault(IntEnum):
     # fifo memories
     ORDER = 17  # a: operand, b: entry
     OVERRUN = 18  # a: operand, b: entry
+    FULL = 20  # a: operand
     LATE = 19  # a: operand, b: entry, d: the latest cycle, e: when the entry is there
 
 

@@ -122,9 +122,9 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
     lines = emit_prelude(bound, call, names)
     lines.append(f"const i64 issue = {c_cost(call.instruction.issue_cycles, call)};")
-    lines.append(
-        f"const i64 latency = most(issue, {c_cost(call.instruction.latency_cycles, call)});"
-    )
+    least = "0" if call.instruction.stream else "issue"  # parts may end before the unit is free
+    latency = c_cost(call.instruction.latency_cycles, call)
+    lines.append(f"const i64 latency = most({least}, {latency});")
     free, last = f"free{unit}[{unit_at(bound, call)}]", f"last{unit}[{unit_at(bound, call)}]"
     if count == 1:
         lines.append(f"i64 s = {free}[0]; const int which = 0; (void)which;")
@@ -211,7 +211,7 @@ def _owner(bound: Bound, call: Call) -> str:
 def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
     """`ready`: the cycle from which the region may be touched; `own`: as far as this unit's own
     results go."""
-    is_renamed = bound.hardware.memory(region.memory).is_renamed
+    is_renamed = bound.hardware.memory(region.memory).never_waits
     if not _is_tracked(bound, call, region) or is_renamed and not region.is_read:
         return []
     m = _memory_number(bound, region)

@@ -77,7 +77,7 @@ def _explain(bound: Bound, call: Call, report: Report) -> tuple[str, str]:
             return ("shift by a negative count", "division by zero")[report.a], ""
         case Fault.BUSY | Fault.DISTANCE | Fault.PORT | Fault.WIDTH | Fault.UNTIMED:
             return _explain_start(bound, call, report)
-        case Fault.ORDER | Fault.OVERRUN | Fault.LATE:
+        case Fault.ORDER | Fault.OVERRUN | Fault.LATE | Fault.FULL:
             return _explain_entry(call, report)
     is_region = report.fault is Fault.BOUNDS
     operand = call.issue.operands[call.regions[report.a].operand if is_region else report.a]
@@ -144,6 +144,8 @@ def _explain_entry(call: Call, report: Report) -> tuple[str, str]:
             rule = "is neither the one read last nor the one written next"
             hint = "entries are read in the order in which they were written"
             return f"{what}: entry {report.b} of {operand.memory!r} {rule}", hint
+        case Fault.FULL:
+            return f"{what}: {operand.memory!r} is full {_when(report)}", LATER
         case Fault.OVERRUN:
             return f"{what}: entry {report.b} of {operand.memory!r} was not read yet", ""
         case _:

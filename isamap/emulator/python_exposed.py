@@ -4,7 +4,7 @@ In: a Bound program, its calls one by one. Out: where they may start, or Program
 units, ports and hazards themselves.
 """
 
-from isamap.hwdesc import Distance, Fifo, Which
+from isamap.hwdesc import Distance, Fifo, Memory, Which
 
 from .bind import Bound
 from .c_exposed import takes_slot
@@ -19,14 +19,20 @@ class _Entries:
     """What a fifo memory holds: per entry the number of its writing, from 1, and when it is
     there."""
 
-    def __init__(self, granule_bytes: int, fifo: Fifo) -> None:
-        self.granule_bytes = granule_bytes
+    def __init__(self, memory: Memory, fifo: Fifo) -> None:
+        self.granule_bytes = memory.granule_bytes
+        self.amount = memory.num_entries
         self.fifo = fifo
         self.numbers: dict[int, int] = {}
         self.arrivals: dict[int, int] = {}
         self.newest = 0
         self.front = 0  # number of the entry read last
-        self.opened = 0  # start of its first read
+        self.opened: list[int] = []  # start of the first read of every entry
+
+    @property
+    def room_from(self) -> int:
+        """When there is room for one more."""
+        return self.opened[self.newest - self.amount] if self.newest >= self.amount else 0
 
 
 class Exposed:
@@ -37,7 +43,7 @@ class Exposed:
         self.starts: list[int] = []
         self.is_new = False
         self.entries = {
-            memory.name: _Entries(memory.granule_bytes, memory.fifo)
+            memory.name: _Entries(memory, memory.fifo)
             for memory in bound.hardware.memories
             if memory.fifo is not None
         }
@@ -55,10 +61,15 @@ class Exposed:
         """Is the call the first to read its entry?"""
         self.is_new = False
         found = self._entry(step)
-        if found is None or not found[3]:
+        if found is None:
             return
-        operand, entries, entry, _ = found
+        operand, entries, entry, is_read = found
         number = entries.numbers.get(entry, 0)
+        if not is_read:
+            is_full = entries.newest >= entries.front + entries.amount
+            if is_full or number > entries.front:
+                raise step_error(self.bound, step, Fault.OVERRUN, operand, entry)
+            return
         self.is_new = number != entries.front
         if not number or (self.is_new and number != entries.front + 1):
             raise step_error(self.bound, step, Fault.ORDER, operand, entry)
@@ -91,7 +102,16 @@ class Exposed:
                 other = show_call(self.bound, *names[self.by[rule]])
                 cycles = (self.after[rule], asked)
                 raise step_error(self.bound, step, Fault.DISTANCE, rule, other=other, cycles=cycles)
+        room = self._room(step)
+        if asked < room[1]:
+            cycles = (room[1], asked)
+            raise step_error(self.bound, step, Fault.FULL, room[0], cycles=cycles)
         return asked
+
+    def _room(self, step: Step) -> tuple[int, int]:
+        """The entry that a call writes: its operand, and when there is room for it."""
+        found = self._entry(step)
+        return (0, 0) if found is None or found[3] else (found[0], found[1].room_from)
 
     def _rules(self, step: Step, is_first: bool) -> list[int]:
         """Numbers of the distances that concern the call."""
@@ -105,7 +125,8 @@ class Exposed:
 
     def earliest(self, step: Step) -> int:
         """What the distances allow."""
-        return max((self.after[rule] for rule in self._rules(step, is_first=False)), default=0)
+        after = [self.after[rule] for rule in self._rules(step, is_first=False)]
+        return max([self._room(step)[1], *after])
 
     def fit_slot(self, step: Step, start: int) -> int:
         """The first cycle from `start` on in which one more call may start."""
@@ -144,8 +165,6 @@ class Exposed:
             return
         operand, entries, entry, is_read = found
         if not is_read:
-            if entries.numbers.get(entry, 0) > entries.front:
-                raise step_error(self.bound, step, Fault.OVERRUN, operand, entry)
             entries.newest += 1
             entries.numbers[entry] = entries.newest
             entries.arrivals[entry] = start + latency
@@ -153,8 +172,9 @@ class Exposed:
         if not self.is_new:
             return
         within = entries.fifo.within_cycles
-        times = (entries.opened + (within or 0), entries.arrivals[entry])
-        if within is not None and entries.front and times[1] > times[0]:
-            raise step_error(self.bound, step, Fault.LATE, operand, entry, cycles=times)
+        if within is not None and entries.opened:
+            times = (entries.opened[-1] + within, entries.arrivals[entry])
+            if times[1] > times[0]:
+                raise step_error(self.bound, step, Fault.LATE, operand, entry, cycles=times)
         entries.front += 1
-        entries.opened = start
+        entries.opened.append(start)

@@ -143,7 +143,8 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
     mine = call.unit, touched_copies(bound.hardware, call.instruction.unit, step.core, (0,))[0]
     unit = state.free[mine]
     issue = _cost(call.instruction.issue_cycles, step)
-    latency = max(issue, _cost(call.instruction.latency_cycles, step))
+    latency = _cost(call.instruction.latency_cycles, step)
+    latency = latency if call.instruction.stream else max(issue, latency)
     which = unit.index(min(unit))
     start = unit[which] if len(unit) == 1 else max(unit[which], state.last[mine])
     for channel in call.pops:
@@ -242,7 +243,7 @@ def _times(
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Per granule: from when it may be touched, the serial of the call that decides so, its unit
     (-1: unknown)."""
-    is_renamed = bound.hardware.memory(region.memory).is_renamed
+    is_renamed = bound.hardware.memory(region.memory).never_waits
     if is_renamed and not region.is_read:
         return []
     finish = tracker.finish[where]

@@ -143,12 +143,15 @@ def check_stream(instruction: Instruction, reader: Reader) -> None:
     for corner in product(*spans.values()):
         values = dict(zip(spans, corner, strict=True))
         last = (values[stream.loop] - 1) * stream.every_cycles
-        issue = instruction.issue_cycles.evaluate(values)
-        if issue <= last:
-            message = (
-                f"issue is {issue} cycles when {stream.loop} = {values[stream.loop]}, and its last"
-                f" iteration begins after {last} cycles"
-            )
-            path = ("instructions", instruction.name, "stream")
-            reader.error(message, path, "lengthen 'issue' or shorten 'every'", at_key=True)
-            return
+        for key, cycles in (
+            ("issue", instruction.issue_cycles.evaluate(values)),
+            ("latency", instruction.latency_cycles.evaluate(values)),
+        ):
+            if cycles <= last:
+                message = (
+                    f"{key} is {cycles} cycles when {stream.loop} = {values[stream.loop]}, and its"
+                    f" last iteration begins after {last} cycles"
+                )
+                path = ("instructions", instruction.name, "stream")
+                reader.error(message, path, f"lengthen '{key}' or shorten 'every'", at_key=True)
+                return

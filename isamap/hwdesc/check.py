@@ -137,7 +137,7 @@ def _time_mistakes(instruction: Instruction, values: Mapping[str, int]) -> list[
     mistakes = []
     if issue < 1:
         mistakes.append(("issue", f"issue is {issue} cycles, expected at least 1,"))
-    elif latency < issue:
+    elif latency < issue and instruction.stream is None:
         message = f"latency is {latency} cycles, less than issue, {issue} cycles,"
         mistakes.append(("latency", message))
     if instruction.accumulate_cycles is not None:

@@ -68,6 +68,16 @@ class Memory:
     fifo: Fifo | None = None
     loc: Loc | None = field(default=None, compare=False)
 
+    @property
+    def never_waits(self) -> bool:
+        """Does a write wait for no earlier use of its address?"""
+        return self.is_renamed or self.fifo is not None
+
+    @property
+    def num_entries(self) -> int:
+        """Granules that it holds."""
+        return self.size_bytes // self.granule_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:

@@ -13,7 +13,10 @@ from .expression import Expression
 @dataclass(frozen=True, slots=True)
 class Fifo:
     """A memory's granules are entries that are read in the order in which they were written; the
-    first read of an entry drops the one before it.
+    first read of an entry drops the one before it, and makes room for one more.
+
+    Addresses only say which entry is meant: a write never waits for what was at its address, but
+    for the first read of the entry as many before it as the memory holds.
 
     `within_cycles`: an entry must be there so many cycles after the first read of the one before it
     began (None: any time).

@@ -15,6 +15,7 @@ from isamap.costmodels import (
     Work,
     moves_blocks,
     needs_one_slot,
+    onward_cycles,
     operand_plan,
     slowest_block_cycles,
 )
@@ -247,6 +248,7 @@ class Objective:
         for flow in self.work.flows:
             if flow.is_drain and not needs_one_slot(self._stay(flow).plan, self.hw):
                 last = self._fetch(flow) + SCALE * flow.latency_cycles + self._edge(flow)
+                last += _scaled(onward_cycles(self.work, flow))
                 self.cp.model.add(finish >= last)
                 self._add_kept_drain(flow, finish)
         return finish + SCALE * (self.work.latency_cycles - self.work.issue_cycles)
@@ -270,7 +272,7 @@ class Objective:
     def _fetch(self, flow: Flow) -> Linear:
         stay = self._stay(flow)
         if moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw):
-            return _scaled(flow.first_cycles)
+            return _scaled(flow.first_cycles - flow.overlap_cycles)
         units = prod(
             self.vars.covering.loop(axis.loops[0]).units
             for axis in stay.plan.axes

@@ -12,6 +12,7 @@ from isamap.costmodels import (
     Flow,
     Stay,
     Work,
+    block_limits,
     drain_latency_cycles,
     fill_units,
     is_renamed,
@@ -270,8 +271,8 @@ class Stalls:
         conditions: list[Bool],
     ) -> None:
         """Several reusing loops: stall * uses >= calls * wait, the wait falling with the uses."""
-        latency = ceil(SCALE * sum(f.first_cycles + f.latency_cycles for f in flows))
-        pace = ceil(SCALE * max(f.first_cycles for f in flows)) if slots > 1 else 0
+        limits = block_limits(flows, slots)
+        latency, pace, turns = ceil(SCALE * limits[0]), ceil(SCALE * limits[1]), limits[2]
         issue = SCALE * self.work.issue_cycles
         label = f"uses_{stay.label}_{slots}"
         factors: list[Number] = []
@@ -288,8 +289,8 @@ class Stalls:
             top = min(high(stall) * high(together), LIMIT)
             shared = self.cp.model.new_int_var(0, top, f"shared_{label}")
             self.cp.model.add_multiplication_equality(shared, [stall, together])
-        waiting = calls * latency - calls * (slots - 1) * issue * together
-        self.cp.model.add(slots * shared >= waiting).only_enforce_if(conditions)
+        waiting = calls * latency - calls * (turns - 1) * issue * together
+        self.cp.model.add(turns * shared >= waiting).only_enforce_if(conditions)
         pacing = calls * pace - calls * issue * together
         self.cp.model.add(shared >= pacing).only_enforce_if(conditions)
 
