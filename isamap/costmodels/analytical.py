@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering
+from isamap.mapper import Covering, TiledLoop
 
 from .aim import Costs
 from .direct_ports import Port
@@ -201,8 +201,13 @@ def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: 
     if not flow.is_drain:
         return edge
     kept = prod(tile_units(covering, tiling, stay, loop) for loop in plan.loops)
-    sums = prod(tiling.tile(x.name) for x in covering.loops if x.name not in plan.loops)
+    sums = prod(last_units(covering, tiling, x) for x in covering.loops if x.name not in plan.loops)
     return max(edge, kept * (flow.first_cycles - work.issue_cycles * sums))
+
+
+def last_units(covering: Covering, tiling: Tiling, loop: TiledLoop) -> int:
+    """Units of the last tile of a loop."""
+    return loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
 
 
 def first_fetch_cycles(covering: Covering, tiling: Tiling, flow: Flow, hw: Hardware) -> float:

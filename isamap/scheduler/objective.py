@@ -260,7 +260,7 @@ class Objective:
         moves = moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw)
         if stay.is_always_low or not moves or not stay.kept:
             return
-        sums = [tile for name, tile in self.vars.tile.items() if name not in stay.plan.loops]
+        sums = [last for name, last in self.vars.last.items() if name not in stay.plan.loops]
         rounds = self.cp.product([stay.kept_volume, *sums], f"rounds_{stay.label}")
         drained = _scaled(flow.first_cycles) * stay.kept_volume
         drained -= SCALE * self.work.issue_cycles * rounds
