@@ -122,7 +122,7 @@ def done(finish: Finish) -> Expr:
 def finishes(value: Expr, dtype: str, name: str) -> list[Finish]:
     """All finishes on a machine."""
     hw: Hardware = MACHINES[name]
-    return list(find_finishes(value, TOTAL, ("i32", dtype), SUMS[name], hw))
+    return list(find_finishes(value, TOTAL, ("i32", dtype), (SUMS[name], hw.external.name), hw))
 
 
 @QUICK

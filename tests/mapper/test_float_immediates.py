@@ -46,7 +46,7 @@ def limited(low: float, high: float, value: str | None = None) -> Instruction:
 def finishes(value: str, hw: Hardware) -> list[tuple[str, tuple[tuple[str, int | float], ...]]]:
     """Store and its numbers of every finish of `value` without further steps."""
     expr = kernel(value).statements[0].value
-    found = list(find_finishes(expr, TOTAL, ("i32", "i8"), "accumulator", hw))
+    found = list(find_finishes(expr, TOTAL, ("i32", "i8"), ("accumulator", "dram"), hw))
     assert all(not finish.updates for finish in found)
     return [(f.store.mover.instruction.name, f.store.immediates) for f in found]
 
