@@ -1,13 +1,18 @@
-"""Write a mapped program in a machine's own form.
+"""Write a mapped program in a machine's own form, or a schedule in another tool's.
 
-In: an answer, kinds of files, a folder. Out: the files. Not its job: what is in them (`codegen`).
+In: an answer, kinds of files, a folder. Out: the files. Not its job: what is in them (`codegen`,
+`files`).
 """
+
+from pathlib import Path
 
 import click
 
 from isamap.codegen import write_binary
 from isamap.compile import PlanResult, Result
 from isamap.errors import IsamapError
+from isamap.files import timeloop_files
+from isamap.write_all import write_all
 
 from .units import show_bytes, show_count
 
@@ -15,15 +20,19 @@ from .units import show_bytes, show_count
 def emit_files(
     result: Result | PlanResult, kind: str, folder: str | None, base: int | None
 ) -> None:
-    """Write the program as `kind` into the folder and say what was written.
+    """Write the program (`bin`) or the schedule (`timeloop`) into the folder and say so.
 
     Raises:
-        IsamapError: no folder; the machine has no such form, or the program does not fit it.
+        IsamapError: no folder; there is no such form, or the program does not fit it.
     """
     if folder is None:
         raise IsamapError(f"--emit {kind} writes several files", hint="add '-o DIR'")
-    program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
+    if kind == "timeloop":
+        write_all({Path(folder, name): text for name, text in timeloop_files(result).items()})
+        click.echo(f"wrote {folder}: timeloop_*.yaml", err=True)
+        return
     assert kind == "bin", kind
+    program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
     binary = write_binary(program, result.kernel, result.hardware, folder, base=base)
     records = sum(len(run.records) for run in binary.runs)
     on_host = len(binary.parts) - len(binary.runs)

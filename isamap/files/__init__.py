@@ -4,5 +4,6 @@ from .evaluate import Evaluation, evaluate
 from .schedule_text import schedule_text
 from .schema import Recorded
 from .summary import summary_text
+from .timeloop import timeloop_files
 
-__all__ = ["Evaluation", "Recorded", "evaluate", "schedule_text", "summary_text"]
+__all__ = ["Evaluation", "Recorded", "evaluate", "schedule_text", "summary_text", "timeloop_files"]
