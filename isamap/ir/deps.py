@@ -111,10 +111,18 @@ def may_interchange(
     return all(conflict(a, b, order) in allowed for a in statements for b in statements)
 
 
-def may_swap(first: Statement, second: Statement, *, may_reassociate: bool) -> bool:
-    """May two statements, each with loops of its own, run in either order?"""
+def may_swap(
+    first: Statement,
+    second: Statement,
+    *,
+    may_reassociate: bool,
+    fixed: Collection[str] = (),
+) -> bool:
+    """May two statements, each with loops of its own but for those in `fixed`, which they share,
+    run in either order?"""
     names = {loop.name for loop in first.loops} & {loop.name for loop in second.loops}
-    found = conflict(first, second, dict.fromkeys(names, Order.ANY))
+    order = {name: Order.EQUAL if name in fixed else Order.ANY for name in names}
+    found = conflict(first, second, order)
     if found is LoopKind.REDUCTION:
         return may_reassociate
     return found is LoopKind.PARALLEL

@@ -3,12 +3,13 @@
 In: the tasks of a kernel. Out: for a summing task, the task that takes its neighbours over. Not its
 job: whether instructions can do it (`coverings`), whether it pays (the scheduler).
 
-`T = b; T += ..; D = f(T)`, with T in no other statement: the sum begins from b, and D is stored
-instead of T. `f(T + b)` is read as `f(T)` with T begun from b, which is the same for integers,
-whose sums may be rearranged.
+`T = b; T += ..; D = f(T)`, with these elements of T in no other statement: the sum begins from b,
+and D is stored instead of T. `f(T + b)` is read as `f(T)` with T begun from b, which is the same
+for integers, whose sums may be rearranged.
 """
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from isamap.ir import (
     Access,
@@ -22,6 +23,7 @@ from isamap.ir import (
     Statement,
     accesses,
     conflict,
+    index_range,
     is_float,
     may_swap,
 )
@@ -53,13 +55,27 @@ def _join_beginning(kernel: Kernel, siblings: tuple[Task, ...], total: Task) -> 
 
 
 def _users(kernel: Kernel, total: Task) -> list[int]:
-    """Numbers of the statements that touch what the sum is added to."""
-    name = total.statement.target.buffer
+    """Numbers of the statements that touch elements that the sum is added to."""
     return [
         number
         for number, statement in enumerate(kernel.statements)
-        if name in (statement.target.buffer, *(a.buffer for a in accesses(statement.value)))
+        if any(
+            _meets(total.statement, statement, access)
+            for access in (statement.target, *accesses(statement.value))
+        )
     ]
+
+
+def _meets(total: Statement, other: Statement, access: Access) -> bool:
+    """May an access of another statement lead to an element of the sum's target?"""
+    if access.buffer != total.target.buffer:
+        return False
+    extents = [{x.name: x.extent for x in statement.loops} for statement in (total, other)]
+    for mine, theirs in zip(total.target.indices, access.indices, strict=True):
+        (low, high), (first, last) = index_range(mine, extents[0]), index_range(theirs, extents[1])
+        if high < first or last < low:
+            return False
+    return True
 
 
 def _join_finish(kernel: Kernel, siblings: tuple[Task, ...], total: Task) -> Task | None:
@@ -95,18 +111,28 @@ def _join_finish(kernel: Kernel, siblings: tuple[Task, ...], total: Task) -> Tas
 def keeps_order(kernel: Kernel, nodes: tuple[TaskNode, ...]) -> bool:
     """May the tasks, some of them joined, run in this order? Joins move statements both ways, so
     that two of them may pass each other."""
-    numbers = [
-        [part.number for task in flatten((node,)) for part in (task.parts or (task,))]
-        for node in nodes
+    parts = [
+        [part for task in flatten((node,)) for part in (task.parts or (task,))] for node in nodes
     ]
     return all(
-        may_swap(kernel.statements[second], kernel.statements[first], may_reassociate=True)
-        for position, before in enumerate(numbers)
-        for after in numbers[position + 1 :]
+        _may_pass(kernel, second, first.number, first.held)
+        for position, before in enumerate(parts)
+        for after in parts[position + 1 :]
         for first in before
         for second in after
-        if first > second
+        if first.number > second.number
     )
+
+
+def _may_pass(kernel: Kernel, task: Task, number: int, held: tuple[str, ...]) -> bool:
+    """May the task run on the other side of another statement, in every iteration of the loops
+    that are held around both?"""
+    low, high = sorted((task.number, number))
+    nests = [[x.name for x in kernel.statements[n].loops] for n in range(low, high + 1)]
+    shared = takewhile(lambda names: len(set(names)) == 1, zip(*nests, strict=False))
+    fixed = [name for name, *_ in shared if name in held and name in task.held]
+    other = kernel.statements[number]
+    return may_swap(task.statement, other, may_reassociate=True, fixed=fixed)
 
 
 def _begins_anew(kernel: Kernel, total: Task, before: list[Task | None]) -> bool:
@@ -166,10 +192,10 @@ class _Finish:
 
 
 def _is_plain(access: Access) -> bool:
-    """Does every dimension move with a loop of its own, from 0 on?"""
+    """Does every dimension move with a loop of its own?"""
     names = [index.names for index in access.indices]
     single = all(len(n) == 1 for n in names) and len({n[0] for n in names}) == len(names)
-    steps = all(i.coefficient(i.names[0]) == 1 and not i.constant for i in access.indices if single)
+    steps = all(index.coefficient(index.names[0]) == 1 for index in access.indices if single)
     return single and steps and access.pad is None
 
 
@@ -177,6 +203,8 @@ def _renaming(total: Task, task: Task, read: Access) -> dict[str, str] | None:
     """Loops of the finishing task as loops of the sum; None if they are not the sum's."""
     renaming: dict[str, str] = {}
     for mine, theirs in zip(total.statement.target.indices, read.indices, strict=True):
+        if mine.constant != theirs.constant:
+            return None
         renaming[theirs.names[0]] = mine.names[0]
     for loop in task.statement.loops:
         if loop.name in task.held:
@@ -243,10 +271,8 @@ def _may_join(kernel: Kernel, total: Task, taken: tuple[Task, ...]) -> bool:
     name = total.statement.target.buffer
     for task in taken:
         low, high = sorted((task.number, total.number))
-        for number in range(low + 1, high):
-            other = kernel.statements[number]
-            if not may_swap(task.statement, other, may_reassociate=True):
-                return False
+        if not all(_may_pass(kernel, task, n, total.held) for n in range(low + 1, high)):
+            return False
         bare = _without_buffer(task.statement, name, "this one's")
         for partner in (total, *taken):
             if partner is not task:

@@ -21,6 +21,7 @@ from .search import Search, has_floats, variants
 from .space_to_depth import space_to_depth
 from .split import split
 from .split_precision import split_precision
+from .split_range import range_site, split_range
 from .split_words import split_words
 from .spread import spread, spread_by
 from .swap import swap
@@ -47,6 +48,7 @@ __all__ = [
     "join",
     "outline",
     "pad_loops",
+    "range_site",
     "reduce_as_gemm",
     "replay",
     "scan_as_gemm",
@@ -56,6 +58,7 @@ __all__ = [
     "spread_by",
     "swap",
     "split_precision",
+    "split_range",
     "split_words",
     "toeplitz",
     "transpose",

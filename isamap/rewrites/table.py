@@ -19,6 +19,7 @@ from .scan_as_gemm import SCAN_AS_GEMM
 from .space_to_depth import SPACE_TO_DEPTH
 from .split import SPLIT
 from .split_precision import SPLIT_PRECISION
+from .split_range import SPLIT_RANGE
 from .split_words import SPLIT_WORDS
 from .spread import SPREAD
 from .swap import SWAP
@@ -46,6 +47,7 @@ REWRITES: tuple[Rewrite, ...] = (
     PAD_LOOPS,
     SPREAD,
     SPLIT,
+    SPLIT_RANGE,
     INTERCHANGE,
     REORDER,
 )

@@ -78,7 +78,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
             failure = failure or error
             continue
         if aim.value(plan.costs) < limit:
-            best = replace(plan, steps=form.steps)
+            best = replace(plan, steps=(*form.steps, *plan.steps))
     if best is None:
         assert failure is not None, "a form is scheduled or fails"
         raise failure

@@ -25,7 +25,7 @@ from .lower import lower_nest
 from .memory_map import MemoryMap
 from .piece import Piece
 from .place import NOTHING
-from .repack import Slices, repack
+from .repack import Range, Slices, repack
 from .share_chip import share_chip
 from .tokens import signal
 
@@ -178,17 +178,21 @@ def writes_all(piece: Piece, buffer: str) -> bool:
         if statement.target.buffer != buffer:
             continue
         whole = piece.task.kernel.buffer(buffer)
-        held = set(piece.task.held)
-        free = [d for d, i in enumerate(statement.target.indices) if not held & set(i.names)]
-        target = Access(buffer, tuple(statement.target.indices[d] for d in free))
-        rest = replace(whole, shape=tuple(whole.shape[d] for d in free))
+        slices = slices_of(piece, buffer) or (None,) * len(whole.shape)
+        free = [d for d, part in enumerate(slices) if not isinstance(part, Affine)]
+        firsts = {d: part.first for d, part in enumerate(slices) if isinstance(part, Range)}
+        counts = {d: part.count for d, part in enumerate(slices) if isinstance(part, Range)}
+        indices = tuple(statement.target.indices[d] + -firsts.get(d, 0) for d in free)
+        target = Access(buffer, indices)
+        rest = replace(whole, shape=tuple(counts.get(d, whole.shape[d]) for d in free))
         if covers(replace(statement, target=target), rest):
             return True
     return False
 
 
 def slices_of(piece: Piece, buffer: str) -> Slices | None:
-    """What a task touches of a buffer in one iteration of its held loops: all, or one position.
+    """What a task touches of a buffer in one iteration of its held loops: all, neighbouring
+    positions, or one.
 
     None: part of a dimension in any other way.
     """
@@ -205,7 +209,7 @@ def slices_of(piece: Piece, buffer: str) -> Slices | None:
     access, loops = next(iter(touching))
     extents = {loop.name: loop.extent for loop in loops}
     held = piece.task.held
-    slices: list[Affine | None] = []
+    slices: list[Affine | Range | None] = []
     for index, size in zip(access.indices, piece.task.kernel.buffer(buffer).shape, strict=True):
         if access.pad is None and index.terms and all(name in held for name in index.names):
             terms = [(tile_name(n), c) for n, c in index.terms if extents[n] > 1]
@@ -214,6 +218,9 @@ def slices_of(piece: Piece, buffer: str) -> Slices | None:
             return None
         elif index_range(index, extents) == (0, size - 1) or access.pad is not None:
             slices.append(None)
+        elif [c for _, c in index.terms] == [1]:
+            low, high = index_range(index, extents)
+            slices.append(Range(low, high - low + 1))
         else:
             return None
     return tuple(slices)

@@ -15,10 +15,13 @@ from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tas
 from .answer import Answer
 from .bound_plan import bound_plan
 from .keep_on_chip import keep_on_chip
+from .keep_parts import keep_parts, with_steps
 from .plan import Plan, PlannedTask, Wishes, host_task_cycles
 from .rejoin import replace_joined
 from .schedule_tasks import Known, TaskScheduler
 from .solve import Status
+
+NOT_PARTED = "inputs that stay on chip in part were not all tried"
 
 
 def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | None = None) -> Plan:
@@ -37,9 +40,31 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | No
         MappingError: a statement that no instruction computes, on a machine without a host.
     """
     begin = time.perf_counter()
+    known = {} if known is None else known
+    best = _plan_whole(kernel, hw, wishes, known)
+    for parts in keep_parts(best, hw):
+        for part in parts:
+            left = wishes.time_limit_s - (time.perf_counter() - begin)
+            if left <= 0 or wishes.watch.is_stopped:
+                best = replace(best, cut="; ".join(filter(None, (best.cut, NOT_PARTED))))
+                break
+            try:
+                found = _plan_whole(part.kernel, hw, replace(wishes, time_limit_s=left), known)
+            except MappingError:
+                continue
+            if wishes.aim.rank(found.costs) < wishes.aim.rank(best.costs):
+                best = with_steps(found, part)
+            elif best.steps:
+                break  # less and less stays
+    return replace(best, seconds=time.perf_counter() - begin)
+
+
+def _plan_whole(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
+    """The plan of the kernel as it is."""
+    begin = time.perf_counter()
     nodes = cut_tasks(kernel)
     tasks = tuple(flatten(nodes))
-    scheduler = task_scheduler(tasks, hw, wishes, {} if known is None else known)
+    scheduler = task_scheduler(tasks, hw, wishes, known)
     planned = plan_alone(tasks, scheduler)
     if not scheduler.is_late:
         nodes = _join(kernel, nodes, planned, scheduler)

@@ -26,7 +26,15 @@ class _End:
     plane_bytes: int | None
 
 
-Slices = tuple[Affine | None, ...]  # per dimension the one position to move; None: all of them
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Some neighbouring positions of a dimension."""
+
+    first: int
+    count: int
+
+
+Slices = tuple[Affine | Range | None, ...]  # per dimension what to move: one position, some, all
 
 
 def repack(
@@ -56,13 +64,25 @@ class _Place:
 
 
 def _sliced(home: Home, slices: Slices) -> _Place | None:
-    """The slice as an array of its own; None where a sliced dimension is cut into blocks."""
+    """The slice as an array of its own; None where a sliced dimension is cut into blocks, unless
+    the blocks begin where the slice does."""
     address, layout = Affine((), home.address), home.layout
     axes, shape, border = list(layout.axes), list(_shape(layout)), list(layout.border)
     for dim, position in enumerate(slices):
         if position is None:
             continue
         own = [axis for axis in axes if axis.dim == dim]
+        if isinstance(position, Range):
+            shape[dim] = position.count
+            if border[dim] == -position.first:
+                border[dim] = 0
+            elif len(own) == 1 and own[0].step == 1:
+                address = address + (position.first + border[dim]) * own[0].stride_bytes
+                axes[axes.index(own[0])] = replace(own[0], size=position.count)
+                border[dim] = 0
+            else:
+                return None
+            continue
         if len(own) != 1 or own[0].step != 1:
             return None
         address = address + (position + border[dim]).scaled(own[0].stride_bytes)
