@@ -16,6 +16,7 @@ from isamap.program import listing as program_listing
 
 from .plan_json import plan_to_json
 from .result_json import result_to_json
+from .show_cores import core_lines
 from .show_plan import rewrite_lines
 from .show_result import mapping_lines, memory_rows, print_section, tiling_lines
 from .show_tasks import memory_lines, nests_lines, task_lines, task_name
@@ -54,7 +55,11 @@ def _print(found: Evaluation, console: Console) -> None:
         memory = memory_lines(result.plan, result.hardware)
     else:
         estimated = result.schedule.estimate.cycles
-        decisions = [("mapping", mapping_lines(result)), ("loops", tiling_lines(result))]
+        decisions = [
+            ("mapping", mapping_lines(result)),
+            ("cores", core_lines(result.schedule.covering, result.hardware)),
+            ("loops", tiling_lines(result)),
+        ]
         memory = align(memory_rows(result.schedule, result.hardware), right=(1, 2))
     check = result.verification
     first = headline(result.kernel.name, result.hardware, result.timing, estimated, check)

@@ -18,7 +18,9 @@ Description = tuple[str, tuple[tuple[str, tuple[str, ...]], ...], tuple[tuple[st
 
 
 def describe(covering: Covering, external: str) -> Description:
-    """What a person says of a covering; a few coverings may be alike in it (`number_of`)."""
+    """What a person says of a covering on one core; a few coverings may be alike in it
+    (`number_of`)."""
+    covering = covering.on_one_core
     operands = tuple(
         (plan.name, show_route(plan, external), show_layouts(plan)) for plan in covering.operands
     )
@@ -55,9 +57,23 @@ def number_of(
         if describe(found, hw.external.name) == wanted
     )
     for number, found in enumerate(alike):
-        if found == covering:
+        if found == covering.on_one_core:
             return number
     raise AssertionError("a covering that was scheduled is among its task's coverings")
+
+
+def split_of(covering: Covering) -> dict[str, dict[str, int]]:
+    """Per loop that several cores share: the number of shares along each axis."""
+    loops: dict[str, dict[str, int]] = {}
+    for share in covering.shares:
+        loops.setdefault(share.loop, {})[share.axis] = share.count
+    return loops
+
+
+def multicasts_of(covering: Covering, hw: Hardware) -> dict[str, str]:
+    """Per operand that several cores are brought at once: the instruction."""
+    ways = ((plan.name, r.fill or r.zero) for plan in covering.operands for r in plan.residences)
+    return {n: t.instruction for n, t in ways if t and hw.instruction(t.instruction).multicast}
 
 
 def homes_of(pieces: Iterable[Piece]) -> dict[str, str]:

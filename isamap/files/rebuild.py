@@ -27,6 +27,7 @@ from isamap.scheduler import (
 )
 from isamap.verify import KernelFile
 
+from .read_cores import read_cores
 from .read_covering import read_covering
 from .read_schedule import ScheduleFile
 from .read_tiling import read_tiling
@@ -136,6 +137,7 @@ class _Builder:
         allowed = self.content.options.reassociate
         homes = self.content.homes
         covering = read_covering(self.reader, path, ref, task, hw, homes, allowed)
+        covering = covering and read_cores(self.reader, path, ref, covering, hw)
         if covering is None:
             return None
         tiling = read_tiling(self.reader, path, ref, covering, hw)

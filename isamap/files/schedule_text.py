@@ -18,7 +18,7 @@ from isamap.mapper import Covering, Task, cut_tasks, flatten
 from isamap.resources import bundled
 from isamap.scheduler import PlannedTask, Schedule, memory_of, rejoin
 
-from .describe import describe, homes_of, number_of, tile_iterations
+from .describe import describe, homes_of, multicasts_of, number_of, split_of, tile_iterations
 from .schema import FORMAT, VERSION
 from .yaml_text import Value, yaml_text
 
@@ -161,6 +161,10 @@ def _scheduled_lines(task: Task, schedule: Schedule, result: Result | PlanResult
     number = number_of(covering, task, hw, homes, result.request.may_reassociate)
     if number:
         yield f"  choice: {number}"
+    if covering.shares:
+        yield f"  cores: {yaml_text(split_of(covering))}"
+        if multicasts := multicasts_of(covering, hw):
+            yield f"  multicast: {yaml_text(multicasts)}"
     yield "  tiles:"
     yield from _tile_lines(covering, tiling)
     yield f"  outer: {yaml_text(tiling.outer)}"

@@ -85,8 +85,14 @@ class TaskRef(Model):
     choice: StrictInt = Field(
         default=0, description="Which of the coverings that are alike in all this, from 0."
     )
+    cores: dict[str, dict[str, StrictInt]] = Field(
+        default={}, description="Loops that cores share: the number of shares along each axis."
+    )
+    multicast: dict[str, StrictStr] = Field(
+        default={}, description="Operands that come to several cores at once: by which instruction."
+    )
     tiles: dict[str, StrictInt] = Field(
-        default={}, description="Iterations of each loop in a tile."
+        default={}, description="Iterations of each loop in a tile, on each core."
     )
     outer: tuple[StrictStr, ...] = Field(
         default=(), description="Loops over tiles, outermost first."

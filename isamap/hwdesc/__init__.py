@@ -44,6 +44,7 @@ from .hardware import (
     StrideRule,
     Synchronisation,
     Unit,
+    is_same_work,
 )
 from .host import host_instruction, run_cycles, with_host_calls
 from .linear import Linear, parse_linear
@@ -110,6 +111,7 @@ __all__ = [
     "hardware_schema",
     "host_instruction",
     "immediate_value",
+    "is_same_work",
     "load_hardware",
     "opened_by",
     "opens",

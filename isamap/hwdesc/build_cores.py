@@ -6,7 +6,7 @@ else memories, units and instructions must satisfy (`check`).
 
 from collections.abc import Mapping
 
-from .hardware import Cores, Instruction, Memory, MemoryKind
+from .hardware import Cores, Instruction, Memory, MemoryKind, is_same_work
 from .reader import Reader
 from .schema import CoresModel, HardwareModel
 
@@ -87,10 +87,25 @@ def check_cores(cores: Cores | None, memories: Mapping[str, Memory], reader: Rea
             reader.error(message, ("cores", "memories", number), hint)
 
 
-def check_multicast(instruction: Instruction, cores: Cores | None, reader: Reader) -> None:
-    """A multicast runs on a shared unit, reads shared memories and writes private ones."""
-    if not instruction.multicast:
-        return
+def check_multicasts(
+    instructions: tuple[Instruction, ...], cores: Cores | None, reader: Reader
+) -> None:
+    """A multicast runs on a shared unit, reads shared memories and writes private ones; another
+    instruction does the same for one core."""
+    for instruction in instructions:
+        if not instruction.multicast:
+            continue
+        before = reader.problems.count
+        _check_multicast(instruction, cores, reader)
+        if reader.problems.count == before and not any(
+            is_same_work(instruction, other) for other in instructions if not other.multicast
+        ):
+            path = ("instructions", instruction.name, "multicast")
+            message = f"no instruction does for one core what multicast '{instruction.name}' does"
+            reader.error(message, path, "add one with the same semantics, extents and operands")
+
+
+def _check_multicast(instruction: Instruction, cores: Cores | None, reader: Reader) -> None:
     path = ("instructions", instruction.name, "multicast")
     if cores is None:
         hint = "describe them: cores: {count: 4, memories: [..], units: [..]}"

@@ -272,6 +272,16 @@ class Instruction:
         return dict(self.extents)[loop]
 
 
+def is_same_work(one: Instruction, other: Instruction) -> bool:
+    """Do calls of both do the same (to whichever cores), whatever they take?"""
+    same = (one.semantics.buffers, one.semantics.statements, one.operands, one.extents)
+    if same != (
+        other.semantics.buffers, other.semantics.statements, other.operands, other.extents
+    ):  # fmt: skip
+        return False
+    return (one.repeats, one.immediates) == (other.repeats, other.immediates)
+
+
 class Synchronisation(Enum):
     """Who keeps calls on different units from overtaking each other's data."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from isamap.errors import IsamapError, SpecErrors
 
 from .build_bits import add_bits
-from .build_cores import build_cores, check_cores, check_multicast
+from .build_cores import build_cores, check_cores, check_multicasts
 from .build_encoding import build_encoding
 from .build_exposed import build_distances, build_issue_width, check_fifos, check_single_core
 from .build_instruction import build_instruction
@@ -79,8 +79,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
     instructions = _build_instructions(model, memories, reader)
     if cores is not None or model.cores is None:
         check_cores(cores, memories, reader)
-        for instruction in instructions:
-            check_multicast(instruction, cores, reader)
+        check_multicasts(instructions, cores, reader)
     host = build_host(model, reader)
     encoding = build_encoding(model, reader)
     check_single_core(model, reader)

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import product
 from math import prod
 
-from isamap.hwdesc import Hardware, Instruction, Synchronisation
+from isamap.hwdesc import Hardware, Instruction, Synchronisation, is_same_work
 
 from .cover import compute_cycles
 from .covering import CoreShare, Covering, OperandPlan, Residence, TiledLoop, Transfer
@@ -230,15 +230,7 @@ def _ways(
 def _twins(name: str, hw: Hardware) -> tuple[Instruction, ...]:
     """Multicasts that do for several cores what the instruction does for one."""
     one = hw.instruction(name)
-    shape = (one.semantics.buffers, one.semantics.statements, one.operands, one.extents)
-    return tuple(
-        other
-        for other in hw.instructions
-        if other.multicast
-        and shape
-        == (other.semantics.buffers, other.semantics.statements, other.operands, other.extents)
-        and (one.repeats, one.immediates) == (other.repeats, other.immediates)
-    )
+    return tuple(x for x in hw.instructions if x.multicast and is_same_work(one, x))
 
 
 def _price(

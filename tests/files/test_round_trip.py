@@ -27,6 +27,7 @@ SINGLE: list[tuple[str, str, Sizes]] = [
     ("gemm:gemm_nt", "outer", {"m": 17, "n": 5, "k": 3}),
     ("gemm", "vecdot", {"m": 5, "n": 13, "k": 9}),
     ("conv2d", "vta", {"h": 5, "w": 7, "c": 18, "k": 17, "stride": 2}),
+    ("gemm", "mesh", {"m": 130, "n": 170, "k": 70}),
 ]
 PLANS: list[tuple[str, str, Sizes]] = [
     ("gru:gru_i8", "gemmini", {"steps": 3, "batch": 2, "inputs": 5, "hidden": 7}),

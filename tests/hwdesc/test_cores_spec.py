@@ -22,7 +22,9 @@ LOAD = """
       for n in range(dim):
         D[n] = S[n]
     extents: {n: at_most}
-    operands: {S: dram, D: sram}
+    operands:
+      S: {memory: dram, strides: [free]}
+      D: {memory: sram, strides: [4 bytes]}
     unit: dma
     multicast: [row]
     issue: n cycles
@@ -41,18 +43,25 @@ MISTAKES = (
     (GRID, "{a-b: 2}", "a-b", "axis 'a-b' is not a name", "letters"),
     ("multicast: [row]", "multicast: [rows]", "[rows]", "unknown axis 'rows'", "'row'"),
     (
-        "{S: dram, D: sram}",
-        "{S: dram, D: dram}",
-        "dram}",
-        "multicast 'spread_load' writes the sha",
-        "",
+        "{memory: sram, strides",
+        "{memory: dram, strides",
+        "{memory: dram, strides: [4",
+        "multicast 'spread_load' writes the shared memory 'dram'",
+        "memories of each core",
     ),
     (
-        "{S: dram, D: sram}",
-        "{S: sram, D: sram}",
-        "sram, D",
-        "multicast 'spread_load' reads the pri",
-        "",
+        "{memory: dram, strides",
+        "{memory: sram, strides",
+        "{memory: sram, strides: [free",
+        "multicast 'spread_load' reads the private memory 'sram'",
+        "memories that all cores share",
+    ),
+    (
+        "    extents: {n: at_most}",
+        "    extents: {n: exactly}",
+        "[row]",
+        "no instruction does for one core what multicast 'spread_load' does",
+        "add one with the same semantics",
     ),
     (CORES, "", "[row]", "'spread_load' is multicast on a machine without cores", "describe them"),
 )
