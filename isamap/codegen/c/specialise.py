@@ -11,6 +11,7 @@ remains has no condition in it. Order never changes.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from isamap.errors import ProgramError
 from isamap.ir import Affine
 from isamap.program import Address, Edge, For, Issue, Node, Operand, Rotation, Span, When
 
@@ -94,6 +95,11 @@ class _Specialiser:
                 return (self.call(node, known),)
 
     def loop(self, node: For, known: _Known) -> tuple[CNode, ...]:
+        if node.spread is not None:
+            raise ProgramError(
+                f"loop {node.loop} is spread over cores: such programs have no C so far",
+                hint="map onto one core of the machine",
+            )
         count = resolve_span(node.span, known)
         if self.variables and self._moves_variables(node):
             if not isinstance(count, int):
