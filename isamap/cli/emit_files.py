@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from isamap.codegen import write_binary
+from isamap.codegen import write_binary, write_c
 from isamap.compile import PlanResult, Result
 from isamap.errors import IsamapError
 from isamap.files import timeloop_files
@@ -31,8 +31,12 @@ def emit_files(
         write_all({Path(folder, name): text for name, text in timeloop_files(result).items()})
         click.echo(f"wrote {folder}: timeloop_*.yaml", err=True)
         return
-    assert kind == "bin", kind
     program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
+    if kind == "c":
+        path = write_c(program, result.kernel, result.hardware, folder)
+        click.echo(f"wrote {path}", err=True)
+        return
+    assert kind == "bin", kind
     binary = write_binary(program, result.kernel, result.hardware, folder, base=base)
     records = sum(len(run.records) for run in binary.runs)
     on_host = len(binary.parts) - len(binary.runs)

@@ -57,9 +57,9 @@ EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
 @click.option("--program", "program_path", metavar="FILE", help="Write the program as JSON.")
 @click.option(
     "--emit",
-    type=click.Choice(["bin", "timeloop"]),
-    help="Also write the program in the machine's own form: bin (records, data image, manifest);"
-    " or the schedule as timeloop-model takes it.",
+    type=click.Choice(["bin", "c", "timeloop"]),
+    help="With -o, also write the program as the machine takes it: bin (records, data image,"
+    " manifest), or c (a statement per record); or the schedule as timeloop-model takes it.",
 )
 @click.option("-o", "folder", metavar="DIR", help="Write schedule.yaml and all other files there.")
 @click.option("--base", type=int, help="Address of the data image (default: the machine's).")

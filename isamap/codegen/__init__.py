@@ -16,6 +16,7 @@ from .bits import (
     run_bytes,
     table_bytes,
     write_binary,
+    write_c,
 )
 from .c import (
     CSource,
@@ -51,4 +52,5 @@ __all__ = [
     "run_bytes",
     "table_bytes",
     "write_binary",
+    "write_c",
 ]

@@ -88,7 +88,8 @@ class _Builder:
         for command, path in self._commands(model):
             built = build_command(command, path, known, self.encoding.formats, self.reader)
             commands += [built] if built is not None else []
-        bits = Bits(tuple(commands), entries, False, self._free())
+        own = quantities(self.instruction)
+        bits = Bits(tuple(commands), entries, False, self._free(), own.fixed, own.counts)
         return replace(self.instruction, bits=bits, obeys=obeys)
 
     def _path(self, *keys: str | int) -> Path:

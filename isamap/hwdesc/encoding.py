@@ -96,13 +96,15 @@ class Bits:
 
     `entries`: what it needs in tables. `latches`: it writes nothing; calls that read what it wrote
     write it along, as `operand.loaded.quantity`. `names`: every quantity of the call that is not
-    fixed by the instruction, in the order of listings.
+    fixed by the instruction, in the order of listings. `fixed`, `counts`: as in `Quantities`.
     """
 
     commands: tuple[Command, ...]
     entries: tuple[Entries, ...] = ()
     latches: bool = False
     names: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, int], ...] = ()
+    counts: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,14 @@
 """Gemmini's command streams on an independent simulator of the machine, bit-exact against NumPy."""
 
+import struct
+import subprocess
+from shutil import which
+
 import pytest
 from gemmini_machine import Gemmini
-from run_binary import check_kernel
+from run_binary import check_kernel, map_program
+
+from isamap.codegen import assemble, run_bytes, write_c
 
 BASE = 0x8000_0000
 KERNELS = {
@@ -29,3 +35,53 @@ def run_gemmini(image, records):
 @pytest.mark.parametrize(("kernel", "sizes"), KERNELS.values(), ids=KERNELS)
 def test_binaries_compute_what_numpy_computes(kernel, sizes, tmp_path):
     check_kernel(kernel, "gemmini", tmp_path, run_gemmini, sizes, time_limit_s=3)
+
+
+HOST = """
+#include <stdio.h>
+#define GEMMINI(funct, rs1, rs2) \\
+  printf("%d %llx %llx\\n", funct, (unsigned long long)(rs1), (unsigned long long)(rs2))
+#include "gemm.c"
+static _Alignas(64) uint8_t image[GEMM_IMAGE_BYTES];
+int main(void) {
+  printf("%llx\\n", (unsigned long long)(uintptr_t)image);
+  gemm_prepare(image);
+  gemm_run(image);
+}
+"""
+
+
+def write_gemm(tmp_path):
+    built, program, hw = map_program("gemm", "gemmini", {"m": 21, "n": 33, "k": 19})
+    write_c(program, built, hw, tmp_path)
+    return program, hw
+
+
+def test_the_c_form_issues_the_same_commands_wherever_its_image_lies(tmp_path):
+    program, hw = write_gemm(tmp_path)
+    (tmp_path / "host.c").write_text(HOST)
+    subprocess.run(["gcc", "-O0", "host.c", "-o", "host"], cwd=tmp_path, check=True)
+    first, *lines = subprocess.run([tmp_path / "host"], stdout=-1, text=True).stdout.splitlines()
+    commands = [tuple(int(word, 16) for word in line.split()) for line in lines]
+    records = run_bytes(assemble(program, hw, base=int(first, 16)).runs[0], hw)
+    assert commands == list(struct.iter_unpack("<QQQ", records))
+
+
+@pytest.mark.skipif(not which("riscv64-linux-gnu-gcc"), reason="needs gcc-riscv64-linux-gnu")
+def test_the_c_form_compiles_to_custom_3_instructions(tmp_path):
+    write_gemm(tmp_path)
+    arguments = ["-O1", "-ffreestanding", "-c", "gemm.c", "-o", "gemm.o"]
+    subprocess.run(["riscv64-linux-gnu-gcc", *arguments], cwd=tmp_path, check=True)
+    dump = ["riscv64-linux-gnu-objcopy", "-O", "binary", "-j", ".text", "gemm.o", "text"]
+    subprocess.run(dump, cwd=tmp_path, check=True)
+    code = (tmp_path / "text").read_bytes()
+    found = 0
+    position = 0
+    while position < len(code):
+        is_long = code[position] & 3 == 3  # the others are compressed, 2 bytes
+        word = int.from_bytes(code[position : position + 4], "little")
+        if is_long and word & 0x7F == 0x7B:
+            assert (word >> 12) & 7 == 3 and (word >> 7) & 31 == 0  # both sources, no destination
+            found += 1
+        position += 4 if is_long else 2
+    assert found == (tmp_path / "gemm.c").read_text().count("  GEMMINI(")

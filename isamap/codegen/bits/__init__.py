@@ -7,6 +7,7 @@ from .assemble import Binary, EncodedRun, assemble, run_bytes, table_bytes
 from .call import Call, CallKind, HostStep, TableRange
 from .read_binary import disassemble
 from .write_binary import list_binary, write_binary
+from .write_c import write_c
 
 __all__ = [
     "Binary",
@@ -21,4 +22,5 @@ __all__ = [
     "run_bytes",
     "table_bytes",
     "write_binary",
+    "write_c",
 ]

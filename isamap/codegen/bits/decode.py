@@ -10,19 +10,18 @@ fields are equations for the call's numbers.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 
 from isamap.errors import ProgramError
-from isamap.hwdesc import BitField, Format, Hardware, Linear, advanced, quantities
+from isamap.hwdesc import BitField, Format, Hardware, Linear, advanced
 
 from .call import Call, CallKind
 from .encode import chosen_value, commands_of
-from .normal_form import normal_form
-from .numbers import solve
+from .normal_form import bits_by_name, normal_form
+from .numbers import IntegerForm, integer_form, matters, solve
 from .pack_record import read_field, unpack_record
 
-Equation = tuple[Linear, int]
+Equation = tuple[IntegerForm, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class _Shape:
     layout: Format
     mask: int
     word: int
-    fields: tuple[tuple[BitField, Linear], ...]
+    fields: tuple[tuple[BitField, IntegerForm], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,8 @@ class Decoder:
         assert hw.encoding is not None
         self.hw = hw
         self.encoding = hw.encoding
+        self.instructions = {item.name: item for item in hw.instructions}
+        self.bits = bits_by_name(hw)
         self.image = image
         self.constants = dict(constants)
         patterns = sorted(self._patterns(), key=lambda p: p.num_known, reverse=True)
@@ -74,7 +75,7 @@ class Decoder:
             call, size = self._next(data, position)
             self._obey(call)
             position += size
-            yield normal_form(call, self.hw)
+            yield normal_form(call, self.bits)
 
     def _next(self, data: bytes, position: int) -> tuple[Call, int]:
         for pattern in self.patterns:
@@ -122,13 +123,11 @@ class Decoder:
     def _values(self, form: Call, equations: list[Equation]) -> dict[str, int] | None:
         """The call's numbers, or None if they contradict each other."""
         if form.kind is not CallKind.INSTRUCTION:
-            unknown = {name for value, _ in equations for name in value.names}
+            unknown = {name for value, _ in equations for name, _ in value.terms}
             found = solve(equations, self.constants, unknown - set(self.constants))
             return None if found is None else _without(found, self.constants)
-        instruction = self.hw.instruction(form.name)
-        bits = instruction.bits
-        assert bits is not None
-        known = {**self.constants, **dict(quantities(instruction).fixed)}
+        bits = self.bits[form.name]
+        known = {**self.constants, **dict(bits.fixed)}
         unknown = set(bits.names) - set(known)
         unknown |= {f"{e.table}.{p}" for e in bits.entries for p in ("first", "end", "count")}
         found = solve(equations, known, unknown)
@@ -146,10 +145,9 @@ class Decoder:
         return _without(found, self.constants)
 
     def _table_equations(self, form: Call, found: Mapping[str, int]) -> list[Equation] | None:
-        instruction = self.hw.instruction(form.name)
-        assert instruction.bits is not None
+        instruction = self.instructions[form.name]
         equations: list[Equation] = []
-        for entries in instruction.bits.entries:
+        for entries in self.bits[form.name].entries:
             first, end = found[f"{entries.table}.first"], found[f"{entries.table}.end"]
             words = self.tables[entries.table][first:end]
             if not words or None in words:
@@ -164,27 +162,21 @@ class Decoder:
                 for name, value in entries.values:
                     if entries.over is not None:
                         value = advanced(value, instruction, entries.over, number)
-                    equations.append((value, fields[name]))
+                    equations.append((integer_form(value), fields[name]))
         return equations
 
     def _obeyed_equations(self, form: Call, found: Mapping[str, int]) -> list[Equation] | None:
         """What the state says about the call's numbers; None where it is not set."""
-        instruction = self.hw.instruction(form.name)
-        counts = dict(quantities(instruction).counts)
+        counts = dict(self.bits[form.name].counts)
         equations: list[Equation] = []
-        for obeyed in instruction.obeys:
+        for obeyed in self.instructions[form.name].obeys:
             copy = dict(form.copies).get(obeyed.state, 0)
             values = self.states.get((obeyed.state, copy))
             if values is None:
                 return None
             for register, value in obeyed.values:
-                idle = [
-                    n
-                    for n in value.names
-                    if n in counts and all(found.get(c, 0) == 1 for c in counts[n])
-                ]
-                if not value.terms or len(idle) < len(value.terms):
-                    equations.append((value, values[register]))
+                if matters(value, found, counts):
+                    equations.append((integer_form(value), values[register]))
         return equations
 
     def _obey(self, call: Call) -> None:
@@ -219,7 +211,7 @@ class Decoder:
     def _unit(self, form: Call) -> str:
         match form.kind:
             case CallKind.INSTRUCTION:
-                return self.hw.instruction(form.name).unit
+                return self.instructions[form.name].unit
             case CallKind.LOAD_TABLE:
                 return self.encoding.table(form.name).unit
             case CallKind.SET_STATE:
@@ -238,7 +230,7 @@ class Decoder:
                 layout = self.encoding.format(command.format)
                 given = dict(command.values)
                 mask = word = 0
-                fields: list[tuple[BitField, Linear]] = []
+                fields: list[tuple[BitField, IntegerForm]] = []
                 for field in layout.fields:
                     if field.pops or field.pushes:
                         continue
@@ -248,12 +240,16 @@ class Decoder:
                         mask |= ones << field.first_bit
                         word |= (int(value.constant) & ones) << field.first_bit
                     else:
-                        fields.append((field, value))
+                        fields.append((field, integer_form(value)))
                 shapes.append(_Shape(layout, mask, word, tuple(fields)))
             yield _Pattern(form, tuple(shapes), sum(map(self._num_known, shapes)))
 
     def _num_known(self, shape: _Shape) -> int:
-        known = (f.width for f, value in shape.fields if set(value.names) <= set(self.constants))
+        known = (
+            f.width
+            for f, value in shape.fields
+            if all(name in self.constants for name, _ in value.terms)
+        )
         return shape.mask.bit_count() + sum(known)
 
     def _forms(self) -> Iterator[Call]:
@@ -288,8 +284,8 @@ def _subsets(names: list[str]) -> list[tuple[str, ...]]:
     return found
 
 
-def _name(name: str) -> Linear:
-    return Linear(((name, Fraction(1)),))
+def _name(name: str) -> IntegerForm:
+    return IntegerForm(((name, 1),), 0, 1)
 
 
 def _without(values: Mapping[str, int], names: Mapping[str, int]) -> dict[str, int]:

@@ -3,22 +3,26 @@
 In: a call. Out: the same call with the numbers that it chooses, in one order. Not its job: bits.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from isamap.hwdesc import Hardware, quantities
+from isamap.hwdesc import Bits, Hardware
 
 from .call import Call, CallKind
 
 
-def normal_form(call: Call, hw: Hardware) -> Call:
+def bits_by_name(hw: Hardware) -> dict[str, Bits]:
+    """What each instruction that has a binary form writes."""
+    return {item.name: item.bits for item in hw.instructions if item.bits is not None}
+
+
+def normal_form(call: Call, known: Mapping[str, Bits]) -> Call:
     """The call without what the instruction fixes, strides of single steps, and latched places."""
     call = replace(call, pops=tuple(sorted(call.pops)), pushes=tuple(sorted(call.pushes)))
     if call.kind is not CallKind.INSTRUCTION:
         return replace(call, values=dict(sorted(call.values.items())))
-    instruction = hw.instruction(call.name)
-    bits = instruction.bits
-    assert bits is not None
-    counts = dict(quantities(instruction).counts)
+    bits = known[call.name]
+    counts = dict(bits.counts)
     values = {}
     for name in bits.names:
         operand, _, rest = name.partition(".")

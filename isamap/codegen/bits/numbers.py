@@ -57,8 +57,19 @@ def not_whole(value: Linear, values: Mapping[str, int], who: str) -> ProgramErro
     )
 
 
+def matters(
+    value: Linear | IntegerForm, values: Mapping[str, int], counts: Mapping[str, tuple[str, ...]]
+) -> bool:
+    """Does a value depend on more than strides that are never stepped along?
+
+    `counts`: per stride the loops or the repeat that step along it.
+    """
+    idle = [n for n, _ in value.terms if n in counts and all(values[c] == 1 for c in counts[n])]
+    return not value.terms or len(idle) < len(value.terms)
+
+
 def solve(
-    equations: Iterable[tuple[Linear, int]], known: Mapping[str, int], unknown: Iterable[str]
+    equations: Iterable[tuple[IntegerForm, int]], known: Mapping[str, int], unknown: Iterable[str]
 ) -> dict[str, int] | None:
     """Values of unknown names such that each equation with only known names holds.
 
@@ -70,22 +81,20 @@ def solve(
     waiting = list(equations)
     while True:
         later = []
-        for value, number in waiting:
-            open_names = [name for name in value.names if name in left]
-            if len(open_names) > 1 or any(n not in values for n in value.names if n not in left):
-                later.append((value, number))
+        for form, number in waiting:
+            open_terms = [term for term in form.terms if term[0] not in values]
+            if len(open_terms) > 1 or (open_terms and open_terms[0][0] not in left):
+                later.append((form, number))
                 continue
-            rest = number - value.constant
-            rest -= sum(f * values[n] for n, f in value.terms if n not in left)
-            if not open_names:
-                if rest != 0:
-                    return None
-                continue
-            found = rest / dict(value.terms)[open_names[0]]
-            if found.denominator != 1:
+            rest = number * form.divisor - form.constant
+            for name, factor in form.terms:
+                if name in values:
+                    rest -= factor * values[name]
+            if open_terms:
+                name, factor = open_terms[0]
+                values[name], rest = divmod(rest, factor)
+            if rest != 0:
                 return None
-            values[open_names[0]] = int(found)
-            left.discard(open_names[0])
         if len(later) == len(waiting):
             return values
         waiting = later

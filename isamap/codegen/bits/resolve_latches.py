@@ -51,6 +51,10 @@ class _Resolver:
         self.memories = {
             _target(item)[1] for item in hw.instructions if item.bits and item.bits.latches
         }
+        self.targets = {
+            item.name: tuple(dict.fromkeys(s.target.buffer for s in item.semantics.statements))
+            for item in hw.instructions
+        }
         self.slots: dict[tuple[str, int], _Loaded] = {}
         self.current: dict[str, _Loaded] = {}  # per unit: what its reader loaded last
 
@@ -107,10 +111,8 @@ class _Resolver:
         return replace(call, values=values, fresh=tuple(fresh))
 
     def _written(self, call: Call, instruction: Instruction) -> Iterator[Extent]:
-        names = {statement.target.buffer for statement in instruction.semantics.statements}
-        for rule in instruction.operands:
-            if rule.name in names:
-                yield byte_extent(call, instruction, rule.name)
+        for name in self.targets[instruction.name]:
+            yield byte_extent(call, instruction, name)
 
     def _overwrite(self, written: Extent, by: str) -> None:
         memory, first, end = written

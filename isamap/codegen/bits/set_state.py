@@ -13,10 +13,10 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from isamap.hwdesc import Hardware, Linear, Obeyed, Quantities, State, quantities
+from isamap.hwdesc import Hardware, Obeyed, State
 
 from .call import Call, CallKind
-from .numbers import evaluate
+from .numbers import evaluate_form, integer_form, matters, not_whole
 
 NEVER = 1 << 62
 Demand = tuple[tuple[str, int], ...]
@@ -50,7 +50,13 @@ class _Setting:
         self.constants = constants
         self.states = {state.name: state for state in hw.encoding.states}
         self.obeys = {item.name: item.obeys for item in hw.instructions if item.obeys}
-        self.known = {name: quantities(hw.instruction(name)) for name in self.obeys}
+        self.counts = {i.name: dict(i.bits.counts) for i in hw.instructions if i.bits is not None}
+        self.forms = {
+            (name, item.state, register): integer_form(value)
+            for name, obeys in self.obeys.items()
+            for item in obeys
+            for register, value in item.values
+        }
         self.copies = {s.name: [_Copy() for _ in range(s.copies)] for s in self.states.values()}
         self.demands: list[tuple[tuple[Obeyed, Demand], ...]] = [self._demand(c) for c in calls]
         self.uses: dict[tuple[str, Demand], list[int]] = {}
@@ -77,10 +83,20 @@ class _Setting:
     def _demand(self, call: Call) -> tuple[tuple[Obeyed, Demand], ...]:
         if call.kind is not CallKind.INSTRUCTION or call.name not in self.obeys:
             return ()
-        known = self.known[call.name]
-        return tuple(
-            (item, _values(item, call, known, self.constants)) for item in self.obeys[call.name]
-        )
+        return tuple((item, self._wanted(item, call)) for item in self.obeys[call.name])
+
+    def _wanted(self, obeyed: Obeyed, call: Call) -> Demand:
+        """The register values that matter to a call: strides of single steps do not."""
+        found = []
+        values = {**self.constants, **call.values}
+        for register, value in obeyed.values:
+            if matters(value, call.values, self.counts[call.name]):
+                form = self.forms[call.name, obeyed.state, register]
+                number, rest = evaluate_form(form, values)
+                if rest:
+                    raise not_whole(value, values, call.name)
+                found.append((register, number))
+        return tuple(found)
 
     def _obtain(self, state: State, demand: Demand, number: int) -> int:
         """The copy that holds what is wanted, set if none does."""
@@ -116,20 +132,3 @@ class _Setting:
             setter = self.result[copy.position]
             values = {name: copy.values.get(name, 0) for name in state.registers}
             self.result[copy.position] = replace(setter, values={**values, **setter.values})
-
-
-def _values(obeyed: Obeyed, call: Call, known: Quantities, constants: Mapping[str, int]) -> Demand:
-    """The register values that matter to a call: strides of single steps do not."""
-    found = []
-    for register, value in obeyed.values:
-        if not matters(value, call, known):
-            continue
-        found.append((register, evaluate(value, {**constants, **call.values}, call.name)))
-    return tuple(found)
-
-
-def matters(value: Linear, call: Call, known: Quantities) -> bool:
-    """Does a value depend on more than strides that are never stepped along?"""
-    counts = dict(known.counts)
-    idle = [n for n in value.names if n in counts and all(call.values[c] == 1 for c in counts[n])]
-    return not value.terms or len(idle) < len(value.terms)

@@ -19,7 +19,7 @@ from .assemble import Binary, assemble, run_bytes, table_bytes
 from .call import HostStep
 from .list_calls import show_call, show_host_step
 from .manifest import IMAGE, LISTING, MANIFEST, PROGRAM, make_manifest
-from .normal_form import normal_form
+from .normal_form import bits_by_name, normal_form
 
 
 def write_binary(
@@ -73,10 +73,11 @@ def make_image(binary: Binary, hw: Hardware, inputs: Mapping[str, np.ndarray]) -
 def list_binary(binary: Binary, hw: Hardware) -> str:
     """Every call in order, as `disasm` reads it back."""
     lines: list[str] = []
+    known = bits_by_name(hw)
     for part in binary.parts:
         if isinstance(part, HostStep):
             lines.append(show_host_step(part))
         else:
             lines.append("run")
-            lines += [f"  {show_call(normal_form(call, hw))}" for call in part.calls]
+            lines += [f"  {show_call(normal_form(call, known))}" for call in part.calls]
     return "\n".join(lines) + "\n"
