@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from .build_encoding import Names, build_command, build_value
 from .determined import undetermined
 from .document import Path
-from .encoding import Bits, Encoding, Entries, Obeyed
+from .encoding import Bits, Command, Encoding, Entries, Obeyed
 from .hardware import Instruction
 from .quantities import quantities
 from .reader import Reader
 from .schema import HardwareModel
 from .schema_encoding import BitsModel, CommandModel
+from .tell_apart import confusable
 
 
 def add_bits(
@@ -30,11 +31,13 @@ def add_bits(
     latches = _find_latches(instructions, machine, reader)
     before = reader.problems.count
     result = tuple(
-        _Builder(item, encoding, machine, latches, reader).build() for item in instructions
+        _Builder(item, encoding, machine, latches, instructions, reader).build()
+        for item in instructions
     )
     if reader.problems.count == before:
         for instruction in result:
             _check_determined(instruction, encoding, reader)
+        _check_distinct(result, encoding, reader)
     return result
 
 
@@ -67,6 +70,7 @@ class _Builder:
     encoding: Encoding
     machine: HardwareModel
     latches: Mapping[str, Instruction]
+    instructions: tuple[Instruction, ...]
     reader: Reader
 
     def build(self) -> Instruction:
@@ -87,10 +91,46 @@ class _Builder:
         commands = []
         for command, path in self._commands(model):
             built = build_command(command, path, known, self.encoding.formats, self.reader)
-            commands += [built] if built is not None else []
+            if built is not None:
+                self._check_loaded(built, path)
+                commands.append(built)
+        self._check_copies(obeys, commands)
         own = quantities(self.instruction)
-        bits = Bits(tuple(commands), entries, False, self._free(), own.fixed, own.counts)
+        view = self._view(model)
+        bits = Bits(tuple(commands), entries, False, self._free(), own.fixed, own.counts, view)
         return replace(self.instruction, bits=bits, obeys=obeys)
+
+    def _view(self, model: BitsModel) -> str:
+        """The instruction that this one is another view of; it has the same numbers."""
+        if model.view_of is None:
+            return ""
+        path = self._path("emit", "bits", "view_of")
+        others = {item.name: item for item in self.instructions}
+        if self.reader.known("instruction", model.view_of, others, path):
+            missing = set(quantities(others[model.view_of]).free) - set(self._names())
+            for name in sorted(missing):
+                message = f"'{model.view_of}' has '{name}', '{self.instruction.name}' has not"
+                self.reader.error(message, path, "a view has the numbers of what it shows")
+        return model.view_of
+
+    def _check_loaded(self, command: Command, path: Path) -> None:
+        """Where an operand was loaded from is known only when it is newly loaded."""
+        for name, choice in command.values:
+            for value in choice if isinstance(choice, tuple) else (choice,):
+                for part in value.names:
+                    operand, _, rest = part.partition(".")
+                    if rest.startswith("loaded.") and command.only != (operand, True):
+                        message = f"'{part}' is known only where '{operand}' is newly loaded"
+                        hint = f"write 'only: {{{operand}: new}}' at this command"
+                        self.reader.error(message, (*path, "set", name), hint)
+
+    def _check_copies(self, obeys: tuple[Obeyed, ...], commands: list[Command]) -> None:
+        """Which copy of a state a call obeys is written somewhere."""
+        has_list = any(isinstance(v, tuple) for command in commands for _, v in command.values)
+        if self._copies(obeys) > 1 and not has_list:
+            message = "the bits do not say which copy of its state the call obeys"
+            hint = "give a field a list with one value per copy"
+            self.reader.error(message, self._path("emit", "bits"), hint, at_key=True)
 
     def _path(self, *keys: str | int) -> Path:
         return ("instructions", self.instruction.name, *keys)
@@ -136,6 +176,10 @@ class _Builder:
             path = self._path("emit", "bits", "entries", name)
             if not self.reader.known("table", name, tables, path):
                 continue
+            if tables[name].unit != self.instruction.unit:
+                message = f"unit '{tables[name].unit}' loads table '{name}', not the call's own"
+                hint = "one unit loads and uses a table, in order"
+                self.reader.error(message, path, hint, at_key=True)
             if item.over is not None:
                 self.reader.known("repeat", item.over, repeats, (*path, "over"))
             known = Names(self._names())
@@ -172,6 +216,22 @@ class _Builder:
 
 
 TABLE_PARTS = ("first", "end", "count")
+
+
+def _check_distinct(
+    instructions: tuple[Instruction, ...], encoding: Encoding, reader: Reader
+) -> None:
+    """No two calls have the same bits."""
+    names = [instruction.name for instruction in instructions]
+    for first, second in confusable(instructions, encoding):
+        name = second if second in names else first
+        path: Path = ("instructions", name, "emit", "bits") if name in names else ("encoding",)
+        reader.error(
+            f"'{first}' and '{second}' may be written with the same bits",
+            path,
+            "give one of them a constant that the other has not, in a field or in what it obeys",
+            at_key=True,
+        )
 
 
 def _check_determined(instruction: Instruction, encoding: Encoding, reader: Reader) -> None:

@@ -97,6 +97,7 @@ class Bits:
     `entries`: what it needs in tables. `latches`: it writes nothing; calls that read what it wrote
     write it along, as `operand.loaded.quantity`. `names`: every quantity of the call that is not
     fixed by the instruction, in the order of listings. `fixed`, `counts`: as in `Quantities`.
+    `view_of`: the instruction as which its records are read back, '' for itself.
     """
 
     commands: tuple[Command, ...]
@@ -105,6 +106,7 @@ class Bits:
     names: tuple[str, ...] = ()
     fixed: tuple[tuple[str, int], ...] = ()
     counts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    view_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,11 @@ class BitsModel(Model):
         description="Writes nothing: the next call that reads what it wrote carries its operands, "
         "as 'W.loaded.B'.",
     )
+    view_of: Text | None = Field(
+        default=None,
+        description="The instruction that this one is, described otherwise: its records are read "
+        "back as that one's.",
+    )
 
 
 class TableModel(Model):

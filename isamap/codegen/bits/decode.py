@@ -262,7 +262,7 @@ class Decoder:
             yield Call(CallKind.END, "end", {})
         for instruction in self.hw.instructions:
             bits = instruction.bits
-            if bits is None or bits.latches:
+            if bits is None or bits.latches or bits.view_of:
                 continue
             latched = sorted({c.only[0] for c in bits.commands if c.only is not None})
             several = [

@@ -22,6 +22,8 @@ def normal_form(call: Call, known: Mapping[str, Bits]) -> Call:
     if call.kind is not CallKind.INSTRUCTION:
         return replace(call, values=dict(sorted(call.values.items())))
     bits = known[call.name]
+    if bits.view_of:
+        call, bits = replace(call, name=bits.view_of), known[bits.view_of]
     counts = dict(bits.counts)
     values = {}
     for name in bits.names:
