@@ -29,3 +29,9 @@ def run_vta(seed, image, records):
 def test_binaries_compute_what_numpy_computes(kernel, sizes, tmp_path):
     for seed in range(2):
         check_kernel(kernel, "vta", tmp_path, partial(run_vta, seed), sizes, time_limit_s=3)
+
+
+def test_max_pooling_runs_on_the_alu_alone(tmp_path):
+    sizes = {"h": 9, "w": 11, "pad": 0}
+    program = check_kernel("pooling", "vta", tmp_path, partial(run_vta, 3), sizes)
+    assert not program.host_calls
