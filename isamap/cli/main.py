@@ -16,6 +16,7 @@ COMMANDS = {  # command: (module, one-line help)
     "map": ("map_command", "Map a kernel onto a machine: mapping, schedule, proof, check."),
     "mappings": ("mappings_command", "List or count every binding to a machine's instructions."),
     "evaluate": ("evaluate_command", "Cost, time and check a schedule that 'map -o' wrote."),
+    "new-spec": ("new_spec_command", "Write a commented hardware file to begin with."),
     "check": ("check_command", "Check hardware files; all mistakes at once."),
     "build": ("build_command", "Compile a kernel to a C function and a library."),
     "run-on": ("run_on_command", "Run a kernel on another machine's emulator and compare."),

@@ -13,6 +13,7 @@ import pytest
 
 import isamap
 from isamap.emulator import run, time_program
+from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import (
     Kernel,
@@ -22,7 +23,7 @@ from isamap.ir import (
     numpy_dtype,
     random_arrays,
 )
-from isamap.mapper import candidates, cut_tasks, flatten
+from isamap.mapper import Task, coverings, cut_tasks, flatten
 from isamap.program import Program
 from isamap.resources import find_kernel
 
@@ -40,16 +41,28 @@ def with_slow_host(file: Path) -> Hardware:
 
 
 def form_for(name: str, hw: Hardware) -> str:
-    """The kernel `file:name` in the first form that an instruction computes some of, or a skipped
-    test."""
+    """The kernel `file:name` in the first form that the machine's instructions compute, all of it
+    unless there is a host, or a skipped test."""
     file, _, own = name.partition(":")
     known = load_kernels(find_kernel(file)[0])
     for form in FORMS:
         if own + form in known:
             tasks = flatten(cut_tasks(known[own + form].build()))
-            if any(candidates(task.kernel, 0, hw, [], task.held) for task in tasks):
+            found = [is_computed(task, hw) for task in tasks]
+            if any(found) if hw.host else all(found):
                 return name + form
-    pytest.skip(f"no form of {own} has types that {hw.name} multiplies")
+    pytest.skip(f"{hw.name} computes no form of {own}")
+
+
+def is_computed(task: Task, hw: Hardware) -> bool:
+    """Has the task a covering?"""
+    ways = coverings(
+        task.kernel, hw, [], may_reassociate=True, held=task.held, volatile=task.volatile
+    )
+    try:
+        return next(ways, None) is not None
+    except MappingError:
+        return False
 
 
 def whole_arrays(kernel: Kernel) -> dict[str, np.ndarray]:
@@ -79,8 +92,8 @@ def map_and_run(
     name: str, hw: Hardware, sizes: Sizes, time_limit_s: float = FIRST_S
 ) -> tuple[str, ...]:
     """Instructions that compute something of the kernel, one per task that has any."""
-    file, _, own = name.partition(":")
-    kernel = load_kernel(find_kernel(file)[0], sizes, own or None)
+    path, own = find_kernel(name)
+    kernel = load_kernel(path, sizes, own)
     found = isamap.map(kernel, hw, verify="off", time_limit_s=time_limit_s, may_reassociate=True)
     if isinstance(found, isamap.PlanResult):
         assert_computes(kernel, found.plan.program, hw)

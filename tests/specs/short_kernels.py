@@ -1,0 +1,22 @@
+"""Kernels whose sums are short.
+
+In: sizes. Out: kernels. Not its job: references: they are held against the interpreter.
+"""
+
+from isamap.lang import In, InOut, grid, i8, i16, kernel
+
+
+@kernel
+def product(m=5, n=3, k=11):
+    """C += A times transposed B, wrapped to i16."""
+    A, B, C = In(i8, m, k), In(i8, n, k), InOut(i16, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += i16(A[i, p]) * i16(B[j, p])
+
+
+@kernel
+def filtered(w=14, s=11):
+    """y += x through a filter, wrapped to i16."""
+    x, v, y = In(i8, w), In(i8, s), InOut(i16, w - s + 1)
+    for q, t in grid(w - s + 1, s):
+        y[q] += i16(x[q + t]) * i16(v[t])

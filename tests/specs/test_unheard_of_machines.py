@@ -1,0 +1,43 @@
+"""Machines that exist nowhere else: what they are like stands in their files, not in Python.
+
+In: machines/*.yaml, kernels at odd sizes. Out: verdicts. Not its job: quality of schedules.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from isamap.hwdesc import check_hardware, load_hardware
+from tests.specs.mapped import Sizes, map_and_run
+
+FOLDER = Path(__file__).parent
+MACHINES = sorted((FOLDER / "machines").glob("*.yaml"))
+SHORT = str(FOLDER / "short_kernels.py")
+PRODUCTS: list[tuple[str, Sizes]] = [
+    ("gemm:gemm", {"m": 5, "n": 3, "k": 7}),
+    ("gemm:gemm", {"m": 13, "n": 9, "k": 11}),
+    ("gemv:gemv", {"m": 7, "k": 10}),
+    ("conv1d:conv1d", {"n": 1, "w": 9, "c": 2, "k": 3, "s": 3, "pad": 1}),
+    ("conv2d:conv2d", {"n": 1, "h": 3, "w": 5, "c": 2, "k": 3, "r": 2, "s": 3}),
+]
+SHORTS: list[tuple[str, Sizes]] = [
+    (f"{SHORT}:product", {}),
+    (f"{SHORT}:product", {"m": 1, "n": 4, "k": 23}),
+    (f"{SHORT}:filtered", {}),
+    (f"{SHORT}:filtered", {"w": 6, "s": 2}),
+]
+CASES = [
+    pytest.param(file, name, sizes, id=f"{file.stem}-{name.rpartition('/')[2]}-{number}")
+    for file in MACHINES
+    for number, (name, sizes) in enumerate(SHORTS if file.stem == "short_sums" else PRODUCTS)
+]
+
+
+@pytest.mark.parametrize("file", MACHINES, ids=lambda file: file.stem)
+def test_the_file_has_no_mistakes(file: Path) -> None:
+    assert check_hardware(file) == ()
+
+
+@pytest.mark.parametrize(("file", "name", "sizes"), CASES)
+def test_an_instruction_computes_it(file: Path, name: str, sizes: Sizes) -> None:
+    assert map_and_run(name, load_hardware(file), sizes, 0.3)
