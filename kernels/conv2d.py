@@ -2,7 +2,8 @@
 
 Shapes: x is [n, h, w, c] i8, weights are [r, s, c, k] i8, y is [n, ho, wo, k] i32, where
 ho = (h + 2*pad - dilation*(r - 1) - 1) // stride + 1 and likewise wo. Outside the image x counts
-as 0. Sums wrap in i32. In `conv2d_bf16` x and weights are bf16, y and sums are f32.
+as 0. Sums wrap in i32. In `conv2d_f32` all is f32; in `conv2d_bf16` x and weights are bf16,
+y and sums are f32.
 """
 
 import numpy as np
@@ -19,6 +20,17 @@ def conv2d(n=1, h=14, w=14, c=16, k=16, r=3, s=3, stride=1, pad=1, dilation=1):
     for b, p, q, o, u, v, i in grid(n, ho, wo, k, r, s, c):
         row, column = p * stride + u * dilation - pad, q * stride + v * dilation - pad
         y[b, p, q, o] += i32(x.at(b, row, column, i, pad=0)) * i32(weights[u, v, i, o])
+
+
+@kernel
+def conv2d_f32(n=1, h=14, w=14, c=16, k=16, r=3, s=3, stride=1, pad=1, dilation=1):
+    """y += convolution of x with the weights."""
+    ho = (h + 2 * pad - dilation * (r - 1) - 1) // stride + 1
+    wo = (w + 2 * pad - dilation * (s - 1) - 1) // stride + 1
+    x, weights, y = In(f32, n, h, w, c), In(f32, r, s, c, k), InOut(f32, n, ho, wo, k)
+    for b, p, q, o, u, v, i in grid(n, ho, wo, k, r, s, c):
+        row, column = p * stride + u * dilation - pad, q * stride + v * dilation - pad
+        y[b, p, q, o] += x.at(b, row, column, i, pad=0) * weights[u, v, i, o]
 
 
 @kernel
@@ -56,9 +68,12 @@ def conv2d_reference(
     return {"y": convolve(x, weights, y.astype(np.int64), stride, pad, dilation).astype(np.int32)}
 
 
-def conv2d_bf16_reference(
+def conv2d_f32_reference(
     x: np.ndarray, weights: np.ndarray, y: np.ndarray, stride: int, pad: int, dilation: int
 ) -> dict[str, np.ndarray]:
-    """NumPy's word for `conv2d_bf16`, in f64."""
+    """NumPy's word for `conv2d_f32`, in f64."""
     wide = y.astype(np.float64)
     return {"y": convolve(x, weights, wide, stride, pad, dilation).astype(np.float32)}
+
+
+conv2d_bf16_reference = conv2d_f32_reference

@@ -3,7 +3,8 @@
 Shapes: x is [n, h, w, c] i8, depthwise weights are [r, s, c] i8, pointwise weights are [c, k] i8,
 y is [n, ho, wo, k] i32, where ho = (h + 2*pad - r) // stride + 1 and likewise wo. Outside the image
 x counts as 0. Products and sums wrap in i32; nothing is rounded in between.
-`separable_conv_bf16`: x and weights are bf16, sums f32, what passes in between is rounded to bf16.
+`separable_conv_f32`: all is f32. `separable_conv_bf16`: x and weights are bf16, sums f32, what is
+in between is rounded to bf16.
 """
 
 import numpy as np
@@ -37,6 +38,20 @@ def separable_conv_fused(n=1, h=14, w=14, c=16, k=16, r=3, s=3, stride=1, pad=1)
         y[b, p, q, o] += (
             i32(x.at(b, row, column, i, pad=0)) * i32(depthwise[u, v, i]) * i32(pointwise[i, o])
         )
+
+
+@kernel
+def separable_conv_f32(n=1, h=14, w=14, c=16, k=16, r=3, s=3, stride=1, pad=1):
+    """y += x through both filters, as two statements."""
+    ho = (h + 2 * pad - r) // stride + 1
+    wo = (w + 2 * pad - s) // stride + 1
+    x, depthwise, pointwise = In(f32, n, h, w, c), In(f32, r, s, c), In(f32, c, k)
+    y, T = InOut(f32, n, ho, wo, k), Temp(f32, n, ho, wo, c)
+    for b, p, q, i, u, v in grid(n, ho, wo, c, r, s):
+        row, column = p * stride + u - pad, q * stride + v - pad
+        T[b, p, q, i] += x.at(b, row, column, i, pad=0) * depthwise[u, v, i]
+    for b, p, q, o, i in grid(n, ho, wo, k, c):
+        y[b, p, q, o] += T[b, p, q, i] * pointwise[i, o]
 
 
 @kernel
@@ -78,6 +93,19 @@ def separable_conv_reference(
 
 
 separable_conv_fused_reference = separable_conv_reference
+
+
+def separable_conv_f32_reference(
+    x: np.ndarray,
+    depthwise: np.ndarray,
+    pointwise: np.ndarray,
+    y: np.ndarray,
+    stride: int,
+    pad: int,
+) -> dict[str, np.ndarray]:
+    """NumPy's word for `separable_conv_f32`, in f64."""
+    middle = filter_channels(x, depthwise, stride, pad, np.float64)
+    return {"y": (y + middle @ pointwise.astype(np.float64)).astype(np.float32)}
 
 
 def separable_conv_bf16_reference(

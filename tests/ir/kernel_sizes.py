@@ -46,7 +46,7 @@ ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
             *({"k": 1 + i, **sizes} for i, sizes in enumerate(CONV)),
             {"n": 2, "h": 9, "w": 8, "c": 3, "k": 2, "stride": 2, "pad": 3, "dilation": 3},
         ]
-        for name in ("conv2d", "conv2d_bf16")
+        for name in ("conv2d", "conv2d_f32", "conv2d_bf16")
     },
     ("depthwise_conv", "depthwise_conv"): CONV,
     ("pointwise_conv", "pointwise_conv"): [
@@ -81,7 +81,7 @@ ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
     },
     **{
         ("separable_conv", f"separable_conv{form}"): each(CONV[:3], k=5)
-        for form in ("", "_fused", "_bf16")
+        for form in ("", "_fused", "_f32", "_bf16")
     },
     ("transposed_conv", "transposed_conv"): each(TRANSPOSED, k=3),
     ("transposed_conv", "transposed_conv_padded"): each(TRANSPOSED[:2], k=3, pad=0)
