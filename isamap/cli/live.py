@@ -86,10 +86,13 @@ class _Rendering:
 
 
 def progress_text(progress: Progress) -> str:
-    """What is being solved; `best 1 200 cycles, bound 1 180 cycles, gap 1.7 %`."""
+    """`gemm, covering 2: bound 1 190 cycles` and `best 1 200 cycles, bound 1 180 cycles, gap 1.7 %`:
+    of the covering being solved, and of all."""
     aim = progress.aim
     best = "nothing yet" if progress.value is None else pretty_value(aim, progress.value)
     gap = "" if progress.gap is None else f", gap {show_share(progress.gap)}"
-    bound = f"bound {pretty_value(aim, progress.bound)}{gap}"
-    own = f"(this covering {pretty_value(aim, progress.covering_bound)})"
-    return f"{progress.subject}, covering {progress.num_coverings}\nbest {best}, {bound} {own}"
+    own = f"bound {pretty_value(aim, progress.covering_bound)}"
+    return (
+        f"{progress.subject}, covering {progress.num_coverings}: {own}\n"
+        f"best {best}, bound {pretty_value(aim, progress.bound)}{gap}"
+    )

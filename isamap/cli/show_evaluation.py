@@ -88,8 +88,11 @@ def comparison_lines(found: Evaluation) -> list[str]:
     ]
     lines = align(rows, right=(1, 2, 3)) if len(rows) > 1 else ["nothing: only decisions"]
     bound = found.recorded.bound_cycles
-    if bound and not found.changes and isinstance(found.result, Result):
+    is_fastest = found.recorded.minimised == "cycles"
+    if bound and is_fastest and not found.changes and isinstance(found.result, Result):
         lines.append(f"no covering with such layouts is below {show_cycles(bound)} (analytical)")
+    if not is_fastest:
+        lines.append(f"the search minimised {found.recorded.minimised}")
     if found.recorded.interrupted:
         lines.append("the search had been interrupted")
     return lines + [f"{what} has changed since" for what in found.changes]

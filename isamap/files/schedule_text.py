@@ -224,6 +224,10 @@ def _recorded_lines(result: Result | PlanResult) -> Iterator[str]:
             if row.memory == result.hardware.external.name:
                 yield f"external_read_bytes: {row.read_bytes}"
                 yield f"external_written_bytes: {row.written_bytes}"
+    aim = result.request.aim
+    if not aim.is_fastest:
+        names = " + ".join(metric.value for metric, _ in aim.weights)
+        yield f"minimised: {yaml_text(names)}"
     if isinstance(result, PlanResult):
         yield f"analytical_cycles: {result.plan.cycles}"
         yield f"bound_cycles: {result.plan.bound_cycles}"

@@ -113,6 +113,7 @@ class Recorded(Model):
     energy_pj: StrictFloat | StrictInt | None = Field(default=None, description="Emulated.")
     external_read_bytes: StrictInt | None = Field(default=None, description="Emulated.")
     external_written_bytes: StrictInt | None = Field(default=None, description="Emulated.")
+    minimised: StrictStr = Field(default="cycles", description="What the search minimised.")
     status: StrictStr = Field(default="", description="Of the search.")
     interrupted: StrictBool = Field(default=False, description="Did Ctrl-C end the search?")
     tasks: dict[str, StrictInt] = Field(default={}, description="Closed-form cycles per task.")

@@ -14,21 +14,19 @@ from rich.console import Console
 
 import isamap
 from isamap.cli import live, main
+from isamap.files import evaluate
 from isamap.scheduler import Progress
 
 LARGE = ["conv2d", "--hw", "gemmini", "--size", "h=56", "--size", "w=56", "--size", "c=64"]
 PROGRESS = Progress("conv2d", 2, 1200, 1190, 1180)
 
 
-def test_line_names_incumbent_bound_and_gap() -> None:
+def test_lines_name_incumbent_bounds_and_gap() -> None:
     assert live.progress_text(PROGRESS) == (
-        "conv2d, covering 2\nbest 1 200 cycles, bound 1 180 cycles, gap 1.7 %"
-        " (this covering 1 190 cycles)"
+        "conv2d, covering 2: bound 1 190 cycles\nbest 1 200 cycles, bound 1 180 cycles, gap 1.7 %"
     )
-    nothing = Progress("conv2d", 1, None, 90, 80)
-    assert "best nothing yet, bound 80 cycles (this covering 90 cycles)" in live.progress_text(
-        nothing
-    )
+    nothing = live.progress_text(Progress("conv2d", 1, None, 90, 80))
+    assert nothing == "conv2d, covering 1: bound 90 cycles\nbest nothing yet, bound 80 cycles"
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -41,9 +39,9 @@ def test_progress_is_shown_on_terminals_only(is_terminal: bool) -> None:
     assert is_terminal or not file.getvalue()
 
 
-def test_interrupt_keeps_the_best_so_far_and_writes_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real SIGINT as soon as there is a first schedule."""
     see = live.LiveWatch.see
 
     def see_and_interrupt(self: live.LiveWatch, progress: Progress) -> None:
@@ -52,6 +50,10 @@ def test_interrupt_keeps_the_best_so_far_and_writes_files(
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(live.LiveWatch, "see", see_and_interrupt)
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_interrupt_keeps_the_best_so_far_and_writes_files(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
     path = tmp_path / "answer.json"
     done = CliRunner().invoke(main, ["map", *LARGE, "--json", str(path)])
@@ -62,6 +64,19 @@ def test_interrupt_keeps_the_best_so_far_and_writes_files(
     assert data["is_interrupted"] is True
     assert data["bound_cycles"] <= data["analytical_cycles"]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_interrupted_plan_is_written_and_evaluates_to_the_same(tmp_path: Path) -> None:
+    sizes = ["--size", "steps=3", "--size", "batch=2", "--size", "inputs=5", "--size", "hidden=7"]
+    command = ["map", "gru:gru_i8", "--hw", "gemmini", *sizes, "-o", str(tmp_path)]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 130, done.output
+    assert "interrupted" in done.stdout and "verified" in done.stdout
+    found = evaluate(tmp_path / "schedule.yaml")
+    assert found.recorded.interrupted
+    assert found.result.timing is not None
+    assert found.recorded.emulated_cycles == found.result.timing.cycles
 
 
 def test_interrupted_check_leaves_the_answer_unverified(monkeypatch: pytest.MonkeyPatch) -> None:
