@@ -86,8 +86,8 @@ class _Rendering:
 
 
 def progress_text(progress: Progress) -> str:
-    """`gemm, covering 2: bound 1 190 cycles` and `best 1 200 cycles, bound 1 180 cycles, gap 1.7 %`:
-    of the covering being solved, and of all."""
+    """`gemm, covering 2: bound 1 190 cycles`, of the covering being solved, and below it, of all,
+    `best 1 200 cycles, bound 1 180 cycles, gap 1.7 %`."""
     aim = progress.aim
     best = "nothing yet" if progress.value is None else pretty_value(aim, progress.value)
     gap = "" if progress.gap is None else f", gap {show_share(progress.gap)}"
