@@ -45,10 +45,12 @@ def core_shares(loop: TiledLoop) -> tuple[int, ...]:
 
 
 def _shares_text(loop: TiledLoop) -> str:
-    shares = core_shares(loop)
+    """`4 shares of 16`; `shares of 16, 16, 9, 3 cores idle`."""
+    shares = [share for share in core_shares(loop) if share]
+    idle = loop.cores - len(shares)
+    note = f", {idle} core{'s' if idle > 1 else ''} idle" if idle else ""
     if len(set(shares)) == 1:
-        return f"{len(shares)} shares of {shares[0]}"
+        return f"{len(shares)} shares of {shares[0]}{note}"
     if len(shares) <= MAX_SHARES:
-        return f"shares of {', '.join(map(str, shares))}"
-    full = shares.count(loop.extent)
-    return f"{full} shares of {loop.extent}, then {', '.join(map(str, shares[full:]))}"
+        return f"shares of {', '.join(map(str, shares))}{note}"
+    return f"{len(shares) - 1} shares of {loop.extent}, then {shares[-1]}{note}"

@@ -5,7 +5,7 @@ In: a Timing, a Verification. Out: lines of text. Not its job: estimates, proofs
 
 from rich.text import Text
 
-from isamap.emulator import Timing
+from isamap.emulator import Timing, UnitTime
 from isamap.hwdesc import Hardware
 from isamap.verify import Verification
 
@@ -20,6 +20,7 @@ from .units import (
     show_share,
 )
 
+MAX_SHARES = 8  # of cores, written out one by one
 UNKNOWN = "unknown: not emulated"
 
 
@@ -51,13 +52,24 @@ def busy_lines(timing: Timing | None) -> list[str]:
     calls = [f"{show_count(count)} {name}" for name, count in timing.calls]
     lines = [f"units  {', '.join(units)}"]
     cores = [
-        f"{unit.unit} {', '.join(show_share(c / max(1, timing.cycles)) for c in unit.core_cycles)}"
+        f"{unit.unit} {_core_shares(unit, timing.cycles)}"
         for unit in timing.unit_busy
         if unit.core_cycles and unit.busy_cycles
     ]
     lines += [f"cores  {'; '.join(cores)}"] if cores else []
     lines += [f"ports  {', '.join(ports)}"] if ports else []
     return [*lines, f"calls  {', '.join(calls)}"]
+
+
+def _core_shares(unit: UnitTime, cycles: int) -> str:
+    """Each core's busy share; of many or equal ones the least and the most."""
+    shares = [show_share(busy / max(1, cycles)) for busy in unit.core_cycles]
+    if len(set(shares)) == 1:
+        return f"{shares[0]} each"
+    if len(shares) <= MAX_SHARES:
+        return ", ".join(shares)
+    least, most = min(unit.core_cycles), max(unit.core_cycles)
+    return f"{show_share(least / max(1, cycles))} to {show_share(most / max(1, cycles))}"
 
 
 def traffic_lines(timing: Timing | None) -> list[str]:

@@ -25,6 +25,7 @@ MORE = (
         (("h", 9), ("w", 7), ("c", 3), ("k", 35), ("r", 3), ("s", 2), ("stride", 1)),
     ),
 )
+MACHINES = ("mesh", "mesh", "wormhole")
 GRIDS = ((2, 2), (4, 1), (1, 3), (3, 2), (5, 1))
 
 
@@ -38,9 +39,9 @@ class CoreCase:
     text: str
 
 
-def grid_of(rows: int, columns: int) -> Hardware:
-    """`hw_specs/mesh.yaml` with another number of cores."""
-    hw = machine("mesh")
+def grid_of(rows: int, columns: int, name: str = "mesh") -> Hardware:
+    """A machine of `hw_specs/` with another number of cores."""
+    hw = machine(name)
     assert hw.cores is not None
     cores = replace(hw.cores, axes=(("row", rows), ("column", columns)))
     assert isinstance(cores, Cores)
@@ -53,7 +54,7 @@ def random_core_case(seed: int) -> CoreCase:
     while True:
         file, name, sizes = generator.choice((*KERNELS[:-1], *MORE))
         rows, columns = generator.choice(GRIDS)
-        hw = grid_of(rows, columns)
+        hw = grid_of(rows, columns, generator.choice(MACHINES))
         found = list(islice(coverings(kernel(file, name, sizes), hw, []), 3))
         if not found:
             continue
@@ -66,5 +67,5 @@ def random_core_case(seed: int) -> CoreCase:
         if generator.random() < 0.7:
             hw = with_less_memory(hw, covering, room)
         shares = [(s.loop, s.axis, s.count, s.step) for s in covering.shares]
-        text = f"{seed}: {name} {sizes} on {rows} x {columns}: {shares}"
+        text = f"{seed}: {name} {sizes} on {hw.name} {rows} x {columns}: {shares}"
         return CoreCase(kernel(file, name, sizes), covering, hw, text)
