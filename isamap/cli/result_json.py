@@ -19,6 +19,7 @@ from .json_parts import (
     verification_to_json,
     versions_to_json,
 )
+from .show_bounds import bounds_to_json
 
 
 def result_to_json(result: Result) -> dict[str, Json]:
@@ -43,6 +44,7 @@ def result_to_json(result: Result) -> dict[str, Json]:
         "objective_bound": answer.bound,
         "status": answer.status.value,
         "roofline": {"cycles": result.roofline.cycles, "limit": result.roofline.limit},
+        "bounds": bounds_to_json(result),
         "emulated": timing_to_json(result.timing) if result.timing else None,
         "memory_bytes": dict(used.items()),
         "fastest_packed_cycles": answer.fastest.estimate.cycles if answer.fastest else None,

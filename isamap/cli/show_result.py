@@ -13,6 +13,7 @@ from isamap.scheduler import Schedule, Status, used_bytes
 
 from .show_aim import aim_lines
 from .show_alternatives import alternative_lines
+from .show_bounds import bound_lines
 from .show_cores import core_lines
 from .show_mapping import operand_rows, packing_sentences, show_binding, show_outside
 from .show_nest import nest_lines
@@ -36,6 +37,7 @@ def print_result(result: Result, console: Console, num_alternatives: int) -> Non
         ("loops", tiling_lines(result)),
         ("aim", _aim_lines(result)),
         ("cycles", cycle_lines(result)),
+        ("bounds", bound_lines(result)),
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),
         ("memory", align(memory_rows(result.schedule, result.hardware), right=(1, 2))),

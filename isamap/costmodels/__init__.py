@@ -9,7 +9,10 @@ from .analytical import (
     onward_cycles,
     slowest_block_cycles,
 )
+from .bounds import Bound, critical_path, find_bounds
+from .compulsory import compulsory_bytes
 from .host_costs import host_costs
+from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
 from .passes import (
     fill_units,
@@ -19,9 +22,10 @@ from .passes import (
     moves_blocks,
     needs_one_slot,
 )
+from .ports import port_cycles
 from .pretty_cost import pretty_cost, pretty_energy, pretty_value
 from .registry import COST_MODELS, Candidate, CostModel
-from .roofline import Roofline, compulsory_bytes, compulsory_costs, port_cycles, roofline
+from .roofline import Roofline, floor_costs, roofline
 from .tiling import (
     Guards,
     Stay,
@@ -43,6 +47,7 @@ __all__ = [
     "FASTEST",
     "OVERLAP_LOSS",
     "Aim",
+    "Bound",
     "Candidate",
     "CostModel",
     "Costs",
@@ -65,16 +70,21 @@ __all__ = [
     "bound_cycles",
     "busiest",
     "compulsory_bytes",
-    "compulsory_costs",
     "count_moved",
     "count_work",
+    "critical_path",
     "drain_latency_cycles",
     "estimate",
+    "chip_bytes",
     "fill_units",
+    "find_bounds",
+    "floor_costs",
     "guards",
     "host_costs",
     "least_costs",
     "least_load",
+    "least_traffic",
+    "moved_bytes",
     "is_renamed",
     "is_replaced",
     "may_double",

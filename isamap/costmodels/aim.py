@@ -47,6 +47,14 @@ class Costs:
             self.dram_bytes + other.dram_bytes,
         )
 
+    def at_least(self, other: "Costs") -> "Costs":
+        """The larger of each cost."""
+        return Costs(
+            max(self.cycles, other.cycles),
+            max(self.energy_pj, other.energy_pj),
+            max(self.dram_bytes, other.dram_bytes),
+        )
+
     def times(self, count: float) -> "Costs":
         """So many of them, one after the other."""
         return Costs(count * self.cycles, count * self.energy_pj, count * self.dram_bytes)

@@ -15,7 +15,7 @@ from isamap.costmodels import (
     FASTEST,
     Aim,
     Costs,
-    compulsory_costs,
+    floor_costs,
 )
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
@@ -78,7 +78,7 @@ def find_schedule(
     mismatches: list[Mismatch] = []
     least = Costs(0, 0, 0)  # a task may find its operands on chip
     if not (held or volatile or handed_on or ends or homes):
-        least = compulsory_costs(kernel, hw)
+        least = floor_costs(kernel, hw)
     search = CoveringSearch(
         hw, cost, layouts, aim, least, begin + time_limit_s, workers, seed, watch
     )

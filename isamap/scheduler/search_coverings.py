@@ -103,7 +103,8 @@ class CoveringSearch:
         return (is_late and bool(self.by_rank)) or len(self.alternatives) >= MAX_COVERINGS
 
     def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float]:
-        return _rank(pair[0]), self.aim.value(least_costs(*pair, self.hw))
+        least = least_costs(*pair, self.hw).at_least(self.least)
+        return _rank(pair[0]), self.aim.value(least)
 
     def _floor(self, compute_cycles: int) -> float:
         """What no covering with so many cycles of compute goes below."""
@@ -125,7 +126,7 @@ class CoveringSearch:
         return 1.0 if self.layouts == "packed" else NATURAL_TOLERANCE
 
     def _consider(self, covering: Covering, work: Work) -> None:
-        least = least_costs(covering, work, self.hw)
+        least = least_costs(covering, work, self.hw).at_least(self.least)
         needed = external_bytes(covering)
         if needed > self.hw.external.size_bytes:
             self.too_large_bytes = min(needed, self.too_large_bytes or needed)
