@@ -86,7 +86,7 @@ class _Builder:
         known = Names(
             (*self._names(), *(f"{e.table}.{part}" for e in entries for part in TABLE_PARTS)),
             self._copies(obeys),
-            tuple(self._latched()),
+            self._askable(),
         )
         commands = []
         for command, path in self._commands(model):
@@ -143,11 +143,20 @@ class _Builder:
             if operand.memory in self.latches
         }
 
+    def _askable(self) -> tuple[str, ...]:
+        """Operands that a call may find new: latched ones, and entries of fifos."""
+        return (*self._latched(), *self._fifo_operands())
+
+    def _fifo_operands(self) -> tuple[str, ...]:
+        """Operands whose order of reading is their address."""
+        memories = self.machine.memories
+        return tuple(o.name for o in self.instruction.operands if memories[o.memory].fifo)
+
     def _free(self) -> tuple[str, ...]:
         """What a call chooses, with what latched operands were loaded from."""
-        hidden = self._latched()
+        hidden = self._askable()
         own = [n for n in quantities(self.instruction).free if n.partition(".")[0] not in hidden]
-        for operand, latch in hidden.items():
+        for operand, latch in self._latched().items():
             target = latch.semantics.statements[0].target.buffer
             names = (n for n in quantities(latch).free if n.partition(".")[0] != target)
             own += [f"{operand}.loaded.{name}" for name in names]
@@ -156,7 +165,7 @@ class _Builder:
     def _names(self) -> tuple[str, ...]:
         zeros = tuple(name for name, _ in self.encoding.constants)
         every = [n for n in quantities(self.instruction).names if n not in self._free()]
-        every = [n for n in every if n.partition(".")[0] not in self._latched()]
+        every = [n for n in every if n.partition(".")[0] not in self._askable()]
         return (*self._free(), *every, "base", *zeros)
 
     def _commands(self, model: BitsModel) -> list[tuple[CommandModel, Path]]:

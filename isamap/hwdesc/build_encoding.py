@@ -59,6 +59,7 @@ def build_encoding(model: HardwareModel, reader: Reader) -> Encoding | None:
         states=_build_states(model, formats, known, reader),
         constants=zeros,
         ending=_build_ending(entry, model, formats, reader),
+        idle=_build_idle(entry, model, formats, reader),
         c_header=entry.c or "",
     )
 
@@ -216,6 +217,23 @@ def _build_states(
         if setter is not None:
             states.append(State(name, tuple(model.registers), copies, model.unit, setter))
     return tuple(states)
+
+
+def _build_idle(
+    entry: EncodingModel, machine: HardwareModel, formats: tuple[Format, ...], reader: Reader
+) -> Command | None:
+    """Needed where the program itself is timed; what else takes time is then not foreseen."""
+    if machine.synchronisation == "exposed":
+        if entry.idle is None:
+            hint = "say which record lets a cycle pass"
+            reader.error("exposed timing needs 'idle'", ("encoding",), hint, at_key=True)
+        for key, others in (("tables", entry.tables), ("state", machine.state)):
+            if others:
+                message = f"'{key}' and exposed timing do not go together"
+                reader.error(message, ("encoding",), "their records would take cycles", at_key=True)
+    if entry.idle is None:
+        return None
+    return build_command(entry.idle, ("encoding", "idle"), Names(()), formats, reader)
 
 
 def _build_ending(

@@ -149,7 +149,8 @@ class Encoding:
     """Byte order, formats, tables, states.
 
     The image with all data lies at `base` (a parameter of writing, a multiple of `base_align`).
-    `constants`: (name, bytes of zeros in the image), whose addresses values may name.
+    `constants`: (name, bytes of zeros in the image), whose addresses values may name. `idle`: the
+    record of a cycle in which nothing starts, where the program says when calls start.
     """
 
     byte_order: Literal["little", "big"]
@@ -161,6 +162,7 @@ class Encoding:
     states: tuple[State, ...] = ()
     constants: tuple[tuple[str, int], ...] = ()
     ending: Ending | None = None
+    idle: Command | None = None
     c_header: str = ""
 
     def format(self, name: str) -> Format:

@@ -148,5 +148,9 @@ class EncodingModel(Model):
         description="Blocks of zero bytes in the image, by the name that values use.",
     )
     end: EndModel | None = Field(default=None, description="What ends a run.")
+    idle: CommandModel | None = Field(
+        default=None,
+        description="The record of a cycle in which nothing starts (exposed timing).",
+    )
     c: Text | None = Field(default=None, description="C text before the program, for 'emit c'.")
     source: Text = Field(description=SOURCE)

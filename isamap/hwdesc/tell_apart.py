@@ -42,6 +42,8 @@ def _own_forms(encoding: Encoding) -> Iterator[_Form]:
     named += [(f"set {state.name}", state.setter) for state in encoding.states]
     if encoding.ending is not None:
         named.append(("end", encoding.ending.command))
+    if encoding.idle is not None:
+        named.append(("idle", encoding.idle))
     for name, command in named:
         record = _record(command, encoding)
         yield _Form(name, (record,), (), record[1].bit_count())

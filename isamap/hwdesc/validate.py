@@ -81,6 +81,7 @@ MODELS: Models = (
     (("encoding", "tables", ANY, "load"), "command", CommandModel),
     (("encoding", "end"), "end", EndModel),
     (("encoding", "end", "command"), "command", CommandModel),
+    (("encoding", "idle"), "command", CommandModel),
     (("distances", ANY), "distance", DistanceModel),
 )
 EXPECTED = {

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from isamap.errors import ProgramError
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, Synchronisation
 from isamap.program import Program
 
 from .call import Call, HostStep, TableRange
 from .cut_runs import cut_runs
 from .encode import Encoder, Record
+from .fill_idle import fill_idle
 from .flatten import flatten
 from .place_tables import ALIGN_BYTES, TablePlacer
 from .resolve_latches import resolve_latches
@@ -80,6 +81,8 @@ def assemble(program: Program, hw: Hardware, base: int | None = None) -> Binary:
             result.append(part)
             continue
         calls = tables.place(set_state(spread_tokens(part.calls, hw), hw, constants))
+        if hw.synchronisation is Synchronisation.EXPOSED:
+            calls = fill_idle(calls, hw)
         records = tuple(record for call in calls for record in encoder.encode(call))
         result.append(EncodedRun(calls, records))
     ranges = tuple(tables.ranges)

@@ -14,6 +14,7 @@ class CallKind(Enum):
     INSTRUCTION = "instruction"
     LOAD_TABLE = "load"  # brings entries of a table into the machine
     SET_STATE = "set"  # sets the registers of a copy of a state
+    IDLE = "idle"  # cycles in which nothing starts
     END = "end"  # ends the run
 
 
@@ -21,8 +22,9 @@ class CallKind(Enum):
 class Call:
     """`name`: of the instruction, table or state. `values`: its quantities (`hwdesc.quantities`).
 
-    `fresh`: latched operands that this call finds newly loaded. `copies`: per obeyed state with
-    several copies, the one it obeys.
+    `fresh`: latched operands, or entries of fifos, that this call finds newly loaded. `copies`: per
+    obeyed state with several copies, the one it obeys. `start`: the cycle in which it starts, where
+    the program says so.
     """
 
     kind: CallKind
@@ -32,6 +34,7 @@ class Call:
     pushes: tuple[str, ...] = ()
     fresh: tuple[str, ...] = ()
     copies: tuple[tuple[str, int], ...] = ()
+    start: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

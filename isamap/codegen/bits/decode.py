@@ -17,6 +17,7 @@ from isamap.hwdesc import BitField, Format, Hardware, Linear, advanced
 
 from .call import Call, CallKind
 from .encode import chosen_value, commands_of
+from .fill_idle import idle_cycles
 from .normal_form import bits_by_name, normal_form
 from .numbers import IntegerForm, integer_form, matters, solve
 from .pack_record import read_field, unpack_record
@@ -70,12 +71,20 @@ class Decoder:
         """
         self.tables = {t.name: [None] * t.capacity for t in self.encoding.tables}
         self.states = {}
-        position = 0
+        position = idle = 0
         while position < len(data):
             call, size = self._next(data, position)
             self._obey(call)
             position += size
+            if call.kind is CallKind.IDLE:
+                idle += 1
+                continue
+            if idle:
+                yield idle_cycles(idle)
+                idle = 0
             yield normal_form(call, self.bits)
+        if idle:
+            yield idle_cycles(idle)
 
     def _next(self, data: bytes, position: int) -> tuple[Call, int]:
         for pattern in self.patterns:
@@ -216,7 +225,7 @@ class Decoder:
                 return self.encoding.table(form.name).unit
             case CallKind.SET_STATE:
                 return self.encoding.state(form.name).unit
-            case CallKind.END:
+            case CallKind.END | CallKind.IDLE:
                 assert self.encoding.ending is not None
                 return self.encoding.ending.unit
 
@@ -260,6 +269,8 @@ class Decoder:
             yield Call(CallKind.SET_STATE, state.name, {})
         if self.encoding.ending is not None:
             yield Call(CallKind.END, "end", {})
+        if self.encoding.idle is not None:
+            yield idle_cycles(1)
         for instruction in self.hw.instructions:
             bits = instruction.bits
             if bits is None or bits.latches or bits.view_of:

@@ -46,6 +46,9 @@ def commands_of(call: Call, hw: Hardware) -> tuple[Command, ...]:
             return (hw.encoding.table(call.name).load,)
         case CallKind.SET_STATE:
             return (hw.encoding.state(call.name).setter,)
+        case CallKind.IDLE:
+            assert hw.encoding.idle is not None
+            return (hw.encoding.idle,) * call.values["cycles"]
         case CallKind.END:
             assert hw.encoding.ending is not None
             return (hw.encoding.ending.command,)
@@ -88,6 +91,12 @@ class Encoder:
         Raises:
             ProgramError: a number does not fit its field, or is none that the field can say.
         """
+        if call.kind is CallKind.IDLE:
+            for command in commands_of(call, self.hw):
+                yield Record(
+                    self.encoding.format(command.format), self._template(command, call).word
+                )
+            return
         key = (call.kind, call.name, call.fresh, call.copies)
         templates = self.templates.get(key)
         if templates is None:

@@ -6,6 +6,7 @@ machine does with them, bits, tokens that cannot be written.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware, Instruction
@@ -19,12 +20,13 @@ Item = Call | HostStep
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What of an Issue never changes, and what is computed per call."""
+    """What of an Issue never changes, what is computed per call, and when its calls start."""
 
     issue: Issue
     fixed: dict[str, int]
     addresses: tuple[tuple[str, Address], ...]
     spans: tuple[tuple[str, Span], ...]
+    starts: Iterator[int]
 
 
 def flatten(program: Program, hw: Hardware) -> Iterator[Item]:
@@ -70,16 +72,27 @@ class _Walk:
         if plan is None:
             plan = _plan(issue, self.instructions[issue.instruction])
             self.plans[id(issue)] = plan
+        start = next(plan.starts, None)
         found = dict(plan.fixed)
         for name, address in plan.addresses:
             found[name] = evaluate_address(address, values)
         for name, span in plan.spans:
             found[name] = evaluate_span(span, values)
-        return Call(CallKind.INSTRUCTION, issue.instruction, found, issue.pops, issue.pushes)
+        return Call(
+            CallKind.INSTRUCTION, issue.instruction, found, issue.pops, issue.pushes, start=start
+        )
 
 
 def _holds(value: int, count: int, edge: Edge) -> bool:
-    return value == (0 if edge is Edge.FIRST else count - 1)
+    match edge:
+        case Edge.FIRST:
+            return value == 0
+        case Edge.LAST:
+            return value == count - 1
+        case Edge.LATER:
+            return value > 0
+        case _:
+            assert_never(edge)
 
 
 def evaluate_span(span: Span, values: dict[str, int]) -> int:
@@ -114,6 +127,7 @@ def _plan(issue: Issue, instruction: Instruction) -> _Plan:
         fixed,
         tuple((operand.name, operand.address) for operand in issue.operands),
         tuple(spans),
+        iter(tuple(r.first + r.step * n for r in issue.starts for n in range(r.count))),
     )
 
 

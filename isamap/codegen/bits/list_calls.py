@@ -9,6 +9,8 @@ from .call import Call, CallKind, HostStep
 def show_call(call: Call) -> str:
     """`gemm outer=3 inner=5 uop=1 A=0 W=256 .. pop load_to_compute`; addresses are bytes."""
     words = [call.name]
+    if call.kind is CallKind.IDLE:
+        return f"idle {call.values['cycles']}"
     if call.kind in (CallKind.LOAD_TABLE, CallKind.SET_STATE):
         words = [call.kind.value, call.name]
     words += [f"{name}={value}" for name, value in call.values.items()]

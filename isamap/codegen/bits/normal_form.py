@@ -18,7 +18,8 @@ def bits_by_name(hw: Hardware) -> dict[str, Bits]:
 
 def normal_form(call: Call, known: Mapping[str, Bits]) -> Call:
     """The call without what the instruction fixes, strides of single steps, and latched places."""
-    call = replace(call, pops=tuple(sorted(call.pops)), pushes=tuple(sorted(call.pushes)))
+    pops, pushes = tuple(sorted(call.pops)), tuple(sorted(call.pushes))
+    call = replace(call, pops=pops, pushes=pushes, start=None)
     if call.kind is not CallKind.INSTRUCTION:
         return replace(call, values=dict(sorted(call.values.items())))
     bits = known[call.name]

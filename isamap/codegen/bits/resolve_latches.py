@@ -1,14 +1,15 @@
-"""Calls that are written along with the next call that reads their result.
+"""Calls that are written along with the next call that reads their result; entries of fifos.
 
 In: parts of a program. Out: the parts without latched calls; each reader says whether it finds its
-operand newly loaded, and from where. Not its job: bits.
+operand newly loaded, and from where. The first reader of a fifo's entry finds it new. Not its job:
+bits.
 
 A machine that loads a register on the side of the next computation (an array's stationary weights)
 reads the source only then. So the source must still be there, which is checked here.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware, Instruction
@@ -28,13 +29,24 @@ class _Loaded:
     overwritten_by: str = ""
 
 
+@dataclass(slots=True)
+class _Entries:
+    """A fifo: which writing each place holds, the newest, and the one read last."""
+
+    numbers: dict[int, int] = field(default_factory=dict)
+    newest: int = 0
+    front: int = 0
+
+
 def resolve_latches(parts: tuple[Part, ...], hw: Hardware) -> tuple[Part, ...]:
     """The parts with every latched call folded into its readers.
 
     Raises:
         ProgramError: something overwrites what a latched call reads before its reader comes.
     """
-    if not any(item.bits is not None and item.bits.latches for item in hw.instructions):
+    has_fifo = any(memory.fifo is not None for memory in hw.memories)
+    latches = any(item.bits is not None and item.bits.latches for item in hw.instructions)
+    if not (latches or has_fifo):
         return parts
     resolver = _Resolver(hw)
     return tuple(
@@ -56,6 +68,8 @@ class _Resolver:
             for item in hw.instructions
         }
         self.slots: dict[tuple[str, int], _Loaded] = {}
+        self.entries = {m.name: _Entries() for m in hw.memories if m.fifo is not None}
+        self.asked = {i.name: _asked(i) for i in hw.instructions}
         self.current: dict[str, _Loaded] = {}  # per unit: what its reader loaded last
 
     def resolve(self, calls: tuple[Call, ...]) -> Iterator[Call]:
@@ -69,7 +83,7 @@ class _Resolver:
             if instruction.bits is not None and instruction.bits.latches:
                 self._latch(call, instruction)
                 continue
-            yield self._read(call, instruction)
+            yield self._read_entries(self._read(call, instruction), instruction)
             for extent in self._written(call, instruction):
                 self._overwrite(extent, call.name)
 
@@ -110,6 +124,23 @@ class _Resolver:
                 }
         return replace(call, values=values, fresh=tuple(fresh))
 
+    def _read_entries(self, call: Call, instruction: Instruction) -> Call:
+        """Which entries the call is the first to read; what it writes is one more entry."""
+        fresh = list(call.fresh)
+        for rule in instruction.operands:
+            entries = self.entries.get(rule.memory)
+            if entries is None:
+                continue
+            place = call.values[rule.name]
+            if rule.name in self.targets[instruction.name]:
+                entries.newest += 1
+                entries.numbers[place] = entries.newest
+            elif rule.name in self.asked[instruction.name]:
+                number = entries.numbers.get(place, 0)
+                fresh += [rule.name] if number != entries.front else []
+                entries.front = number
+        return replace(call, fresh=tuple(fresh))
+
     def _written(self, call: Call, instruction: Instruction) -> Iterator[Extent]:
         for name in self.targets[instruction.name]:
             yield byte_extent(call, instruction, name)
@@ -120,6 +151,12 @@ class _Resolver:
             for source, low, high in loaded.sources:
                 if source == memory and first < high and low < end:
                     loaded.overwritten_by = by
+
+
+def _asked(instruction: Instruction) -> frozenset[str]:
+    """Operands whose commands depend on whether they are new."""
+    commands = instruction.bits.commands if instruction.bits is not None else ()
+    return frozenset(command.only[0] for command in commands if command.only is not None)
 
 
 def _target(instruction: Instruction) -> tuple[str, str]:

@@ -62,7 +62,7 @@ def unit_of(call: Call, hw: Hardware) -> str:
             return hw.encoding.table(call.name).unit
         case CallKind.SET_STATE:
             return hw.encoding.state(call.name).unit
-        case CallKind.END:
+        case CallKind.END | CallKind.IDLE:
             assert hw.encoding.ending is not None
             return hw.encoding.ending.unit
 
