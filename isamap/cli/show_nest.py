@@ -76,7 +76,10 @@ def _held(
     size = _size_text(covering, tiling, stay, residence)
     fetch = drain = ""
     if residence.fill is not None:
-        fetch = f"{residence.fill.instruction} {plan.inlet_buffer} -> {size}"
+        inward = residence.fill.inward
+        way = f"-> {inward.memory}, {residence.fill.instruction} " if inward else ""
+        start = inward.transfer.instruction if inward else residence.fill.instruction
+        fetch = f"{start} {plan.inlet_buffer} {way}-> {size}"
         fetch += _when("first", first)
     elif residence.zero is not None:
         fetch = f"{residence.zero.instruction} clears {plan.buffer} in {size}"

@@ -162,10 +162,10 @@ def _flows(
 ) -> list[Flow]:
     """The transfer itself, once per byte plane, and the shifts between planes."""
     flow = _all_cores(covering, hw, plan, residence, transfer, is_drain)
-    if transfer.onward is not None:
-        onward = transfer.onward.transfer
-        after = _all_cores(covering, hw, plan, residence, onward, is_drain)
-        return [flow, replace(after, is_onward=True)]
+    way = transfer.onward or transfer.inward
+    if way is not None:
+        other = _all_cores(covering, hw, plan, residence, way.transfer, is_drain)
+        return [flow, replace(other, is_onward=True)] if transfer.onward else [other, flow]
     if transfer.shift is None:
         return [flow]
     shift = _all_cores(covering, hw, plan, residence, transfer.shift, is_drain)

@@ -158,7 +158,7 @@ class Transfer:
     `walked`: dimensions left to program loops. `planes` > 1: the target takes the element's bytes
     one plane after the other, `shift` being the instruction that shifts the source right in
     between. `immediates`: numbers that every call is given. `onward`: the transfer ends in a memory
-    on the way, and goes on from there.
+    on the way, and goes on from there; `inward`: it begins in one, to which that brings the block.
     """
 
     instruction: str
@@ -168,13 +168,15 @@ class Transfer:
     shift: "Transfer | None" = None
     immediates: tuple[tuple[str, int | float], ...] = ()
     onward: "Passage | None" = None
+    inward: "Passage | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A memory that blocks pass one by one on their way out, in `slots` places in turn.
+    """A memory that blocks pass one by one on their way out or in, in `slots` places in turn.
 
-    `transfer` takes a block of `block_bytes`, rounded to `align_bytes`, on from there.
+    `transfer` takes a block of `block_bytes`, rounded to `align_bytes`, on from there, or brings it
+    there.
     """
 
     memory: str

@@ -19,6 +19,7 @@ from .covering import (
     TileAxis,
 )
 from .direct import plan_direct
+from .passage import passing_in
 from .residence import first_residence
 from .subject import Subject
 from .tasks import overlaps
@@ -89,7 +90,8 @@ def _plan_cycles(hw: Hardware, plan: OperandPlan) -> float:
     transfers = [
         t for r in plan.residences for t in (r.fill, r.zero, r.drain, *r.finish) if t is not None
     ]
-    transfers += [t.onward.transfer for t in transfers if t.onward is not None]
+    ways = [way for t in transfers for way in (t.onward, t.inward) if way is not None]
+    transfers += [way.transfer for way in ways]
     return sum(block_cycles(hw.instruction(t.instruction), t) for t in transfers)
 
 
@@ -178,12 +180,13 @@ def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[Oper
         for finish, drain, outlet in drains:
             is_foreign = subject.inlet is not None or subject.outlet is not None
             is_same = inlet.layout == outlet.layout and not is_foreign
-            if len(residences) > 1 or not (is_same or is_foreign or drain.planes > 1):
+            inner = passing_in(residences)
+            if inner is None or not (is_same or is_foreign or drain.planes > 1):
                 continue
             if not is_same and overlaps(subject.access):
                 reason = "its tiles overlap and cannot be read back as they are written"
                 continue
-            kept = replace(residences[0], drain=drain, finish=finish)
+            kept = replace(inner, drain=drain, finish=finish)
             yield planner.plan(role, (kept,), inlet, outlet)
     yield reason
 

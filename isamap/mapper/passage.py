@@ -1,4 +1,4 @@
-"""Ways out of the chip through a second memory: one instruction fills it, a copy takes it on.
+"""Ways out of the chip and in through a second memory: one instruction fills it, another empties.
 
 In: a block as it lies, where it must go. Out: transfers with a passage. Not its job: which layouts
 the target may have (`chain`), how many blocks pass at once.
@@ -10,7 +10,7 @@ from math import lcm
 from isamap.hwdesc import Hardware
 from isamap.ir import size_bytes
 
-from .covering import CopyDim, Passage, Transfer
+from .covering import CopyDim, Passage, Residence, Transfer
 from .roles import InstructionRole, Mover, movers
 from .transfer import MoveDim, find_transfer
 
@@ -75,6 +75,18 @@ def pass_through(
     if found is None:
         return None
     return replace(found, onward=Passage(memory, room, align, onward))
+
+
+def passing_in(chain: tuple[Residence, ...]) -> Residence | None:
+    """The innermost residence of a chain from the unit outwards, whose blocks pass the next one's
+    memory on their way in without staying there; None for longer chains."""
+    if len(chain) == 1:
+        return chain[0]
+    if len(chain) > 2 or chain[0].fill is None or chain[1].fill is None:
+        return None
+    here, there = chain
+    passage = Passage(there.memory, there.block_bytes, there.align_bytes, chain[1].fill)
+    return replace(here, fill=replace(chain[0].fill, inward=passage))
 
 
 def _towards(

@@ -32,6 +32,10 @@ def show_route(plan: OperandPlan, external: str) -> str:
 
 def _show_instructions(transfer: Transfer) -> str:
     shift = f"+{transfer.shift.instruction}" if transfer.shift else ""
+    if transfer.inward is not None:
+        inward = transfer.inward
+        before = _show_instructions(inward.transfer)
+        return f"{before}-> {inward.memory} -{transfer.instruction}{shift}"
     if transfer.onward is None:
         return transfer.instruction + shift
     onward = transfer.onward

@@ -163,7 +163,7 @@ class Frame:
                 offset = offset + self.held_index(slot, loop, inner).scaled(step)
         return Address(offset, self.rotation(slot))
 
-    def passage_address(self, slot: Slot, passage: Passage) -> Address:
+    def passage_address(self, slot: Slot, passage: Passage, *, is_out: bool) -> Address:
         """Where the current block of a stay lies on its way out: the blocks take turns."""
         counter, weight = Affine(), 1
         for loop in reversed(self.tiling.inner):
@@ -174,7 +174,7 @@ class Frame:
             if loop in slot.plan.loops and self.trips[loop] > 1:
                 counter = counter + Affine.of([(tile_name(loop), weight)])
                 weight *= self.trips[loop]
-        base = Affine((), self.places.passage(slot.stay.operand))
+        base = Affine((), self.places.passage((slot.stay.operand, is_out)))
         turns = (Rotation(counter, passage.slots, passage.block_bytes),) if counter.terms else ()
         return Address(base, turns)
 

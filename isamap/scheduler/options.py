@@ -114,8 +114,8 @@ def level_options(
         users = (entry, *plan.residences[0].finish)
         if any(hw.instruction(user.instruction).unit != unit for user in users):
             return ()
-    drains = [r.drain for r in plan.residences if r.drain is not None]
-    if is_token and any(drain.onward is not None for drain in drains):
+    ways = [t for r in plan.residences for t in (r.fill, r.drain) if t is not None]
+    if is_token and any(way.onward is not None or way.inward is not None for way in ways):
         return ()
     may_be_low = not is_token and not any(axis.is_window for axis in plan.axes)
     if any(hw.memory(r.memory).fifo is not None for r in plan.residences[1:]):
@@ -125,9 +125,8 @@ def level_options(
         return low if may_be_low and not plan.is_output else ()
     if len(plan.residences) == 1:
         return ((1,), (0,)) if may_be_low and not plan.is_output else ((1,),)
-    if len(plan.residences) == 2:
-        return ((0, 1),) if may_be_low else ()
-    return ()
+    staged = (*(0 for _ in plan.residences[1:]), 1)
+    return (staged,) if may_be_low else ()
 
 
 def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...], ...], ...]:

@@ -17,6 +17,9 @@ from isamap.program import Layout, Placement
 EXTERNAL_ALIGN_BYTES = 4096  # page: every machine's burst and element size divides it
 
 
+Way = tuple[str, bool]  # an operand; out of the chip, or in
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A stay with its place: slot s begins at base + s * slot_bytes."""
@@ -52,11 +55,11 @@ class Places:
     outlets: tuple[tuple[str, int], ...]
     inputs: tuple[Placement, ...]
     outputs: tuple[Placement, ...]
-    passages: tuple[tuple[str, int], ...] = ()
+    passages: tuple[tuple[Way, int], ...] = ()
 
-    def passage(self, operand: str) -> int:
-        """Where the memory that an operand passes on its way out begins to be its own."""
-        return dict(self.passages)[operand]
+    def passage(self, way: Way) -> int:
+        """Where the passage on an operand's way out or in begins."""
+        return dict(self.passages)[way]
 
     def slot(self, operand: str, residence: int) -> Slot:
         """The place of an operand's residence."""
@@ -79,14 +82,16 @@ def used_bytes(covering: Covering, tiling: Tiling) -> dict[str, int]:
     return total
 
 
-def passages(covering: Covering) -> dict[str, Passage]:
-    """The memories that operands pass on their way out, by operand."""
-    return {
-        plan.name: residence.drain.onward
-        for plan in covering.operands
-        for residence in plan.residences
-        if residence.drain is not None and residence.drain.onward is not None
-    }
+def passages(covering: Covering) -> dict[Way, Passage]:
+    """The memories that operands pass on their way out and in."""
+    found: dict[Way, Passage] = {}
+    for plan in covering.operands:
+        for residence in plan.residences:
+            if residence.drain is not None and residence.drain.onward is not None:
+                found[plan.name, True] = residence.drain.onward
+            if residence.fill is not None and residence.fill.inward is not None:
+                found[plan.name, False] = residence.fill.inward
+    return found
 
 
 # where a buffer in a layout begins in the external memory
@@ -112,13 +117,13 @@ def place(
     return replace(_at_home(covering, slots, homes), passages=ways)
 
 
-def _lay_out_passages(covering: Covering, used: dict[str, int]) -> dict[str, int]:
+def _lay_out_passages(covering: Covering, used: dict[str, int]) -> dict[Way, int]:
     """Where the passages begin, behind the stays; `used` grows."""
     bases = {}
-    for operand, passage in passages(covering).items():
+    for way, passage in passages(covering).items():
         free = used.get(passage.memory, 0)
-        bases[operand] = -(-free // passage.align_bytes) * passage.align_bytes
-        used[passage.memory] = bases[operand] + passage.slots * passage.block_bytes
+        bases[way] = -(-free // passage.align_bytes) * passage.align_bytes
+        used[passage.memory] = bases[way] + passage.slots * passage.block_bytes
     return bases
 
 

@@ -55,8 +55,24 @@ class Transfers:
         source = None
         if slot.residence.fill is not None:
             source = self._outer_side(slot, slot.plan.inlet, self.frame.places.inlets, fine)
-        nodes = self._move(slot, transfer, source, target, fine)
+        if transfer.inward is not None:
+            assert source is not None, "what passes in comes from somewhere"
+            nodes = self._enter_through(slot, transfer, transfer.inward, (source, target))
+        else:
+            nodes = self._move(slot, transfer, source, target, fine)
         return self._guarded(slot, transfer, Edge.FIRST, nodes, fine)
+
+    def _enter_through(
+        self, slot: Slot, fill: Transfer, passage: Passage, ends: tuple[_Side, _Side]
+    ) -> tuple[Node, ...]:
+        """Bring a block to a memory on its way, and from there in."""
+        source, target = ends
+        address = self.frame.passage_address(slot, passage, is_out=False)
+        between = _Side(passage.memory, address, dict.fromkeys(source.axis_steps, 0))
+        return (
+            *self._move(slot, passage.transfer, source, between, True),
+            *self._move(slot, fill, between, target, True),
+        )
 
     def finish(self, slot: Slot) -> tuple[Node, ...]:
         """Update a stay's data in place, after its last use and before it is taken out."""
@@ -94,7 +110,7 @@ class Transfers:
     ) -> tuple[Node, ...]:
         """Drain a block to a memory on its way, and from there on."""
         source, target = ends
-        address = self.frame.passage_address(slot, passage)
+        address = self.frame.passage_address(slot, passage, is_out=True)
         between = _Side(passage.memory, address, dict.fromkeys(target.axis_steps, 0))
         return (
             *self._move(slot, drain, source, between, True),

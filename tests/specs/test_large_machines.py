@@ -51,6 +51,19 @@ def test_partitions_lie_innermost_whatever_their_place_among_the_dimensions() ->
     assert {"m": ("j",), "n": ("i",), "k": ("p",)} in bound
 
 
+def test_sums_pass_the_scratchpad_both_ways() -> None:
+    sizes = {"m": 130, "n": 5, "k": 129}
+    found = isamap.map(
+        "gemm:gemm_bf16", "trainium", sizes=sizes, verify="full", may_reassociate=True
+    )
+    assert found.verification.is_verified, found.verification
+    assert isinstance(found, isamap.Result)
+    assert found.timing is not None
+    calls = dict(found.timing.calls)
+    assert calls["load_f32"] == calls["copy_to_psum"] == calls["copy_from_psum"]
+    assert calls["copy_from_psum"] == calls["store_f32"]
+
+
 @pytest.mark.parametrize(
     ("machine", "name"), [("trainium", "gru:gru_skip_bf16"), ("tpu_v1", "gru:gru_skip_i8")]
 )
