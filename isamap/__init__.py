@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .compile import Explanation, PlanResult, Result, explain, map
     from .errors import IsamapError
+    from .files import Evaluation, evaluate
     from .hwdesc import Hardware, load_hardware
     from .ir import Kernel, load_kernel
     from .native import BuiltKernel, build, run_on
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 
 LAZY = {
     "BuiltKernel": ".native",
+    "Evaluation": ".files",
     "Explanation": ".compile",
     "Hardware": ".hwdesc",
     "IsamapError": ".errors",
@@ -27,6 +29,7 @@ LAZY = {
     "Program": ".program",
     "Result": ".compile",
     "build": ".native",
+    "evaluate": ".files",
     "explain": ".compile",
     "load_hardware": ".hwdesc",
     "load_kernel": ".ir",
@@ -36,6 +39,7 @@ LAZY = {
 
 __all__ = [
     "BuiltKernel",
+    "Evaluation",
     "Explanation",
     "Hardware",
     "IsamapError",
@@ -45,6 +49,7 @@ __all__ = [
     "Result",
     "__version__",
     "build",
+    "evaluate",
     "explain",
     "load_hardware",
     "load_kernel",

@@ -161,7 +161,7 @@ def map(
         max_bytes: of memories, by name.
         verify: how much is executed to check the program.
         watch: sees the search's progress and may end it; the best so far is the answer then.
-            A KeyboardInterrupt while the program is timed and checked ends only that.
+            A KeyboardInterrupt after that ends only the check of the program.
 
     Raises:
         KernelError, SpecErrors: the kernel or the hardware file is wrong.
@@ -178,7 +178,7 @@ def map(
     roomy = limit_machine(machine, max_bytes or {})
     wishes = Wishes(cost, layouts, time_limit_s, workers, seed, may_reassociate, aim, watch)
     found = search(built, roomy, wishes)
-    return judge(request, built, machine, file, found, is_interrupted=watch.is_stopped)
+    return judge(request, built, machine, file, found, watch=watch)
 
 
 def judge(
@@ -188,19 +188,24 @@ def judge(
     file: KernelFile | None,
     found: Answer | Plan,
     *,
-    is_interrupted: bool = False,
+    watch: Watch = NOBODY,
 ) -> Result | PlanResult:
-    """Time and check what was found for a kernel on a machine."""
+    """Time and check what was found for a kernel on a machine.
+
+    Once `watch` has stopped the search, a KeyboardInterrupt ends the check, and nothing else.
+    """
+    is_interrupted = watch.is_stopped
     found = _with_starts(found, hw)
     if isinstance(found, Plan):
         timing, verification = _check(
             request, found.program, hw,
             lambda: verify_plan(found, kernel, hw, request.check, seed=request.seed,
                                 may_reassociate=request.may_reassociate, file=file),
+            watch,
         )  # fmt: skip
         return PlanResult(request, hw, kernel, found, timing, verification, file, is_interrupted)
     timing, verification = _check(
-        request, found.best.program, hw, lambda: _verify(found, hw, request, file)
+        request, found.best.program, hw, lambda: _verify(found, hw, request, file), watch
     )
     bound = roofline(kernel, hw, may_reassociate=request.may_reassociate)
     return Result(request, hw, found, bound, timing, verification, file, is_interrupted)
@@ -219,7 +224,11 @@ def _with_starts(found: Answer | Plan, hw: Hardware) -> Answer | Plan:
 
 
 def _check(
-    request: Request, program: Program, hw: Hardware, verify: Callable[[], Verification]
+    request: Request,
+    program: Program,
+    hw: Hardware,
+    verify: Callable[[], Verification],
+    watch: Watch,
 ) -> tuple[Timing | None, Verification]:
     """The program's time, and what executing it shows; a program that the emulator rejects is
     wrong."""
@@ -231,6 +240,8 @@ def _check(
         failure = f"the emulator rejects the program: {error}"
         return timing, Verification(request.check, failure=failure, is_wrong=True)
     except KeyboardInterrupt:
+        if not watch.is_stopped:
+            raise
         return timing, Verification(request.check, failure="interrupted")
 
 

@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "exercise", "isamap",
     ),
     "__main__": ("cli",),
-    "__init__": ("errors", "ir", "hwdesc", "program", "compile", "native"),  # for types
+    "__init__": ("errors", "ir", "hwdesc", "program", "compile", "files", "native"),  # for types
 }  # fmt: skip
 FILE_LINES, FUNCTION_LINES, COLUMNS = 400, 60, 100
 

@@ -97,6 +97,8 @@ class _Writer:
         text = pretty_statement(self.statement)
         if len(self.statement.loops) > len(ascii_uppercase):
             raise IsamapError("--emit timeloop: more loops than letters", hint=HINT)
+        if self.covering.shares:
+            raise IsamapError("--emit timeloop: several cores share loops", hint=HINT)
         factors = _factors(self.statement.value)
         read = [factor.buffer for factor in factors or ()]
         names = {*read, self.statement.target.buffer}

@@ -35,7 +35,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
 def test_help_lists_every_command_that_exists() -> None:
     runner = CliRunner()
     text = runner.invoke(main, ["--help"]).output
-    for name in ("map", "check", "emulate", "kernels", "specs", "schema"):
+    for name in ("map", "evaluate", "check", "emulate", "kernels", "specs", "schema"):
         assert f"\n  {name} " in text
         assert runner.invoke(main, [name, "--help"]).exit_code == 0
 
