@@ -11,6 +11,18 @@ from pathlib import Path
 from isamap.errors import IsamapError
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, with those around it, unless it is there.
+
+    Raises:
+        IsamapError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IsamapError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+
 def write_all(texts: Mapping[Path, str]) -> None:
     """Write temporary files beside the paths, then put all of them in their places.
 
@@ -24,7 +36,6 @@ def write_all(texts: Mapping[Path, str]) -> None:
     target = Path()
     try:
         for target, text in texts.items():
-            target.parent.mkdir(parents=True, exist_ok=True)
             made[target] = _write_beside(target, text)
         _replace(made)
     except OSError as error:

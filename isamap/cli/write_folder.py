@@ -9,7 +9,7 @@ from pathlib import Path
 from isamap.compile import PlanResult, Result
 from isamap.files import schedule_text, summary_text
 from isamap.program import to_json
-from isamap.write_all import write_all
+from isamap.write_all import make_folder, write_all
 
 from .plan_json import plan_to_json
 from .result_json import result_to_json
@@ -30,6 +30,7 @@ def write_folder(
     program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
     stats = plan_to_json(result) if isinstance(result, PlanResult) else result_to_json(result)
     at = Path(folder)
+    make_folder(at)
     write_all(
         {
             at / "schedule.yaml": schedule_text(result, at),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isamap.errors import IsamapError
-from isamap.write_all import write_all
+from isamap.write_all import make_folder, write_all
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -19,6 +19,8 @@ def contents(folder: Path) -> dict[str, str]:
 
 def test_all_files_are_there_with_ordinary_rights_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
+    make_folder(folder)
+    make_folder(folder)
     write_all({folder / "a": "1", folder / "b": "2"})
     assert contents(folder) == {"a": "1", "b": "2"}
     plain = tmp_path / "plain"
@@ -43,6 +45,15 @@ def test_failing_rename_leaves_the_old_files(
     with pytest.raises(IsamapError, match="cannot write .*: No space left on device"):
         write_all({tmp_path / name: f"new {name}" for name in "abc"})
     assert contents(tmp_path) == {"a": "old a", "c": "old c"}
+
+
+def test_folders_are_made_only_when_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(IsamapError, match="cannot write .*: No such file or directory"):
+        write_all({tmp_path / "nowhere" / "a": "1"})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IsamapError, match="cannot make the folder"):
+        make_folder(tmp_path / "file" / "below")
+    assert contents(tmp_path) == {"file": ""}
 
 
 def test_failing_write_leaves_the_old_files(tmp_path: Path) -> None:
