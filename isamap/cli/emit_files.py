@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from isamap.codegen import write_binary, write_c
+from isamap.codegen import generate_c, write_binary, write_c
 from isamap.compile import PlanResult, Result
 from isamap.errors import IsamapError
 from isamap.files import timeloop_files
+from isamap.program import Program
 from isamap.write_all import write_all
 
 from .units import show_bytes, show_count
@@ -33,8 +34,7 @@ def emit_files(
         return
     program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
     if kind == "c":
-        path = write_c(program, result.kernel, result.hardware, folder)
-        click.echo(f"wrote {path}", err=True)
+        click.echo(f"wrote {_write_c(result, program, Path(folder))}", err=True)
         return
     assert kind == "bin", kind
     binary = write_binary(program, result.kernel, result.hardware, folder, base=base)
@@ -45,3 +45,13 @@ def emit_files(
     if on_host:
         text += f"; the host works {on_host} times in between (see its manifest)"
     click.echo(text, err=True)
+
+
+def _write_c(result: Result | PlanResult, program: Program, folder: Path) -> Path:
+    """As records, or with intrinsics on machines whose calls are C; the C file comes back."""
+    if result.hardware.encoding is not None:
+        return write_c(program, result.kernel, result.hardware, folder)
+    source = generate_c(program, result.hardware)
+    path = folder / f"{source.name}.c"
+    write_all({path: source.text, folder / f"{source.name}.h": source.header})
+    return path

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .c_form import CForm, CTemplate, OperandHole
-from .determined import advanced, table_equations
+from .determined import advanced, count_equations
 from .encoding import (
     BitField,
     Bits,
@@ -106,6 +106,7 @@ __all__ = [
     "Unit",
     "Which",
     "advanced",
+    "count_equations",
     "check_hardware",
     "continued_by",
     "hardware_schema",
@@ -119,7 +120,6 @@ __all__ = [
     "quantities",
     "read_document",
     "run_cycles",
-    "table_equations",
     "validate_as",
     "with_host_calls",
 ]

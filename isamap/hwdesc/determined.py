@@ -20,7 +20,7 @@ def undetermined(instruction: Instruction, is_new: bool) -> tuple[str, ...]:
     open_names |= set(quantities(instruction).aliases)
     equations = [value for _, value in _field_values(instruction, is_new)]
     equations += [value for obeyed in instruction.obeys for _, value in obeyed.values]
-    equations += table_equations(instruction)
+    equations += [*count_equations(instruction), *_entry_values(instruction)]
     progress = True
     while progress:
         progress = False
@@ -42,15 +42,23 @@ def _field_values(instruction: Instruction, is_new: bool) -> list[tuple[str, Lin
     return found
 
 
-def table_equations(instruction: Instruction) -> list[Linear]:
-    """What the entries of a call say: sums that are 0 (counts), or some entry's field."""
+def count_equations(instruction: Instruction) -> list[Linear]:
+    """How many entries a call refers to: sums that are 0."""
     assert instruction.bits is not None
     found: list[Linear] = []
     for entries in instruction.bits.entries:
         first, end, count = (_name(f"{entries.table}.{p}") for p in ("first", "end", "count"))
         found.append(end.plus(first, Fraction(-1)).plus(count, Fraction(-1)))
-        if entries.over is not None:
-            found.append(count.plus(_name(entries.over), Fraction(-1)))
+        over = Linear((), Fraction(1)) if entries.over is None else _name(entries.over)
+        found.append(count.plus(over, Fraction(-1)))
+    return found
+
+
+def _entry_values(instruction: Instruction) -> list[Linear]:
+    """What the fields of a call's entries say."""
+    assert instruction.bits is not None
+    found: list[Linear] = []
+    for entries in instruction.bits.entries:
         for _, value in entries.values:
             found.append(value)
             if entries.over is not None:

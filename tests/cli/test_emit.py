@@ -44,6 +44,16 @@ def test_what_a_binary_needs_is_said(tmp_path):
     assert "outer does not say how programs are written as bits" in done.output
 
 
+def test_c_is_records_or_intrinsics(tmp_path):
+    arguments = ("map", "gemm", "--size", "m=5", "--emit", "c", "-o", tmp_path, "--hw")
+    assert run(*arguments, "gemmini").exit_code == 0
+    assert "GEMMINI(6, " in (tmp_path / "gemm.c").read_text()
+    assert run(*arguments, "arm_neon").exit_code == 0
+    assert "vmmlaq_s32" in (tmp_path / "gemm.c").read_text()
+    done = run("map", "pooling", "--hw", "gemmini", *arguments[4:8])
+    assert done.exit_code == 2 and "between two runs of gemmini" in done.output
+
+
 def test_bytes_that_are_no_program_are_refused(tmp_path):
     file = tmp_path / "noise.bin"
     file.write_bytes(bytes(range(100, 132)))

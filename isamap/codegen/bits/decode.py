@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from isamap.errors import ProgramError
-from isamap.hwdesc import BitField, Format, Hardware, Linear, advanced
+from isamap.hwdesc import BitField, Format, Hardware, Linear, advanced, count_equations
 
 from .call import Call, CallKind
 from .encode import chosen_value, commands_of
@@ -56,6 +56,11 @@ class Decoder:
         self.encoding = hw.encoding
         self.instructions = {item.name: item for item in hw.instructions}
         self.bits = bits_by_name(hw)
+        self.count_equations = {
+            item.name: [(integer_form(value), 0) for value in count_equations(item)]
+            for item in hw.instructions
+            if item.bits is not None
+        }
         self.image = image
         self.constants = dict(constants)
         patterns = sorted(self._patterns(), key=lambda p: p.num_known, reverse=True)
@@ -139,6 +144,7 @@ class Decoder:
         known = {**self.constants, **dict(bits.fixed)}
         unknown = set(bits.names) - set(known)
         unknown |= {f"{e.table}.{p}" for e in bits.entries for p in ("first", "end", "count")}
+        equations = [*equations, *self.count_equations[form.name]]
         found = solve(equations, known, unknown)
         if found is None:
             return None
@@ -157,13 +163,12 @@ class Decoder:
         instruction = self.instructions[form.name]
         equations: list[Equation] = []
         for entries in self.bits[form.name].entries:
+            if not {f"{entries.table}.first", f"{entries.table}.end"} <= set(found):
+                return None
             first, end = found[f"{entries.table}.first"], found[f"{entries.table}.end"]
             words = self.tables[entries.table][first:end]
             if not words or None in words:
                 return None
-            equations.append((_name(f"{entries.table}.count"), len(words)))
-            if entries.over is not None:
-                equations.append((_name(entries.over), len(words)))
             layout = self.encoding.format(self.encoding.table(entries.table).format)
             for number, word in enumerate(words):
                 assert word is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware
 
+from .call import HostStep
 from .decode import Decoder
 from .list_calls import show_call, show_host_step
 from .manifest import IMAGE, MANIFEST, PROGRAM, Json, host_step
@@ -46,22 +47,30 @@ def _read_folder(folder: Path, hw: Hardware) -> str:
         constants = {"base": _number(image["base"])}
         for name, row in zeros.items():
             constants[name] = _number(_mapping(row)["offset"])
-        decoder = Decoder(hw, _read(folder / IMAGE), constants)
-        data = _read(folder / PROGRAM)
-        return "".join(_list_part(decoder, _mapping(part), data) for part in parts)
+        steps = [_read_part(_mapping(part)) for part in parts]
     except (KeyError, ValueError, AssertionError) as error:
         raise ProgramError(
             f"{folder / MANIFEST} is no manifest of a binary: {error}",
             hint="it is written by 'isamap map .. --emit bin -o DIR'",
         ) from error
+    decoder = Decoder(hw, _read(folder / IMAGE), constants)
+    data = _read(folder / PROGRAM)
+    texts = []
+    for step in steps:
+        if isinstance(step, HostStep):
+            texts.append(show_host_step(step) + "\n")
+        else:
+            texts.append(_list_run(decoder, data[step]))
+    return "".join(texts)
 
 
-def _list_part(decoder: Decoder, part: dict[str, Json], data: bytes) -> str:
+def _read_part(part: dict[str, Json]) -> HostStep | slice:
+    """What the host does, or where a run's bytes lie."""
     if "host" in part:
-        return show_host_step(host_step(_mapping(part["host"]))) + "\n"
+        return host_step(_mapping(part["host"]))
     run = _mapping(part["run"])
     first = _number(run["offset"])
-    return _list_run(decoder, data[first : first + _number(run["bytes"])])
+    return slice(first, first + _number(run["bytes"]))
 
 
 def _list_run(decoder: Decoder, data: bytes) -> str:
