@@ -61,16 +61,19 @@ def _write_beside(target: Path, text: str) -> Path:
 def _replace(made: Mapping[Path, Path]) -> None:
     """Rename each temporary file to its target; on a failure undo what was done."""
     old: dict[Path, Path | None] = {}
+    replaced: list[Path] = []
     try:
         for target, temporary in made.items():
             old[target] = _second_name(target)
             os.replace(temporary, target)
+            replaced.append(target)
     except BaseException:
-        for target, before in old.items():
-            if before is not None:
+        for target in replaced:
+            before = old[target]
+            if before is None:
+                target.unlink()
+            else:
                 os.replace(before, target)
-            elif not made[target].exists():
-                target.unlink(missing_ok=True)
         raise
     finally:
         for before in old.values():

@@ -67,7 +67,7 @@ def test_a_failed_write_leaves_the_old_file(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(write.os, "replace", fail)
+    monkeypatch.setattr("isamap.write_all.os.replace", fail)
     with pytest.raises(IsamapError, match="cannot write .*: No space left on device"):
         write.write_text(str(path), "new")
     assert path.read_text(encoding="utf-8") == "old"
