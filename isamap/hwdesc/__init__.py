@@ -9,7 +9,7 @@ Reading files needs pydantic, PyYAML and networkx, which only `load_hardware`, `
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .c_form import CForm, CTemplate, OperandHole
+from .c_form import CForm, CompilerRule, CTemplate, OperandHole
 from .determined import advanced, count_equations
 from .encoding import (
     BitField,
@@ -27,7 +27,6 @@ from .encoding import (
 from .expression import Expression
 from .hardware import (
     Channel,
-    CompilerRule,
     Cores,
     Direction,
     ExtentKind,

@@ -9,10 +9,10 @@ from fractions import Fraction
 from isamap.ir import DTYPES
 
 from .build_exposed import build_fifo
+from .c_form import CompilerRule
 from .document import Path
 from .hardware import (
     Channel,
-    CompilerRule,
     Direction,
     HostRule,
     Memory,
@@ -40,6 +40,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         is_renamed=model.renamed,
         c_types=_build_c_types(model, path, reader),
         is_named=model.named_by_number,
+        ways=reader.integer(model.ways, (*path, "ways"), 1) if model.ways else 0,
         source=model.source,
         fifo=build_fifo(model.fifo, (*path, "fifo"), reader),
         loc=reader.document.key_loc(path),

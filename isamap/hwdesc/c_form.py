@@ -1,4 +1,4 @@
-"""C text of an instruction with holes: `{C} = _mm512_fmadd_ps({A}, {B}, {C});`.
+"""C text of an instruction with holes: `{C} = _mm512_fmadd_ps({A}, {B}, {C});`, and its compiler.
 
 In: the text of `emit: c`, the names that holes may use. Out: a frozen template.
 Not its job: what stands in the holes of a particular call (`codegen`).
@@ -46,6 +46,27 @@ class CForm:
 
     full: CTemplate
     partial: CTemplate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerRule:
+    """How C for the machine is compiled and run.
+
+    `command` None: the system's compiler. `preamble`: C before every function; `begin`,
+    `end`: around its body.
+    `features`: of the processor, as /proc/cpuinfo spells them. `run`: what runs the programs, none
+    on the machine itself. `packages`: where compiler and emulator come from.
+    """
+
+    command: str | None = None
+    flags: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    preamble: str = ""
+    begin: str = ""
+    end: str = ""
+    features: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

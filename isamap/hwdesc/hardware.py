@@ -13,7 +13,7 @@ from math import prod
 from isamap.errors import Loc
 from isamap.ir import Access, Kernel, accesses
 
-from .c_form import CForm
+from .c_form import CForm, CompilerRule
 from .encoding import Bits, Encoding, Obeyed
 from .expression import Expression
 from .timing import Distance, Fifo, Stream
@@ -51,7 +51,8 @@ class Memory:
 
     `is_renamed`: a write never waits for earlier calls that use the same bytes. `c_types`: per
     scalar type the C type of a granule (registers as C variables). `is_named`: C text names
-    registers by their numbers, which must be constants.
+    registers by their numbers, which must be constants. A cache's granule is its line, its ports
+    say how fast it is refilled, `ways` how many lines a set has (0: a line may lie anywhere).
     """
 
     name: str
@@ -64,6 +65,7 @@ class Memory:
     is_renamed: bool = False
     c_types: tuple[tuple[str, str], ...] = ()
     is_named: bool = False
+    ways: int = 0
     source: str = ""
     fifo: Fifo | None = None
     loc: Loc | None = field(default=None, compare=False)
@@ -317,27 +319,6 @@ class HostRule:
 
 
 @dataclass(frozen=True, slots=True)
-class CompilerRule:
-    """How C for the machine is compiled and run.
-
-    `command` None: the system's compiler. `preamble`: C before every function; `begin`,
-    `end`: around its body.
-    `features`: of the processor, as /proc/cpuinfo spells them. `run`: what runs the programs, none
-    on the machine itself. `packages`: where compiler and emulator come from.
-    """
-
-    command: str | None = None
-    flags: tuple[str, ...] = ()
-    headers: tuple[str, ...] = ()
-    preamble: str = ""
-    begin: str = ""
-    end: str = ""
-    features: tuple[str, ...] = ()
-    run: tuple[str, ...] = ()
-    packages: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Hardware:
     """A whole machine. `parameters` are already substituted in everything else.
 
@@ -387,6 +368,12 @@ class Hardware:
         if self.cores is None or name not in (*self.cores.memories, *self.cores.units):
             return 1
         return self.cores.count
+
+    @property
+    def caches(self) -> tuple[Memory, ...]:
+        """Caches in front of the external memory, the smallest (nearest) first."""
+        found = (m for m in self.memories if m.kind is MemoryKind.CACHE)
+        return tuple(sorted(found, key=lambda memory: memory.size_bytes))
 
     @property
     def external(self) -> Memory:

@@ -59,6 +59,11 @@ class MemoryModel(Model):
         description="C type of a register per scalar type, '{f32: __m512}'; in generated C each "
         "register is then a variable, not a place in an array.",
     )
+    ways: Integer | None = Field(
+        default=None,
+        description="Of a cache: lines per set. Its granule is the line, its port 'write' the pace "
+        "at which lines come in from behind it.",
+    )
     named_by_number: StrictBool = Field(
         default=False,
         description="Registers that C text names itself, as in '\"vadd v{D_at // 16}\"' (inline "

@@ -1,0 +1,134 @@
+"""Refills of caches under the closed form, against a cache that is simulated line by line.
+
+Oracle: a least-recently-used cache of whole lines, fed with every access of the program in order.
+"""
+
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isamap
+from isamap.costmodels import Stay, Tiling, count_work, estimate
+from isamap.costmodels.caches import refill_cycles
+from isamap.hwdesc import load_hardware
+from isamap.ir import load_kernel
+from isamap.mapper import Covering, coverings
+from isamap.scheduler.lower import lower
+from tests.codegen.program_calls import walk
+
+ROOT = Path(__file__).parents[1] / "codegen"
+LINE = 16
+CACHE = """
+  near:
+    kind: cache
+    size: {size} bytes
+    granule: 16 bytes
+    ports: {{write: 4 bytes/cycle}}
+    source: invented
+  regs:"""
+
+
+def machine(folder: Path, size: int | None) -> isamap.Hardware:
+    """vec4 with a cache of so many bytes, or none."""
+    text = (ROOT / "vec4.yaml").read_text().replace("size: 8 * 16 bytes", "size: 64 * 16 bytes")
+    if size is not None:
+        text = text.replace("\n  regs:", CACHE.format(size=size), 1)
+    (folder / "vec4.yaml").write_text(text)
+    return load_hardware(folder / "vec4.yaml")
+
+
+def product(hw: isamap.Hardware, m: int, n: int, k: int) -> Covering:
+    """A matrix product with natural layouts, vectors along the rows of B."""
+    kernel = load_kernel(ROOT / "c_kernels.py", {"m": m, "n": n, "k": k}, "sgemm")
+    for covering in coverings(kernel, hw, [], may_reassociate=True):
+        if dict(covering.binding)["j"] == ("j",):
+            return covering
+    raise AssertionError("the vector instruction matches")
+
+
+def tiled(covering: Covering, i: int, j: int, outer: tuple[str, ...]) -> Tiling:
+    """Registers hold a tile of C; A is broadcast element by element."""
+    one_block = {plan.name for plan in covering.operands if plan.buffer == "A"}
+    stays = tuple(Stay(p.name, 0, int(p.name not in one_block), 1) for p in covering.operands)
+    return Tiling((("i", i), ("j", j), ("p", 1)), outer, ("p", "i", "j"), stays)
+
+
+def simulated_bytes(covering: Covering, tiling: Tiling, hw: isamap.Hardware, size: int) -> int:
+    """Bytes that enter a least-recently-used cache; written lines leave again."""
+    program = lower(covering, tiling, hw)
+    assert program is not None
+    held: OrderedDict[int, None] = OrderedDict()
+    total = 0
+    for name, places, (count,) in walk(program.body, {}, {}):
+        if name not in ("load", "broadcast", "store"):
+            continue
+        place = places[1] if name == "store" else places[0]
+        last = place + 4 * (1 if name == "broadcast" else count) - 1
+        for line in range(place // LINE, last // LINE + 1):
+            if line not in held:
+                total += LINE * (2 if name == "store" else 1)
+            held[line] = None
+            held.move_to_end(line)
+            if len(held) > size // LINE:
+                held.popitem(last=False)
+    return total
+
+
+CASES = [
+    (i, j, outer, size)
+    for i, j in ((1, 1), (4, 2), (2, 5), (12, 1))
+    for outer in (("i", "j", "p"), ("j", "i", "p"), ("p", "i", "j"))
+    for size in (512, 2048, 65536)
+]
+
+
+def test_refills_are_those_of_a_simulated_cache(tmp_path: Path) -> None:
+    guessed, counted = [], []
+    for i, j, outer, size in CASES:
+        hw = machine(tmp_path, size)
+        covering = product(hw, 24, 40, 20)
+        tiling = tiled(covering, i, j, outer)
+        (cycles,) = refill_cycles(covering, tiling, hw)
+        guessed.append(4 * cycles)
+        counted.append(simulated_bytes(covering, tiling, hw, size))
+    ratios = np.array(guessed) / np.array(counted)
+    assert ratios.min() > 0.45 and ratios.max() < 2.2, ratios
+    ranks = [np.argsort(np.argsort(values)) for values in (guessed, counted)]
+    assert np.corrcoef(*ranks)[0, 1] > 0.9
+
+
+def test_without_caches_nothing_is_added(tmp_path: Path) -> None:
+    hw = machine(tmp_path, None)
+    covering = product(hw, 8, 8, 8)
+    tiling = tiled(covering, 2, 2, ("i", "j", "p"))
+    assert refill_cycles(covering, tiling, hw) == ()
+    assert estimate(covering, count_work(covering, hw), tiling, hw).refill_cycles == 0
+
+
+def test_rows_that_share_few_sets_are_fetched_again(tmp_path: Path) -> None:
+    """Twelve rows 256 bytes apart: two ways of 1 KiB hold eight of them."""
+    hw = machine(tmp_path, 2048)
+    covering = product(hw, 24, 8, 64)
+    tiling = tiled(covering, 12, 1, ("j", "i", "p"))
+    text = (tmp_path / "vec4.yaml").read_text()
+    found = []
+    for ways in ("", "    ways: 2\n"):
+        changed = text.replace(
+            "granule: 16 bytes\n    ports", f"granule: 16 bytes\n{ways}    ports"
+        )
+        (tmp_path / "vec4.yaml").write_text(changed)
+        found.append(sum(refill_cycles(covering, tiling, load_hardware(tmp_path / "vec4.yaml"))))
+    assert found[1] > 2 * found[0]
+
+
+@pytest.mark.parametrize("size", [512, 65536])
+def test_a_schedule_on_a_machine_with_a_cache_is_right(size: int, tmp_path: Path) -> None:
+    result = isamap.map(
+        f"{ROOT / 'c_kernels.py'}:sgemm", machine(tmp_path, size), sizes={"m": 9, "n": 14, "k": 11},
+        verify="full", may_reassociate=True, time_limit_s=2,
+    )  # fmt: skip
+    assert isinstance(result, isamap.Result) and result.verification.is_verified
+    assert result.schedule.estimate.refill_cycles > 0
+    assert result.answer.bound_cycles <= result.schedule.estimate.cycles
