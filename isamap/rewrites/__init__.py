@@ -18,6 +18,7 @@ from .reduce_as_gemm import reduce_as_gemm
 from .replay import replay
 from .scan_as_gemm import scan_as_gemm
 from .search import Search, has_floats, variants
+from .single_operations import single_operations
 from .space_to_depth import space_to_depth
 from .split import split
 from .split_precision import split_precision
@@ -52,6 +53,7 @@ __all__ = [
     "reduce_as_gemm",
     "replay",
     "scan_as_gemm",
+    "single_operations",
     "space_to_depth",
     "split",
     "spread",

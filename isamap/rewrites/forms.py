@@ -19,5 +19,6 @@ NAMES = (
     "split_words",
     "im2col",
     "inline",
+    "single_operations",
 )
 FORMS: tuple[Rewrite, ...] = tuple(row for name in NAMES for row in REWRITES if row.name == name)

@@ -16,6 +16,7 @@ from .outline import OUTLINE
 from .pad_loops import PAD_LOOPS
 from .reduce_as_gemm import REDUCE_AS_GEMM
 from .scan_as_gemm import SCAN_AS_GEMM
+from .single_operations import SINGLE_OPERATIONS
 from .space_to_depth import SPACE_TO_DEPTH
 from .split import SPLIT
 from .split_precision import SPLIT_PRECISION
@@ -39,6 +40,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SPLIT_WORDS,
     INLINE,
     OUTLINE,
+    SINGLE_OPERATIONS,
     FISSION,
     JOIN,
     SWAP,

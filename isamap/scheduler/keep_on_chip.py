@@ -4,8 +4,9 @@ In: the tree of tasks, how each of them runs with all buffers in the external me
 run with the homes that pay. Not its job: schedules, addresses (`chip_homes`).
 
 A buffer may live in a managed memory when every task that touches it has a covering that reads or
-writes it there by the machine's own instructions. Tried are all such buffers together, those that
-hang together by tasks, and each alone; what takes fewer cycles than all before stays.
+writes it there by the machine's own instructions; of several memories the largest is tried. Tried
+are all such buffers together, those that hang together by tasks, and each alone; what takes fewer
+cycles than all before stays.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,20 +17,21 @@ import networkx as nx
 
 from isamap.errors import MappingError
 from isamap.hwdesc import MemoryKind, Synchronisation
-from isamap.ir import Buffer, Kernel, Role, size_bytes
+from isamap.ir import Buffer, Kernel, Role, accesses, size_bytes
 from isamap.mapper import Task, TaskNode, coverings, flatten
-from isamap.program import Layout
 
+from .agree_layouts import agree_layouts
 from .answer import Answer
 from .chip_homes import home_align, home_ends, place_homes
 from .make_room import make_room
 from .memory_map import MemoryMap
-from .place import used_bytes
 from .place_tasks import PlacedTasks, place_tasks
 from .plan import PlannedTask
 from .schedule_tasks import Around, TaskScheduler
+from .share_chip import ends_of
 
 MAX_TRIALS = 24  # sets of homes that are scheduled
+ROOM = 0.75  # of a memory, for homes that are tried together
 MAX_LOOKS = 200  # matches of a task that are asked whether a home suits them
 
 Homes = Mapping[str, str]  # buffer -> memory
@@ -67,7 +69,7 @@ def keep_on_chip(
     for number, trial in enumerate(trials):
         if number == MAX_TRIALS or scheduler.is_late:
             return Kept(best, f"{len(trials) - number} sets of homes on chip were not tried")
-        if trial.items() <= homes.items():
+        if trial.keys() <= homes.keys():
             continue
         found = search.schedule({**homes, **trial})
         if found is not None and search.rank(found) < search.rank(best):
@@ -103,43 +105,66 @@ class HomeSearch:
 
     def trials(self) -> Iterator[Homes]:
         """Sets of homes to try, most buffers first."""
-        choices = {
-            buffer.name: () if self.scheduler.is_late else self._memories(buffer)
-            for buffer in self._candidates()
-        }
-        choices = {name: memories for name, memories in choices.items() if memories}
+        chosen: dict[str, str] = {}
+        for buffer in self._candidates():
+            memory = None if self.scheduler.is_late else self._memory(buffer)
+            if memory is not None:
+                chosen[buffer.name] = memory
         graph: nx.Graph[str] = nx.Graph()
-        graph.add_nodes_from(choices)
+        graph.add_nodes_from(chosen)
         for task in self.tasks:
-            names = [name for name in choices if name in task.touched]
+            names = [name for name in chosen if name in task.touched]
             graph.add_edges_from(zip(names, names[1:]))
-        groups = [choices.keys(), *nx.connected_components(graph)]
+        groups = [chosen.keys(), *nx.connected_components(graph), *({name} for name in chosen)]
         seen: list[Homes] = []
         for group in groups:
-            seen.append({name: memories[0] for name, memories in choices.items() if name in group})
-        for name, memories in choices.items():
-            seen += [{name: memory} for memory in memories]
+            seen.append(self._fitting({n: m for n, m in chosen.items() if n in group}))
         yield from (one for n, one in enumerate(seen) if one and one not in seen[:n])
 
+    def _fitting(self, homes: Homes) -> Homes:
+        """As many of the homes, in their order, as leave a part of each memory to the tasks."""
+        room = {m.name: ROOM * m.size_bytes for m in self.hw.memories}
+        found: dict[str, str] = {}
+        for name, memory in homes.items():
+            size = _bytes(self.kernel.buffer(name))
+            if size <= room[memory]:
+                room[memory] -= size
+                found[name] = memory
+        return found
+
     def _candidates(self) -> list[Buffer]:
-        """Temporaries that pass between tasks, largest first."""
+        """Temporaries that pass between tasks, those first that save most traffic per byte."""
         shared = [
             buffer
             for buffer in self.kernel.buffers
             if buffer.role is Role.TEMP and sum(buffer.name in t.touched for t in self.tasks) > 1
         ]
-        return sorted(shared, key=lambda buffer: -_bytes(buffer))
+        return sorted(shared, key=lambda buffer: (-self._uses(buffer.name), -_bytes(buffer)))
 
-    def _memories(self, buffer: Buffer) -> tuple[str, ...]:
-        """Memories in which every task on the buffer can find it, largest first."""
+    def _uses(self, name: str) -> int:
+        """How often tasks go over the whole buffer."""
+        return sum(
+            prod(
+                loop.extent
+                for loop in statement.loops
+                if loop.name in task.held and not statement.target.moves_with(loop.name)
+            )
+            for task in self.tasks
+            if name in task.touched
+            for statement in task.statements
+            if name in (statement.target.buffer, *(a.buffer for a in accesses(statement.value)))
+        )
+
+    def _memory(self, buffer: Buffer) -> str | None:
+        """The largest memory in which every task on the buffer can find it."""
         users = [task for task in self.tasks if buffer.name in task.touched]
         managed = [m for m in self.hw.memories if m.kind is MemoryKind.MANAGED]
-        return tuple(
-            memory.name
-            for memory in sorted(managed, key=lambda memory: -memory.size_bytes)
-            if _bytes(buffer) <= memory.size_bytes
-            and all(_may_lie(task, buffer.name, memory.name, self.scheduler) for task in users)
-        )
+        for memory in sorted(managed, key=lambda memory: -memory.size_bytes):
+            if _bytes(buffer) <= memory.size_bytes and all(
+                _may_lie(task, buffer.name, memory.name, self.scheduler) for task in users
+            ):
+                return memory.name
+        return None
 
     def schedule(self, homes: Homes) -> PlacedTasks | None:
         """The plan with these homes; None where there is none."""
@@ -174,33 +199,27 @@ class HomeSearch:
     def _schedule_all(
         self, homes: Homes, taken: Mapping[str, int]
     ) -> dict[int, PlannedTask] | None:
-        """All tasks on these homes, and those that need the room; layouts as the largest wish."""
+        """All tasks on these homes, and those that need the room."""
         changed = dict(self.planned)
-        agreed: dict[str, Layout] = {}
-        for task in sorted(self.tasks, key=lambda task: -self.planned[task.number].cycles):
+        agreed = agree_layouts(self.tasks, homes, self.scheduler)
+        if agreed is None:
+            return None
+        for task in self.tasks:
             old = changed[task.number]
             mine = {name: memory for name, memory in homes.items() if name in task.touched}
             if not mine and (old.on_host or self._fits(old, taken)):
                 continue
-            known = tuple((name, agreed[name]) for name in mine if name in agreed)
+            known = tuple((name, agreed[name]) for name in mine)
             around = Around(tuple(taken.items()), tuple(mine.items()), known)
             found = self.scheduler.find(task, around)
             if not isinstance(found, Answer):
                 return None
             cycles = found.best.estimate.cycles
             changed[task.number] = replace(old, answer=found, on_host=False, cycles=cycles)
-            for plan in found.best.covering.operands:
-                agreed |= {name: end.layout for _, name, end in plan.ends if end.home}
         return changed
 
     def _fits(self, planned: PlannedTask, taken: Mapping[str, int]) -> bool:
-        best = planned.best
-        assert best.solution.tiling is not None, "a schedule has a tiling"
-        used = used_bytes(best.covering, best.solution.tiling)
-        return all(
-            used.get(memory, 0) + size <= self.hw.memory(memory).size_bytes
-            for memory, size in taken.items()
-        )
+        return ends_of(planned.piece, taken, self.hw) is not None
 
 
 def _bytes(buffer: Buffer) -> int:

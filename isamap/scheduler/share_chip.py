@@ -42,6 +42,9 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
     taken = home_ends(place_homes(every, hw), hw)
     if taken:
         starts = {task.number: taken for task in flatten(nodes)}
+        for piece in every:
+            if piece.schedule is not None and ends_of(piece, taken, hw) is None:
+                return Room({}, (piece.task.number,))
     for node in nodes:
         if isinstance(node, Task):
             continue
