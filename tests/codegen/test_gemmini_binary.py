@@ -37,6 +37,27 @@ def test_binaries_compute_what_numpy_computes(kernel, sizes, tmp_path):
     check_kernel(kernel, "gemmini", tmp_path, run_gemmini, sizes, time_limit_s=3)
 
 
+OUTPUT_STATIONARY = ("gemm odd", "gemm transposed A", "conv2d 3x3 padded", "bias, scale")
+
+
+@pytest.mark.parametrize("name", OUTPUT_STATIONARY)
+def test_the_output_stationary_flow_computes_the_same(name, tmp_path):
+    kernel, sizes = KERNELS[name]
+    program = check_kernel(kernel, "gemmini_os", tmp_path, run_gemmini, sizes, time_limit_s=3)
+    assert not program.host_calls
+
+
+def test_registers_are_set_once_not_per_call(tmp_path):
+    machines = []
+
+    def run(image, records):
+        machines.append(Gemmini(image, BASE))
+        machines[-1].run(records)
+
+    check_kernel("gemm", "gemmini", tmp_path, run, {"m": 64, "n": 80, "k": 48})
+    assert machines[0].num_configs == 5  # strides of A, B and C in, the array, C out
+
+
 HOST = """
 #include <stdio.h>
 #define GEMMINI(funct, rs1, rs2) \\
