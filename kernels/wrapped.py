@@ -12,17 +12,6 @@ from isamap.lang import In, Out, Temp, grid, i8, i32, kernel, relu
 
 
 @kernel
-def gemm_wrapped(m=64, n=64, k=64):
-    """C = the low 8 bits of A B."""
-    A, B, C = In(i8, m, k), In(i8, k, n), Out(i8, m, n)
-    T = Temp(i32, m, n)
-    for i, j, p in grid(m, n, k):
-        T[i, j] += i32(A[i, p]) * i32(B[p, j])
-    for i, j in grid(m, n):
-        C[i, j] = i8(T[i, j])
-
-
-@kernel
 def gemm_relu_wrapped(m=64, n=64, k=64):
     """C = the low 8 bits of relu(A B)."""
     A, B, C = In(i8, m, k), In(i8, k, n), Out(i8, m, n)
@@ -69,11 +58,6 @@ def separable_conv_wrapped(n=1, h=14, w=14, c=16, k=16, r=3, s=3, stride=1, pad=
 def low_bits(values: np.ndarray) -> np.ndarray:
     """The low 8 bits, as i8."""
     return values.astype(np.int64).astype(np.int8)
-
-
-def gemm_wrapped_reference(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:
-    """NumPy's word for `gemm_wrapped`."""
-    return {"C": low_bits(A.astype(np.int64) @ B.astype(np.int64))}
 
 
 def gemm_relu_wrapped_reference(A: np.ndarray, B: np.ndarray) -> dict[str, np.ndarray]:

@@ -4,7 +4,9 @@ In: a Bound program, one call at a time. Out: lines of C between those of `c_tim
 units, ports and hazards themselves.
 
 A program whose calls have no start cycles yet runs as early as it may, and each start is written to
-the file named by the second argument (`set_starts`).
+the file named by the second argument (`set_starts`): (call, start, 0). An entry that comes too late
+gives (-1 - memory, number, floor): the cycle before which entry `number` must not be read first.
+The third argument names a file of such floors: per memory their count, and one per number.
 """
 
 from collections.abc import Mapping
@@ -17,15 +19,38 @@ from .c_text import Fault, c_cost, fail
 DUE = r"""
 typedef struct { i64 first, step, count; } timed;
 static FILE *starts;
+static void put_start(i64 a, i64 b, i64 c) {
+  const i64 row[3] = {a, b, c};
+  if (starts) fwrite(row, sizeof row, 1, starts);
+}
+static i64 read_number(FILE *file) {
+  i64 n = 0;
+  if (fread(&n, sizeof n, 1, file) != 1) _exit(2);
+  return n;
+}
 """
-OPEN_STARTS = 'if (argc > 2 && !(starts = fopen(argv[2], "wb"))) return 2;'
+OPEN_STARTS = r"""
+if (argc > 2 && !(starts = fopen(argv[2], "wb"))) return 2;
+if (argc > 3) {
+  FILE *file = fopen(argv[3], "rb");
+  if (!file) return 2;
+  for (i64 m = 0; m < num_memories; m++) {
+    num_floors[m] = read_number(file);
+    floors[m] = zeros(num_floors[m] * 8);
+    for (i64 i = 0; i < num_floors[m]; i++) floors[m][i] = read_number(file);
+  }
+  fclose(file);
+}
+"""
 
 
 def emit_state(bound: Bound) -> list[str]:
     """Global variables."""
     if not _is_needed(bound):
         return []
-    lines = [DUE, "static port slots;"]
+    n = len(bound.hardware.memories)
+    lines = [DUE, "static port slots;", f"enum {{ num_memories = {n} }};"]
+    lines.append(f"static i64 *floors[{n}], num_floors[{n}];")
     for number in range(len(bound.hardware.distances)):
         lines.append(f"static i64 after{number}, by{number};")
     for number, unit in enumerate(bound.hardware.units):
@@ -161,6 +186,10 @@ def emit_earliest(bound: Bound, call: Call) -> list[str]:
     lines = []
     for number, rule in _rules(bound, call, is_first=False):
         lines.append(f"if ({_guard(rule)}1) s = most(s, after{number});")
+    found = _entry(bound, call, bound.hardware.entry_operand(call.instruction))
+    if found is not None and bound.hardware.entry_operand(call.instruction) is not None:
+        m = found[0]
+        lines.append(f"if (is_new && number < num_floors[{m}]) s = most(s, floors[{m}][number]);")
     return lines + [f"s = most(s, {room});" for _, room in _emit_room(bound, call)]
 
 
@@ -205,8 +234,7 @@ def emit_marks(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
         then = f"after{number} = most(after{number}, s + {c_cost(rule.cycles, call)});"
         lines.append(f"if ({_guard(rule)}1) {{ {then} by{number} = serial; }}")
     if not bound.is_timed and bound.is_exposed:
-        pair = f"const i64 pair[2] = {{{call.number}, s}}; fwrite(pair, sizeof pair, 1, starts);"
-        lines.append(f"if (starts) {{ {pair} }}")
+        lines.append(f"put_start({call.number}, s, 0);")
     return [*lines, *_emit_entries(bound, call, names)]
 
 
@@ -225,5 +253,8 @@ def _emit_entries(bound: Bound, call: Call, names: Mapping[str, str]) -> list[st
         latest = f"{before} + {memory.fifo.within_cycles}LL"
         times = (latest, f"arrival{m}[{entry}]")
         stop = fail(call, names, Fault.LATE, _operand_number(call, name), entry, "0", times)
+        if bound.is_exposed and not bound.is_timed:  # the one before it must be read later
+            floor = f"{times[1]} - {memory.fifo.within_cycles}LL"
+            stop = f"put_start({-1 - m}, front{m}, {floor});"
         lines.append(f"if (UNLIKELY(front{m} && arrival{m}[{entry}] > {latest})) {stop}")
     return [*lines, f"opened{m}[front{m}++ % {memory.num_entries}] = s; }}"]

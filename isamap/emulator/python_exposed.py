@@ -4,6 +4,8 @@ In: a Bound program, its calls one by one. Out: where they may start, or Program
 units, ports and hazards themselves.
 """
 
+from collections.abc import Mapping
+
 from isamap.hwdesc import Distance, Fifo, Memory, Which
 
 from .bind import Bound
@@ -38,8 +40,10 @@ class _Entries:
 class Exposed:
     """Everything beside units, ports and hazards that decides when a call may start."""
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: Bound, floors: Mapping[str, Mapping[int, int]]) -> None:
         self.bound = bound
+        self.floors = floors
+        self.late: dict[tuple[str, int], int] = {}  # memory, number: no first read before
         self.starts: list[int] = []
         self.is_new = False
         self.entries = {
@@ -126,6 +130,10 @@ class Exposed:
     def earliest(self, step: Step) -> int:
         """What the distances allow."""
         after = [self.after[rule] for rule in self._rules(step, is_first=False)]
+        found = self._entry(step)
+        if found is not None and self.is_new:
+            memory = step.call.issue.operands[found[0]].memory
+            after.append(self.floors.get(memory, {}).get(found[1].numbers[found[2]], 0))
         return max([self._room(step)[1], *after])
 
     def fit_slot(self, step: Step, start: int) -> int:
@@ -174,7 +182,10 @@ class Exposed:
         within = entries.fifo.within_cycles
         if within is not None and entries.opened:
             times = (entries.opened[-1] + within, entries.arrivals[entry])
-            if times[1] > times[0]:
+            memory = step.call.issue.operands[operand].memory
+            if times[1] > times[0] and self.bound.is_timed:
                 raise step_error(self.bound, step, Fault.LATE, operand, entry, cycles=times)
+            if times[1] > times[0]:  # the one before it must be read later
+                self.late[memory, entries.front] = times[1] - within
         entries.front += 1
         entries.opened.append(start)

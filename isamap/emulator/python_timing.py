@@ -6,6 +6,7 @@ Hazards are tracked per granule in NumPy arrays.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,19 +68,23 @@ _Touched = tuple[Region, _Tracker, np.ndarray, np.ndarray]
 def interpret_timing(bound: Bound) -> tuple[int, ...]:
     """Total, then busy, ports, reads, writes, calls and energies, in the order of the compiled
     execution."""
-    state = _interpret(bound)
+    state = _interpret(bound, {})
     lists = (state.reads, state.writes, state.calls, state.energies)
     busy = (*state.busy.values(), *state.port_busy.values())
     return (state.total, *busy, *(value for values in lists for value in values))
 
 
-def interpret_starts(bound: Bound) -> list[tuple[int, int]]:
-    """(number of the call, cycle in which it starts), in program order."""
-    state = _interpret(bound)
-    return [(number, start) for (number, _), start in zip(state.names, state.exposed.starts)]
+def interpret_starts(
+    bound: Bound, floors: Mapping[str, Mapping[int, int]]
+) -> tuple[list[tuple[int, int]], Mapping[tuple[str, int], int]]:
+    """(number of the call, cycle in which it starts), in program order, and entries that are read
+    too early for the next one: by memory and number, the cycle before which they must not be."""
+    state = _interpret(bound, floors)
+    pairs = [(number, start) for (number, _), start in zip(state.names, state.exposed.starts)]
+    return pairs, state.exposed.late
 
 
-def _interpret(bound: Bound) -> _State:
+def _interpret(bound: Bound, floors: Mapping[str, Mapping[int, int]]) -> _State:
     hardware = bound.hardware
     trackers = {
         extent.memory: _Tracker(
@@ -116,7 +121,7 @@ def _interpret(bound: Bound) -> _State:
         calls=[0] * len(bound.calls),
         energies=[0] * len(bound.calls),
         used=_used_units(bound),
-        exposed=Exposed(bound),
+        exposed=Exposed(bound, floors),
     )
     for step in walk_steps(bound):
         _execute(bound, state, trackers, step)

@@ -7,11 +7,12 @@ legal (`time_program`).
 
 Calls are placed one by one in program order and never moved again. Without a limit on calls per
 cycle and with ports that no two calls want at once this is the longest path through all least
-distances: no earlier start exists for any call.
+distances: no earlier start exists for any call. Where an entry of a fifo memory would come too late
+after the first read of the one before it, that read waits, and all is placed again.
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,11 @@ from .build import compile_c, find_compiler, run_executable
 from .c_timing import emit_timing
 from .python_timing import interpret_starts
 from .time_program import find_error
+
+MAX_ROUNDS = 100
+
+Floors = dict[str, dict[int, int]]  # per memory and entry: no first read before
+Late = Mapping[tuple[str, int], int]
 
 
 def set_starts(
@@ -45,23 +51,47 @@ def set_starts(
     if bound.is_timed:
         return program
     use_c = find_compiler() is not None if compiled is None else compiled
-    pairs = _run_compiled(bound, timeout_s) if use_c else np.array(interpret_starts(bound))
-    pairs = pairs.reshape(-1, 2)
+    floors: Floors = {}
+    for _ in range(MAX_ROUNDS):  # what is still too late then, `time_program` rejects
+        pairs, late = (_run_compiled if use_c else _run_python)(bound, floors, timeout_s)
+        if not late:
+            break
+        for (memory, number), floor in late.items():
+            known = floors.setdefault(memory, {})
+            known[number] = max(floor, known.get(number, 0))
     by_call = iter([pairs[pairs[:, 0] == call.number, 1] for call in bound.calls])
     return replace(program, body=_with_starts(program.body, by_call))
 
 
-def _run_compiled(bound: Bound, timeout_s: float) -> np.ndarray:
-    """Rows (number of the call, start)."""
+def _run_python(bound: Bound, floors: Floors, _timeout_s: float) -> tuple[np.ndarray, Late]:
+    """Rows (number of the call, start), and what is too late."""
+    pairs, late = interpret_starts(bound, floors)
+    return np.array(pairs, np.int64).reshape(-1, 2), late
+
+
+def _run_compiled(bound: Bound, floors: Floors, timeout_s: float) -> tuple[np.ndarray, Late]:
+    """As `_run_python`."""
     text = emit_timing(bound)
+    memories = [memory.name for memory in bound.hardware.memories]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "starts")
-        words = run_executable(compile_c(text), ("-1", str(path)), timeout_s).split()
+        path, given = Path(folder, "starts"), Path(folder, "floors")
+        np.array([n for name in memories for n in _listed(floors.get(name, {}))]).tofile(given)
+        words = run_executable(compile_c(text), ("-1", str(path), str(given)), timeout_s).split()
         if words[0] == "memory":
             raise IsamapError("the emulator ran out of memory for its hazard tables")
         if words[0] != "ok":
             raise find_error(bound, text, words, timeout_s)
-        return np.fromfile(path, np.int64)
+        rows = np.fromfile(path, np.int64).reshape(-1, 3)
+    late = {
+        (memories[-1 - m], int(number)): int(floor) for m, number, floor in rows[rows[:, 0] < 0]
+    }
+    return rows[rows[:, 0] >= 0, :2], late
+
+
+def _listed(floors: Mapping[int, int]) -> list[int]:
+    """How many, and one per number from 0 on."""
+    count = max(floors, default=-1) + 1
+    return [count, *(floors.get(number, 0) for number in range(count))]
 
 
 def _with_starts(body: tuple[Node, ...], starts: Iterator[np.ndarray]) -> tuple[Node, ...]:

@@ -9,6 +9,10 @@ KERNELS = {
     "gemm odd": ("gemm:gemm_i8", {"m": 19, "n": 33, "k": 40}),
     "gemm of one row": ("gemm:gemm_i8", {"m": 1, "n": 20, "k": 50}),
     "gemm tall": ("gemm:gemm_i8", {"m": 300, "n": 16, "k": 48}),
+    "gemm with relu": ("wrapped:gemm_relu_wrapped", {"m": 21, "n": 33, "k": 19}),
+    "conv2d 3x3 padded": ("wrapped:conv2d_wrapped", {"h": 7, "w": 9}),
+    "conv2d stride 2": ("wrapped:conv2d_wrapped", {"h": 9, "w": 9, "stride": 2, "c": 5}),
+    "depthwise-separable": ("wrapped:separable_conv_wrapped", {"h": 6, "w": 6}),
 }
 
 

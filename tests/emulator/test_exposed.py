@@ -127,6 +127,20 @@ def test_an_entry_must_not_come_too_late(compiled: bool) -> None:
 
 
 @BOTH
+def test_an_entry_waits_to_be_read_until_the_next_is_near(compiled: bool) -> None:
+    gets = [Row("get", 8, 8 * n, 8 + 8 * n) for n in range(4)]  # the port is theirs until 38
+    rows = [*TILES[:2], TILES[3], *gets, TILES[2], TILES[4]]
+    assert starts_of(rows, compiled) == [0, 2, 33, 6, 14, 22, 30, 38, 47]  # 47 = 33 + 14
+    full = [*TILES[:3], Row("fetch", tile=2)]
+    assert "entry 0 of 'tiles' was not read yet" in rejected(full, [0, 2, 6, 90], compiled)
+    third = [*TILES[:3], TILES[3], Row("fetch", tile=2), TILES[4]]
+    assert starts_of(third, compiled)[4] == 12, "in the cycle after entry 0 is read, or later"
+    assert "operand 'D': 'tiles' is full when started in cycle 10, cycle 11 is" in rejected(
+        third, [0, 2, 6, 11, 10, 22], compiled
+    )
+
+
+@BOTH
 def test_every_execution_needs_one_start(compiled: bool) -> None:
     untimed = program(PRODUCT)
     with pytest.raises(ProgramError, match="every call needs the cycle in which it starts"):

@@ -108,7 +108,7 @@ ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
         ]
         for form in ("", "_bias_first", "_steps")
     },
-    **{("wrapped", f"gemm{form}_wrapped"): MATRIX for form in ("", "_relu")},
+    ("wrapped", "gemm_relu_wrapped"): MATRIX,
     **{("wrapped", f"{form}_wrapped"): each(CONV, k=5) for form in ("conv2d", "separable_conv")},
     ("gemm_epilogue", "gemm_requantise_scaled"): MATRIX,
     **{

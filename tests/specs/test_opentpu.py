@@ -1,7 +1,7 @@
 """OpenTPU: products, convolutions and epilogues without interlocks, every start checked.
 
-In: kernels of `kernels/wrapped.py` at small odd sizes. Out: failures. Not its job: the rules
-themselves (`tests/emulator/test_exposed.py`).
+In: `gemm_i8` and kernels of `kernels/wrapped.py` at small odd sizes. Out: failures. Not its job:
+the rules themselves (`tests/emulator/test_exposed.py`).
 """
 
 from dataclasses import replace
@@ -21,11 +21,13 @@ from isamap.program import For, Issue, Node, Program, When
 ROOT = Path(__file__).resolve().parents[2]
 HW = load_hardware(ROOT / "hw_specs" / "opentpu.yaml")
 FILE = ROOT / "kernels" / "wrapped.py"
+GEMM = ROOT / "kernels" / "gemm.py"
 
 
 def mapped(name: str, **sizes: int) -> PlanResult:
     """The answer for a kernel, its program executed in full."""
-    result = isamap.map(load_kernel(FILE, sizes, name), HW, verify="full", time_limit_s=5)
+    file = GEMM if name == "gemm_i8" else FILE
+    result = isamap.map(load_kernel(file, sizes, name), HW, verify="full", time_limit_s=5)
     assert isinstance(result, PlanResult)
     assert result.verification.is_verified, result.verification
     assert result.timing is not None
@@ -61,9 +63,9 @@ def test_figures() -> None:
 @pytest.mark.parametrize(
     ("name", "m", "n", "k"),
     [
-        ("gemm_wrapped", 1, 1, 1),
+        ("gemm_i8", 1, 1, 1),
         ("gemm_relu_wrapped", 7, 5, 3),
-        ("gemm_wrapped", 37, 33, 50),
+        ("gemm_i8", 37, 33, 50),
         ("gemm_relu_wrapped", 300, 16, 32),
     ],
 )
@@ -99,7 +101,7 @@ def test_numpy_agrees_with_the_kernels() -> None:
 
 
 def test_no_call_may_start_a_cycle_earlier_than_its_neighbours_allow() -> None:
-    program = mapped("gemm_wrapped", m=9, n=17, k=20).plan.program
+    program = mapped("gemm_i8", m=9, n=17, k=20).plan.program
     cycles = time_program(program, HW, compiled=True).cycles
     assert cycles == time_program(program, HW, compiled=False).cycles
     moved = [early(program, number) for number in range(len(calls(program.body)))]
@@ -141,6 +143,6 @@ for i, j, k in grid(20, 20, 20):
 
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 64, 96), (300, 130, 205), (64, 256, 80)])
 def test_the_closed_form_is_close_to_the_start_cycles(m: int, n: int, k: int) -> None:
-    result = mapped("gemm_wrapped", m=m, n=n, k=k)
+    result = mapped("gemm_i8", m=m, n=n, k=k)
     assert result.timing is not None
     assert abs(result.plan.cycles - result.timing.cycles) <= 0.1 * result.timing.cycles

@@ -82,8 +82,8 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
 
 
 def _test_text(loop: str, edge: Edge, count: int | Span) -> str:
-    if edge is Edge.FIRST:
-        return f"{loop} == 0"
+    if edge is not Edge.LAST:
+        return f"{loop} == 0" if edge is Edge.FIRST else f"{loop} > 0"
     return f"{loop} == {count - 1 if isinstance(count, int) else span_text(count) + ' - 1'}"
 
 

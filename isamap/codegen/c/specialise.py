@@ -122,7 +122,7 @@ class _Specialiser:
         cuts = {0, count}
         if self.variables:
             edges = set(_edges(node.loop, node.body))
-            cuts |= {1} if Edge.FIRST in edges else set()
+            cuts |= {1} if edges & {Edge.FIRST, Edge.LATER} else set()
             cuts |= {count - 1} if Edge.LAST in edges else set()
         ordered = sorted(cuts)
         return [(first, stop - 1) for first, stop in zip(ordered, ordered[1:])]
@@ -213,8 +213,9 @@ def _address_names(address: Address) -> tuple[str, ...]:
 
 def _holds(at: _At, edge: Edge) -> bool | None:
     """Is the loop at this edge? None: that is known at run time only."""
-    if edge is Edge.FIRST:
-        return at.first == 0 if at.last == 0 or at.first > 0 else None
+    if edge is not Edge.LAST:
+        is_known = at.last == 0 or at.first > 0
+        return (at.first == 0) is (edge is Edge.FIRST) if is_known else None
     if not isinstance(at.count, int):
         return None
     end = at.count - 1
