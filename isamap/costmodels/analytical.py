@@ -211,7 +211,8 @@ def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: 
     tile.
 
     A pass computes one call per block; moving a block takes longer than a call when it is positive.
-    Tiles kept side by side all drain during the last round of the loops that sum them up.
+    Tiles kept side by side all drain during the last round of the loops that sum them up; the last
+    block's own way out is counted apart.
     """
     stay = stay_of(tiling, flow)
     plan = operand_plan(covering, flow.operand)
@@ -223,7 +224,7 @@ def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: 
         return edge
     kept = prod(tile_units(covering, tiling, stay, loop) for loop in plan.loops)
     sums = prod(last_units(covering, tiling, x) for x in covering.loops if x.name not in plan.loops)
-    return max(edge, kept * (flow.first_cycles - work.issue_cycles * sums))
+    return max(edge, (kept - 1) * (flow.first_cycles - work.issue_cycles * sums))
 
 
 def last_units(covering: Covering, tiling: Tiling, loop: TiledLoop) -> int:

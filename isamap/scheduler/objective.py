@@ -262,8 +262,9 @@ class Objective:
             return
         sums = [last for name, last in self.vars.last.items() if name not in stay.plan.loops]
         rounds = self.cp.product([stay.kept_volume, *sums], f"rounds_{stay.label}")
-        drained = _scaled(flow.first_cycles) * stay.kept_volume
-        drained -= SCALE * self.work.issue_cycles * rounds
+        last = self.cp.product([*sums], f"last_round_{stay.label}")
+        drained = _scaled(flow.first_cycles) * (stay.kept_volume - 1)
+        drained -= SCALE * self.work.issue_cycles * (rounds - last)
         edge = self._fetch(flow) + SCALE * flow.latency_cycles + drained
         constraint = self.cp.model.add(finish >= edge)
         if not isinstance(stay.is_low, int):

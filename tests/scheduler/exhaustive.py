@@ -8,13 +8,13 @@ import time
 from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
-from tilings import all_tilings
 
 from isamap.costmodels import FASTEST, Aim, Tiling, Work, estimate
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.scheduler.model import TilingModel
 from isamap.scheduler.stalls import SCALE
+from tests.scheduler.tilings import all_tilings
 
 
 @dataclass(frozen=True, slots=True)

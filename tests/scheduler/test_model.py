@@ -6,15 +6,15 @@ In: random small cases. Out: failures. Not its job: whether the closed form is a
 import random
 
 import pytest
-from cases import MACHINES, first_coverings, machine
-from exhaustive import model_cycles
-from small import compare, small_case
-from tilings import random_legal_tiling, with_less_memory
 
 from isamap.costmodels import Tiling, count_work, estimate
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.scheduler import Status
+from tests.scheduler.cases import MACHINES, first_coverings, machine
+from tests.scheduler.exhaustive import model_cycles
+from tests.scheduler.small import compare, small_case
+from tests.scheduler.tilings import random_legal_tiling, with_less_memory
 
 PRICED = (
     ("gemm", "gemm_nt", (("m", 37), ("n", 53), ("k", 41))),

@@ -8,13 +8,13 @@ import random
 from dataclasses import replace
 
 import pytest
-from cases import KERNELS, MACHINES, first_coverings, machine
-from tilings import random_legal_tiling, with_less_memory
 
 from isamap.costmodels import count_work, moved_by
 from isamap.emulator import time_program
 from isamap.hwdesc import Expression, Hardware
 from isamap.scheduler import lower
+from tests.scheduler.cases import KERNELS, MACHINES, first_coverings, machine
+from tests.scheduler.tilings import random_legal_tiling, with_less_memory
 
 SUBJECTS = KERNELS[:-1]  # the coverings of the last take seconds to list
 

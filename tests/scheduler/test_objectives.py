@@ -4,22 +4,20 @@ In: random small cases. Out: failures. Not its job: cycles alone (`test_model`),
 emulator (`test_moved`).
 """
 
-from dataclasses import replace
-
 import pytest
 
-from isamap.costmodels import Aim, Costs, Metric, count_work, estimate
+from isamap.costmodels import Aim, Metric, count_work, estimate
 from isamap.errors import LimitError
 from isamap.scheduler import Status, find_schedule
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.exhaustive import search_exhaustively
-from tests.scheduler.small import Case, compare, small_case
+from tests.scheduler.small import Case, compare, slack, small_case
+from tests.scheduler.small_plans import compare_plans
 
 # seeds of `small_case` whose whole space takes less than half a second to search
 CASES = (("gemmini", 7), ("gemmini", 16), ("vta", 4), ("vta", 19), ("vecdot", 11), ("outer", 15))
 LIMITED = (("gemmini", 7), ("vta", 15), ("vecdot", 2), ("outer", 0))
 OTHERS = (Metric.ENERGY, Metric.EDP, Metric.DRAM_BYTES)
-SHARE = {Metric.EDP: 2.0**-15}  # of a value that the model may not tell apart
 GEMM = ("gemm", "gemm", (("m", 70), ("n", 50), ("k", 90)))
 
 
@@ -39,13 +37,6 @@ def check(case: Case, aim: Aim) -> float | None:
     assert solution.value <= best + slack(aim, costs), f"{case.text}: {found.best_text}"
     assert solution.bound <= best
     return best
-
-
-def slack(aim: Aim, costs: Costs) -> float:
-    """What the model may not tell apart: a cycle (it counts in sixteenths, each flow rounded up),
-    and the last digits of a product."""
-    one = replace(costs, cycles=1)
-    return aim.value(one) + sum(SHARE.get(m, 2.0**-30) * costs.of(m) for m, _ in aim.weights)
 
 
 @pytest.mark.parametrize(("hw_name", "seed"), CASES)
@@ -85,6 +76,18 @@ def test_each_objective_is_best_at_its_own(hw_name: str) -> None:
         for other in costs.values():
             spare = slack(answer.aim, costs[metric]) if metric in (Metric.CYCLES, Metric.EDP) else 0
             assert costs[metric].of(metric) <= other.of(metric) * (1 + 1e-9) + spare
+
+
+@pytest.mark.parametrize(
+    ("hw_name", "seed"), [("gemmini", 1), ("outer", 1), ("vta", 2), ("fused_npu", 2)]
+)
+def test_no_plan_of_two_statements_is_better(hw_name: str, seed: int) -> None:
+    for metric in (Metric.CYCLES, Metric.ENERGY):
+        aim = Aim.least(metric)
+        found = compare_plans(hw_name, seed, search_limit_s=60, solve_limit_s=60, aim=aim)
+        assert found is not None and found.plan is not None and found.best is not None
+        spare = 2 * slack(aim, found.plan.costs)
+        assert aim.value(found.plan.costs) <= found.best + spare, found.text
 
 
 def test_a_limit_that_cannot_be_kept_is_an_error() -> None:
