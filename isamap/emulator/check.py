@@ -93,6 +93,13 @@ def _check_issue(issue: Issue, loops: dict[str, int], hardware: Hardware) -> Non
     _check_channels(issue, instruction, hardware, where)
     if issue.starts and hardware.synchronisation is not Synchronisation.EXPOSED:
         raise ProgramError(f"{where}: has start cycles, but {hardware.name!r} waits by itself")
+    for run in issue.starts:
+        first, last = run.first, run.first + run.step * (run.count - 1)
+        if run.count < 1 or min(first, last) < 0:
+            raise ProgramError(
+                f"{where}: {run.count} starts from cycle {first} to {last}",
+                hint="at least one, none before cycle 0",
+            )
 
 
 def _check_same(kind: str, found: list[str], rules: tuple[OperandRule, ...], where: str) -> None:

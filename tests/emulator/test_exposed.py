@@ -79,6 +79,12 @@ def test_a_unit_runs_one_call_at_a_time(compiled: bool) -> None:
 
 
 @BOTH
+def test_no_call_starts_before_cycle_0(compiled: bool) -> None:
+    message = rejected([Row("get", 4)], [-1], compiled)
+    assert message == "call of 'get': 1 starts from cycle -1 to -1"
+
+
+@BOTH
 def test_one_call_starts_per_cycle(compiled: bool) -> None:
     rows = [Row("get", 4), Row("act", 4, 0, 8)]
     assert "1 calls start in this cycle already when started in cycle 0" in rejected(
