@@ -5,7 +5,7 @@ making the library (`build`).
 """
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,12 +83,16 @@ class BuiltKernel:
         """
         held = self._check(arrays)
         places = [bytes_of(p, held, self.source.parameters) for p in self.source.parameters]
-        self._function(*(ctypes.c_void_p(place.ctypes.data) for place in places))
+        self.run([ctypes.c_void_p(place.ctypes.data) for place in places])
         for parameter, place in zip(self.source.parameters, places, strict=True):
             if parameter.is_written and not parameter.layout.is_natural:
                 held[parameter.buffer][...] = _unpacked(parameter, place)
         outputs = {b.name: held[b.name] for b in self.kernel.buffers if _is_output(b.role)}
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+    def run(self, places: Sequence[ctypes.c_void_p]) -> None:
+        """The bare C function: a pointer per `source.parameters`, in their layouts, unchecked."""
+        self._function(*places)
 
     def _check(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """All arrays by buffer name, made where the caller gave none."""
