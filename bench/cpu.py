@@ -46,7 +46,8 @@ CHECKED = 2**27  # iterations up to which the result is compared
 
 def main(shapes: list[tuple[int, int, int]]) -> None:
     """Print a row per shape and type."""
-    print("| types | m, n, k | isamap GOP/s | NumPy GOP/s | ratio | if caches always hit | packed | right |")
+    print("| types | m, n, k | isamap GOP/s | NumPy GOP/s | ratio | if caches always hit", end="")
+    print(" | packed | right |")
     print("|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for a, b, c in TYPES:
