@@ -142,6 +142,11 @@ def _stay_breaches(
         yield breach(
             f"{stay.operand} is written in byte planes, which allows one slot", "make slots 1"
         )
+    if stay.slots > 1 and hw.memory(plan.residences[stay.residence].memory).fifo is not None:
+        yield breach(
+            f"{stay.operand} passes a fifo memory, whose entries take turns by themselves",
+            "make slots 1",
+        )
     if not keeps_inside(covering, tiling, stay):
         yield breach(
             f"{stay.operand} keeps tiles of loops outside others that replace what it keeps",
