@@ -219,12 +219,12 @@ def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: 
     if stay.level == 0 or not plan.is_output or not moves_blocks(covering, stay, hw):
         return 0.0
     blocks = prod(tiling.tile(loop) for loop in plan.loops)
-    edge = (blocks - 1) * max(0.0, flow.first_cycles - work.issue_cycles)
+    edge = (blocks - 1) * max(0.0, flow.first_cycles - work.call_cycles)
     if not flow.is_drain:
         return edge
     kept = prod(tile_units(covering, tiling, stay, loop) for loop in plan.loops)
     sums = prod(last_units(covering, tiling, x) for x in covering.loops if x.name not in plan.loops)
-    return max(edge, (kept - 1) * (flow.first_cycles - work.issue_cycles * sums))
+    return max(edge, (kept - 1) * (flow.first_cycles - work.call_cycles * sums))
 
 
 def last_units(covering: Covering, tiling: Tiling, loop: TiledLoop) -> int:

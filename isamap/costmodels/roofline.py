@@ -68,10 +68,10 @@ def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tupl
     stream = coverings(kernel, hw, [], may_reassociate=may_reassociate)
     for number, covering in enumerate(spread_coverings(stream, hw)):
         work = count_work(covering, hw)
-        if best is not None and work.compute_cycles >= best[0]:
+        if best is not None and work.shared_cycles >= best[0]:
             break
         if best is not None and number >= MAX_COVERINGS:
-            return work.compute_cycles, f"unit {work.compute_unit}"
+            return work.shared_cycles, f"unit {work.compute_unit}"
         found = max(bound_cycles(covering, work, hw), (critical_path(covering, hw), CRITICAL_PATH))
         if best is None or found[0] < best[0]:
             best = found

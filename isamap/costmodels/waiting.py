@@ -79,7 +79,7 @@ def turnaround_cycles(
     )
     latency = drain.latency_cycles + fill.latency_cycles + work.latency_cycles
     total = max(drained, queued) + latency * fetches(covering, tiling, stay)
-    return max(0.0, (total - work.compute_cycles) / 2)
+    return max(0.0, (total - work.shared_cycles) / 2)
 
 
 def plane_cycles(
@@ -154,7 +154,7 @@ def block_stall_cycles(
             work.calls // resting[0].units * sweep_wait(work, flows, stay.slots, resting[0], tile)
         )
     uses = prod(tiling.tile(n) for n in kept)
-    return work.calls / uses * block_wait(flows, stay.slots, uses * work.issue_cycles)
+    return work.calls / uses * block_wait(flows, stay.slots, uses * work.call_cycles)
 
 
 def block_wait(flows: list[Flow], slots: int, use_cycles: float) -> float:
@@ -179,8 +179,8 @@ def sweep_wait(work: Work, flows: list[Flow], slots: int, loop: TiledLoop, tile:
     """Waiting during one sweep over `loop`, whose units reuse a block `tile` at a time."""
     count = -(-loop.units // tile)
     last = loop.units - (count - 1) * tile
-    full_use = tile * work.issue_cycles
-    last_use = (last - 1) * work.issue_cycles + dict(work.last_issues)[loop.name]
+    full_use = tile * work.call_cycles
+    last_use = (last - 1) * work.call_cycles + dict(work.last_issues)[loop.name]
     full_wait = block_wait(flows, slots, full_use) if count > 1 else 0.0
     return (count - 1) * full_wait + block_wait(flows, slots, last_use)
 
@@ -223,7 +223,7 @@ def burst_cycles(
         if f.unit == fill.unit and f != fill
     )
     moved = flow_passes(covering, tiling, fill) * fill.pass_cycles
-    return max(0.0, moved - max(0.0, work.compute_cycles - others) / kept)
+    return max(0.0, moved - max(0.0, work.shared_cycles - others) / kept)
 
 
 def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
@@ -236,7 +236,7 @@ def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
     longest = 0.0
     for loop in covering.loops:
         last = loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
-        rest = work.compute_cycles * (1 - last / loop.units)
+        rest = work.shared_cycles * (1 - last / loop.units)
         for unit in fill_units(work):
             fetched = sum(
                 last_passes(covering, tiling, f, loop, last) * f.pass_cycles
@@ -279,7 +279,7 @@ def resumed_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
         )
         latency = sum(f.latency_cycles for f in mine) + work.latency_cycles
         calls = prod(tiling.tile(loop.name) for loop in covering.loops)
-        excess = max(0.0, fetched + latency - calls * work.issue_cycles)
+        excess = max(0.0, fetched + latency - calls * work.call_cycles)
         waiting += excess * (prod(trips(covering, tiling, n) for n in again) - 1)
     return waiting
 
@@ -303,7 +303,7 @@ def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware
         flows = [f for f in work.flows if f.unit == unit and not f.is_drain]
         moved = sum(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
         latency = max(f.latency_cycles for f in flows) + work.latency_cycles
-        worst = max(worst, (steps * latency + moved - work.compute_cycles) / 2)
+        worst = max(worst, (steps * latency + moved - work.shared_cycles) / 2)
     return worst
 
 

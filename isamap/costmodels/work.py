@@ -8,23 +8,22 @@ how often a pass is repeated, what overlaps.
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
-from isamap.hwdesc import Direction, ExtentRule, Hardware, Instruction
+from isamap.hwdesc import Direction, Hardware, Instruction
 from isamap.ir import size_bytes
 from isamap.mapper import (
-    CopyDim,
     Covering,
     OperandPlan,
     TiledLoop,
     Transfer,
     call_classes,
     compute_cycles,
-    part_size,
 )
 
 from .cores import received, shared_use
 from .direct_ports import Port, direct_ports
 from .streaming import entry_cycles, latency_cycles, overlap_cycles
 from .traffic import Moved, add_up_moved, count_moved
+from .transfer_calls import first_block_cycles, full_values, transfer_classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,8 @@ class Work:
     """All flows of a covering and its compute.
 
     `last_issues`: per loop, the issue cycles of a call on its last (perhaps partial) unit.
-    `moved`: bytes and energy of all compute calls.
+    `moved`: bytes and energy of all compute calls. `num_units`: identical units (of each core) that
+    take calls in turn.
     """
 
     compute_unit: str
@@ -80,6 +80,17 @@ class Work:
     flows: tuple[Flow, ...]
     moved: Moved
     ports: tuple[tuple[Port, float], ...] = ()
+    num_units: int = 1
+
+    @property
+    def shared_cycles(self) -> int:
+        """Compute cycles of each of the units that share the calls."""
+        return -(-self.compute_cycles // self.num_units)
+
+    @property
+    def call_cycles(self) -> int:
+        """Cycles from one call's start to the next one's, where all units are busy."""
+        return -(-self.issue_cycles // self.num_units)
 
 
 def count_work(covering: Covering, hw: Hardware) -> Work:
@@ -112,6 +123,7 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         tuple(flows),
         _compute_moved(covering, instruction, hw),
         direct_ports(covering, _all_classes(covering, instruction), hw),
+        {unit.name: unit.count for unit in hw.units}[instruction.unit],
     )
 
 
@@ -226,9 +238,9 @@ def _flow(
     is_drain: bool,
 ) -> Flow:
     instruction = hw.instruction(transfer.instruction)
-    classes = _call_classes(covering, plan, transfer, instruction)
+    classes = transfer_classes(covering, plan, transfer, instruction)
     issue = instruction.issue_cycles
-    full = _full_values(plan, transfer, instruction)
+    full = full_values(plan, transfer, instruction)
     ports: dict[Port, float] = {}
     target = instruction.semantics.statements[0].target.buffer
     still_loops = _still_loops(transfer)
@@ -246,7 +258,7 @@ def _flow(
                     ports[key] = ports.get(key, 0.0) + cycles
     windows = tuple(axis.name for axis in plan.axes if axis.is_window)
     latency = max(instruction.latency_cycles.evaluate(full) - issue.evaluate(full), 0)
-    first = _first_cycles(plan, transfer, instruction)
+    first = first_block_cycles(plan, transfer, instruction)
     computing = hw.instruction(covering.instruction)
     call = _full_call(covering, computing)
     busy = computing.issue_cycles.evaluate(call)
@@ -305,94 +317,3 @@ def _operand_bytes(
         for loop in index.names:
             count *= 1 if loop in still else values[loop]
     return count
-
-
-def _full_values(plan: OperandPlan, transfer: Transfer, instruction: Instruction) -> dict[str, int]:
-    values = {repeat.name: 1 for repeat in instruction.repeats}
-    for loop, dims in transfer.assigned:
-        values[loop] = 1
-        maximum = instruction.extent(loop).maximum
-        for dim in dims:
-            values[loop] *= dim.extent or maximum
-        values[loop] = min(values[loop], maximum)
-    return values
-
-
-def _first_cycles(plan: OperandPlan, transfer: Transfer, instruction: Instruction) -> float:
-    """Cycles until one whole block is there."""
-    values = _full_values(plan, transfer, instruction)
-    cycles = instruction.issue_cycles.evaluate(values)
-    for dim in transfer.walked:
-        cycles *= dim.extent or 1
-    for loop, dims in transfer.assigned:
-        count = 1
-        for dim in dims:
-            count *= dim.extent or instruction.extent(loop).maximum
-        cycles *= -(-count // instruction.extent(loop).maximum)
-    return float(cycles)
-
-
-def _call_classes(
-    covering: Covering, plan: OperandPlan, transfer: Transfer, instruction: Instruction
-) -> list[tuple[float, dict[str, int]]]:
-    """How many calls of one pass have which extents (window axes count one position each)."""
-    classes: list[tuple[float, dict[str, int]]] = [
-        (1.0, {repeat.name: 1 for repeat in instruction.repeats})
-    ]
-    blocks = {block.loop for block in plan.blocks}
-    assigned_blocks: set[str] = set()
-    for loop, dims in transfer.assigned:
-        counts = _dim_classes(covering, plan, dims, instruction.extent(loop))
-        assigned_blocks.update(plan.blocks[d.block].loop for d in dims if d.block is not None)
-        classes = [
-            (times * count, {**values, loop: extent})
-            for times, values in classes
-            for count, extent in counts
-        ]
-    outside = 1
-    for axis in plan.axes:
-        if axis.is_window:
-            continue
-        tiled = covering.loop(axis.loops[0])
-        if tiled.name not in assigned_blocks:  # walked inside the block, or no block at all
-            outside *= tiled.extent if tiled.name in blocks else tiled.units
-    moving = set(plan.loops)
-    for dim in transfer.walked:  # copies of one element side by side
-        if dim.block is not None and plan.blocks[dim.block].loop not in moving:
-            outside *= dim.extent
-    return [(times * outside, values) for times, values in classes]
-
-
-def _dim_classes(
-    covering: Covering, plan: OperandPlan, dims: tuple[CopyDim, ...], rule: ExtentRule
-) -> list[tuple[float, int]]:
-    """(number of calls, extent) along one instruction loop, over all units of the loops bound to
-    it."""
-    if not dims:
-        return [(1.0, 1)]
-    maximum = rule.maximum
-    if dims[0].axis is not None:
-        return [(1.0 / maximum, maximum)]
-    moving = set(plan.loops)
-    units = 1
-    count = 1
-    for dim in dims:
-        assert dim.block is not None
-        tiled = covering.loop(plan.blocks[dim.block].loop)
-        units *= tiled.units if tiled.name in moving else 1
-        count *= dim.extent
-    if len(dims) > 1:
-        return _chunked(units, count, maximum)
-    assert dims[0].block is not None
-    tiled = covering.loop(plan.blocks[dims[0].block].loop)
-    if tiled.name not in moving:
-        return _chunked(1, count, maximum)
-    whole, rest = divmod(tiled.extent, tiled.block)
-    size = part_size(tiled.block, rule, tiled.is_partial)
-    return _chunked(whole, tiled.block, size) + _chunked(1 if rest else 0, rest, size)
-
-
-def _chunked(times: int, extent: int, maximum: int) -> list[tuple[float, int]]:
-    whole, rest = divmod(extent, maximum)
-    chunks = [(float(times * whole), maximum)] if times * whole else []
-    return chunks + ([(float(times), rest)] if times and rest else [])

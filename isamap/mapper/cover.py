@@ -129,7 +129,7 @@ def candidates(
             if match.is_whole and any(loop.is_reduction and loop.units > 1 for loop in loops):
                 mismatches.append(Mismatch(instruction.name, index, NO_TILING, TOO_LONG))
                 continue
-            bound = compute_cycles(instruction, match.binding, loops)
+            bound = shared_cycles(instruction, match.binding, loops, hw)
             found.append(Candidate(match, bound))
     return tuple(sorted(found, key=_order))
 
@@ -148,6 +148,17 @@ def compute_cycles(
     issue = instruction.issue_cycles
     classes = call_classes(instruction, binding, loops)
     return sum(count * issue.evaluate(values) for count, values in classes)
+
+
+def shared_cycles(
+    instruction: Instruction,
+    binding: tuple[tuple[str, tuple[str, ...]], ...],
+    loops: tuple[TiledLoop, ...],
+    hw: Hardware,
+) -> int:
+    """Issue cycles of each of the units that share the calls."""
+    count = {unit.name: unit.count for unit in hw.units}[instruction.unit]
+    return -(-compute_cycles(instruction, binding, loops) // count)
 
 
 def call_classes(

@@ -15,7 +15,7 @@ from math import prod
 
 from isamap.hwdesc import Hardware, Instruction, Synchronisation, is_same_work
 
-from .cover import compute_cycles
+from .cover import shared_cycles
 from .covering import CoreShare, Covering, OperandPlan, Residence, TiledLoop, Transfer
 from .transfer import block_cycles
 
@@ -75,12 +75,19 @@ def why_one_core(covering: Covering, hw: Hardware) -> str:
         return f"all cores share {unit!r}, which computes"
     for plan in covering.operands:
         for residence in plan.residences:
-            if hw.num_copies(residence.memory) == 1:
-                return f"{plan.name} stays in {residence.memory!r}, which all cores share"
+            for memory in _memories(residence):
+                if hw.num_copies(memory) == 1:
+                    return f"{plan.name} stays in {memory!r}, which all cores share"
         for _, name, end in plan.ends:
             if end.home is not None and hw.num_copies(end.home) > 1:
                 return f"{name} lies in {end.home!r} of one core"
     return "" if _shareable(covering) else "no loop of several units moves the output alone"
+
+
+def _memories(residence: Residence) -> tuple[str, ...]:
+    """The residence's memory, and those that its blocks pass on the way."""
+    ways = (residence.fill and residence.fill.inward, residence.drain and residence.drain.onward)
+    return (residence.memory, *(passage.memory for passage in ways if passage))
 
 
 def spread_like(covering: Covering, other: Covering) -> Covering:
@@ -109,7 +116,8 @@ def _with_instructions(residence: Residence, other: Residence) -> Residence:
 
 
 def _cycles(covering: Covering, hw: Hardware) -> int:
-    return compute_cycles(hw.instruction(covering.instruction), covering.binding, covering.loops)
+    instruction = hw.instruction(covering.instruction)
+    return shared_cycles(instruction, covering.binding, covering.loops, hw)
 
 
 def _shareable(covering: Covering) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ class Objective:
         top = SCALE * latency + sum(cycles * high(blocks) for cycles, blocks in fetches)
         excess = self.cp.model.new_int_var(0, min(top, LIMIT), f"excess_{stay.label}")
         fetched = add_up(cycles * blocks for cycles, blocks in fetches)
-        hidden = SCALE * self.work.issue_cycles * calls
+        hidden = SCALE * self.work.call_cycles * calls
         self.cp.model.add(excess >= fetched + SCALE * latency - hidden)
         times = self.cp.model.new_int_var(0, high(stay.factor) - 1, f"times_{stay.label}")
         self.cp.model.add(times == stay.factor - 1)
@@ -264,7 +264,7 @@ class Objective:
         rounds = self.cp.product([stay.kept_volume, *sums], f"rounds_{stay.label}")
         last = self.cp.product([*sums], f"last_round_{stay.label}")
         drained = _scaled(flow.first_cycles) * (stay.kept_volume - 1)
-        drained -= SCALE * self.work.issue_cycles * (rounds - last)
+        drained -= SCALE * self.work.call_cycles * (rounds - last)
         edge = self._fetch(flow) + SCALE * flow.latency_cycles + drained
         constraint = self.cp.model.add(finish >= edge)
         if not isinstance(stay.is_low, int):
@@ -283,7 +283,7 @@ class Objective:
 
     def _edge(self, flow: Flow) -> Linear:
         stay = self._stay(flow)
-        excess = flow.first_cycles - self.work.issue_cycles
+        excess = flow.first_cycles - self.work.call_cycles
         blocks = moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw)
         if not stay.plan.is_output or not blocks or excess <= 0:
             return 0

@@ -85,7 +85,7 @@ class CoveringSearch:
         is solved early rules out most of what follows.
         """
         rated = ((covering, count_work(covering, self.hw)) for covering in stream)
-        for compute_cycles, equals in groupby(rated, lambda pair: pair[1].compute_cycles):
+        for compute_cycles, equals in groupby(rated, lambda pair: pair[1].shared_cycles):
             if self._is_hopeless(compute_cycles):
                 return
             self.floor = self._floor(compute_cycles)

@@ -61,7 +61,7 @@ class Stalls:
             latency = max(f.latency_cycles for _, f in flows) + self.work.latency_cycles
             moved = add_up(self.moved[n] for n, _ in flows)
             self.cp.model.add(
-                2 * worst >= SCALE * latency * steps + moved - SCALE * self.work.compute_cycles
+                2 * worst >= SCALE * latency * steps + moved - SCALE * self.work.shared_cycles
             )
         return worst
 
@@ -78,7 +78,7 @@ class Stalls:
             whole = counts[unit] * units
             if whole * high(busiest) + sum(c * high(p) for c, p in terms) > LIMIT:
                 continue  # too large to compare exactly: the bound stays valid without it
-            rest = counts[unit] * SCALE * self.work.compute_cycles * (units - last)
+            rest = counts[unit] * SCALE * self.work.shared_cycles * (units - last)
             self.cp.model.add(whole * busiest >= rest + add_up(c * p for c, p in terms))
 
     def _last_passes(self, number: int, flow: Flow, name: str, passes: dict[int, Number]) -> Number:
@@ -153,7 +153,7 @@ class Stalls:
         )
         latency = drain[1].latency_cycles + fill.latency_cycles + self.work.latency_cycles
         fetches = self.vars.fetches(stay, f"turn_{stay.label}")
-        waits = SCALE * (latency * fetches - self.work.compute_cycles)
+        waits = SCALE * (latency * fetches - self.work.shared_cycles)
         conditions = [stay.is_double, replaced]
         if not isinstance(stay.is_low, int):
             conditions.append(negated(stay.is_low))
@@ -273,7 +273,7 @@ class Stalls:
         """Several reusing loops: stall * uses >= calls * wait, the wait falling with the uses."""
         limits = block_limits(flows, slots)
         latency, pace, turns = ceil(SCALE * limits[0]), ceil(SCALE * limits[1]), limits[2]
-        issue = SCALE * self.work.issue_cycles
+        issue = SCALE * self.work.call_cycles
         label = f"uses_{stay.label}_{slots}"
         factors: list[Number] = []
         for name in resting:
@@ -345,7 +345,7 @@ class Stalls:
         self.cp.model.add_multiplication_equality(hidden, [slack, kept])
         bursts = self.cp.model.new_bool_var(f"bursts_{label}")
         conditions = [bursts] if isinstance(stay.is_low, int) else [bursts, negated(stay.is_low)]
-        compute = SCALE * self.work.compute_cycles
+        compute = SCALE * self.work.shared_cycles
         spare = self.cp.model.new_int_var(0, compute, f"spare_{label}")
         self.cp.model.add_max_equality(spare, [0, compute - others])
         self.cp.model.add(hidden <= spare).only_enforce_if(conditions)
