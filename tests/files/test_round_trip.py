@@ -26,14 +26,14 @@ SINGLE: list[tuple[str, str, Sizes]] = [
     ("gemm", "vta", {"m": 7, "n": 5, "k": 33}),
     ("gemm:gemm_nt", "outer", {"m": 17, "n": 5, "k": 3}),
     ("gemm", "vecdot", {"m": 5, "n": 13, "k": 9}),
-    ("conv2d", "vta", {"h": 5, "w": 7, "c": 18, "k": 17, "stride": 2}),
+    ("conv1d", "vta", {"w": 9, "c": 18, "k": 17, "stride": 2}),
     ("gemm", "mesh", {"m": 130, "n": 170, "k": 70}),
 ]
 PLANS: list[tuple[str, str, Sizes]] = [
     ("gru:gru_i8", "gemmini", {"steps": 3, "batch": 2, "inputs": 5, "hidden": 7}),
     ("gemm_epilogue", "vta", {"m": 20, "n": 24, "k": 36}),
     ("mlp", "fused_npu", {"n": 5, "c": 7, "first": 7, "second": 7}),
-    ("separable_conv:separable_conv_fused", "gemmini", {"h": 3, "w": 2}),
+    ("softmax", "vta", {}),
 ]
 
 
@@ -56,7 +56,9 @@ def masked(text: str) -> str:
 def test_unedited_schedule_reproduces_the_answer(
     tmp_path: Path, kernel: str, machine: str, sizes: Sizes
 ) -> None:
-    result = isamap.map(kernel, machine, sizes=sizes, verify="off", time_limit_s=4)
+    result = isamap.map(
+        kernel, machine, sizes=sizes, verify="off", time_limit_s=2, may_reassociate=True
+    )
     path = tmp_path / "schedule.yaml"
     text = schedule_text(result, tmp_path)
     path.write_text(text, encoding="utf-8")
