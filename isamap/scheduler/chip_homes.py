@@ -30,7 +30,7 @@ def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHom
     """All buffers on chip, one after another in each memory, in the order of their first use.
 
     Raises:
-        MappingError: tasks ask for different places or layouts of a buffer.
+        MappingError: tasks ask for different places or layouts of a buffer, or for too much room.
     """
     homes: dict[str, ChipHome] = {}
     ends: dict[str, int] = {}
@@ -46,6 +46,8 @@ def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHom
         address = -(-ends.get(memory, 0) // align) * align
         homes[name] = ChipHome(memory, address, external.layout)
         ends[memory] = address + external.layout.size_bytes
+        if ends[memory] > hw.memory(memory).size_bytes:  # layouts pad
+            raise MappingError(f"no room for buffer {name!r} in {memory!r} between tasks")
     for piece in pieces:
         others = (homes.keys() & piece.task.touched) - piece.homes.keys()
         if others:

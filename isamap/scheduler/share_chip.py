@@ -16,7 +16,7 @@ from isamap.mapper import Task, TaskNode, flatten
 
 from .chip_homes import home_ends, place_homes
 from .piece import Piece
-from .place import place
+from .place import passages, place
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +87,7 @@ def ends_of(piece: Piece, starts: Mapping[str, int], hw: Hardware) -> dict[str, 
     for slot in places.slots:
         end = slot.base + slot.slot_bytes * slot.stay.slots
         ends[slot.residence.memory] = max(ends.get(slot.residence.memory, 0), end)
+    for way, passage in passages(piece.schedule.covering).items():
+        end = places.passage(way) + passage.slots * passage.block_bytes
+        ends[passage.memory] = max(ends.get(passage.memory, 0), end)
     return ends
