@@ -6,7 +6,9 @@ units, ports and hazards themselves.
 A program whose calls have no start cycles yet runs as early as it may, and each start is written to
 the file named by the second argument (`set_starts`): (call, start, 0). An entry that comes too late
 gives (-1 - memory, number, floor): the cycle before which entry `number` must not be read first.
-The third argument names a file of such floors: per memory their count, and one per number.
+The third argument names a file of such floors: per memory their count, and one per number. The
+fourth is a number k: calls that keep their unit for less than k cycles, and fill no fifo memory,
+leave every k-th cycle to others (0: none).
 """
 
 from collections.abc import Mapping
@@ -19,6 +21,7 @@ from .c_text import Fault, c_cost, fail
 DUE = r"""
 typedef struct { i64 first, step, count; } timed;
 static FILE *starts;
+static i64 kept;
 static void put_start(i64 a, i64 b, i64 c) {
   const i64 row[3] = {a, b, c};
   if (starts) fwrite(row, sizeof row, 1, starts);
@@ -41,6 +44,7 @@ if (argc > 3) {
   }
   fclose(file);
 }
+if (argc > 4) kept = atoll(argv[4]);
 """
 
 
@@ -105,6 +109,12 @@ def _entry(bound: Bound, call: Call, name: str | None) -> tuple[int, str, Memory
 
 def _operand_number(call: Call, name: str | None) -> str:
     return str([operand.name for operand in call.instruction.operands].index(str(name)))
+
+
+def writes_entry(bound: Bound, call: Call) -> bool:
+    """Does the call fill a fifo memory?"""
+    reads = bound.hardware.entry_operand(call.instruction) is not None
+    return not reads and _entry(bound, call, None) is not None
 
 
 def emit_entry_read(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
@@ -196,7 +206,12 @@ def emit_earliest(bound: Bound, call: Call) -> list[str]:
 def slot_fit(bound: Bound, call: Call) -> list[str]:
     """Raises `s` to a cycle in which one more call may start."""
     width = takes_slot(bound, call)
-    return [] if width is None else [f"s = port_fit(&slots, s * {width}, 1) / {width};"]
+    if width is None:
+        return []
+    fit = f"s = port_fit(&slots, s * {width}, 1) / {width};"
+    if writes_entry(bound, call):
+        return [fit]
+    return [f"if (kept && issue < kept && s % kept == 0) s++; {fit}"] * 2
 
 
 def slot_take(bound: Bound, call: Call) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from isamap.hwdesc import Distance, Fifo, Memory, Which
 
 from .bind import Bound
-from .c_exposed import takes_slot
+from .c_exposed import takes_slot, writes_entry
 from .c_text import Fault
 from .faults import show_call
 from .python_walk import Step, step_error
@@ -40,8 +40,11 @@ class _Entries:
 class Exposed:
     """Everything beside units, ports and hazards that decides when a call may start."""
 
-    def __init__(self, bound: Bound, floors: Mapping[str, Mapping[int, int]]) -> None:
+    def __init__(
+        self, bound: Bound, floors: Mapping[str, Mapping[int, int]], kept: int = 0
+    ) -> None:
         self.bound = bound
+        self.kept = kept  # short calls leave every so many-th cycle to others
         self.floors = floors
         self.late: dict[tuple[str, int], int] = {}  # memory, number: no first read before
         self.starts: list[int] = []
@@ -139,7 +142,13 @@ class Exposed:
     def fit_slot(self, step: Step, start: int) -> int:
         """The first cycle from `start` on in which one more call may start."""
         width = takes_slot(self.bound, step.call)
-        while width is not None and self.slots.get(start, 0) >= width:
+        if width is None:
+            return start
+        issue = step.call.instruction.issue_cycles
+        names = {name: step.extents[name] for name in issue.names}
+        is_short = self.kept > 0 and issue.evaluate(names) < self.kept
+        is_short = is_short and not writes_entry(self.bound, step.call)
+        while self.slots.get(start, 0) >= width or (is_short and start % self.kept == 0):
             start += 1
         return start
 

@@ -75,16 +75,16 @@ def interpret_timing(bound: Bound) -> tuple[int, ...]:
 
 
 def interpret_starts(
-    bound: Bound, floors: Mapping[str, Mapping[int, int]]
+    bound: Bound, floors: Mapping[str, Mapping[int, int]], kept: int
 ) -> tuple[list[tuple[int, int]], Mapping[tuple[str, int], int]]:
     """(number of the call, cycle in which it starts), in program order, and entries that are read
     too early for the next one: by memory and number, the cycle before which they must not be."""
-    state = _interpret(bound, floors)
+    state = _interpret(bound, floors, kept)
     pairs = [(number, start) for (number, _), start in zip(state.names, state.exposed.starts)]
     return pairs, state.exposed.late
 
 
-def _interpret(bound: Bound, floors: Mapping[str, Mapping[int, int]]) -> _State:
+def _interpret(bound: Bound, floors: Mapping[str, Mapping[int, int]], kept: int = 0) -> _State:
     hardware = bound.hardware
     trackers = {
         extent.memory: _Tracker(
@@ -121,7 +121,7 @@ def _interpret(bound: Bound, floors: Mapping[str, Mapping[int, int]]) -> _State:
         calls=[0] * len(bound.calls),
         energies=[0] * len(bound.calls),
         used=_used_units(bound),
-        exposed=Exposed(bound, floors),
+        exposed=Exposed(bound, floors, kept),
     )
     for step in walk_steps(bound):
         _execute(bound, state, trackers, step)

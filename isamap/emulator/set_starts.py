@@ -9,10 +9,14 @@ Calls are placed one by one in program order and never moved again. Without a li
 cycle and with ports that no two calls want at once this is the longest path through all least
 distances: no earlier start exists for any call. Where an entry of a fifo memory would come too late
 after the first read of the one before it, that read waits, and all is placed again.
+
+Long series of short calls on two units may take every cycle, and a call that keeps its unit busy
+for long then waits for their end. So all is also placed with some cycles kept free of short calls;
+what ends clearly earlier is taken.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +36,10 @@ MAX_ROUNDS = 100
 
 Floors = dict[str, dict[int, int]]  # per memory and entry: no first read before
 Late = Mapping[tuple[str, int], int]
+Placing = Callable[[Bound, Floors, int, float], tuple[np.ndarray, Late]]
+
+KEPT = 8  # of so many cycles one is kept free of calls shorter than that
+CLEARLY = 16  # cycles, and a hundredth of all
 
 
 def set_starts(
@@ -51,32 +59,52 @@ def set_starts(
     if bound.is_timed:
         return program
     use_c = find_compiler() is not None if compiled is None else compiled
-    floors: Floors = {}
-    for _ in range(MAX_ROUNDS):  # what is still too late then, `time_program` rejects
-        pairs, late = (_run_compiled if use_c else _run_python)(bound, floors, timeout_s)
-        if not late:
-            break
-        for (memory, number), floor in late.items():
-            known = floors.setdefault(memory, {})
-            known[number] = max(floor, known.get(number, 0))
+    place = _run_compiled if use_c else _run_python
+    pairs, is_legal = _place(bound, 0, place, timeout_s)
+    if hardware.issue_width is not None:
+        spread, is_better = _place(bound, KEPT, place, timeout_s)
+        last, other = (int(rows[:, 1].max(initial=0)) for rows in (pairs, spread))
+        is_better = is_better and (not is_legal or other + max(CLEARLY, last // 100) < last)
+        pairs = spread if is_better else pairs
     by_call = iter([pairs[pairs[:, 0] == call.number, 1] for call in bound.calls])
     return replace(program, body=_with_starts(program.body, by_call))
 
 
-def _run_python(bound: Bound, floors: Floors, _timeout_s: float) -> tuple[np.ndarray, Late]:
+def _place(bound: Bound, kept: int, place: Placing, timeout_s: float) -> tuple[np.ndarray, bool]:
+    """Rows (number of the call, start), and whether every entry comes in time; short calls leave
+    every `kept`-th cycle free."""
+    floors: Floors = {}
+    rows = np.zeros((0, 2), np.int64)
+    for _ in range(MAX_ROUNDS):  # what is still too late then, `time_program` rejects
+        rows, late = place(bound, floors, kept, timeout_s)
+        if not late:
+            return rows, True
+        for (memory, number), floor in late.items():
+            known = floors.setdefault(memory, {})
+            known[number] = max(floor, known.get(number, 0))
+    return rows, False
+
+
+def _run_python(
+    bound: Bound, floors: Floors, kept: int, _timeout_s: float
+) -> tuple[np.ndarray, Late]:
     """Rows (number of the call, start), and what is too late."""
-    pairs, late = interpret_starts(bound, floors)
+    pairs, late = interpret_starts(bound, floors, kept)
     return np.array(pairs, np.int64).reshape(-1, 2), late
 
 
-def _run_compiled(bound: Bound, floors: Floors, timeout_s: float) -> tuple[np.ndarray, Late]:
+def _run_compiled(
+    bound: Bound, floors: Floors, kept: int, timeout_s: float
+) -> tuple[np.ndarray, Late]:
     """As `_run_python`."""
     text = emit_timing(bound)
     memories = [memory.name for memory in bound.hardware.memories]
     with tempfile.TemporaryDirectory() as folder:
         path, given = Path(folder, "starts"), Path(folder, "floors")
         np.array([n for name in memories for n in _listed(floors.get(name, {}))]).tofile(given)
-        words = run_executable(compile_c(text), ("-1", str(path), str(given)), timeout_s).split()
+        words = run_executable(
+            compile_c(text), ("-1", str(path), str(given), str(kept)), timeout_s
+        ).split()
         if words[0] == "memory":
             raise IsamapError("the emulator ran out of memory for its hazard tables")
         if words[0] != "ok":
