@@ -20,7 +20,7 @@ from isamap.costmodels import guards, port_cycles
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, Role, load_kernel, size_bytes
 from isamap.mapper import Covering
-from isamap.scheduler import Plan, PlannedTask, Wishes, find_plan
+from isamap.scheduler import Plan, PlannedTask, Schedule, Wishes, find_plan
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 WEIGHTS = "U"
@@ -138,7 +138,8 @@ def rnn_kernel(shape: RnnShape) -> Kernel:
 
 def _plan(row: RnnResult, hw: Hardware, limits: Limits) -> RnnResult:
     plan = find_plan(rnn_kernel(row.shape), hw, Wishes(time_limit_s=limits.solver_seconds))
-    product = _product(plan)
+    products = _products(plan)
+    product = products[-1]  # of parts, the one that streams
     row = replace(
         row,
         status=plan.status.value,
@@ -147,11 +148,11 @@ def _plan(row: RnnResult, hw: Hardware, limits: Limits) -> RnnResult:
         solver_seconds=plan.seconds,
         host_cycles=sum(task.cycles for task in plan.tasks if task.on_host),
         repack_cycles=plan.repack_cycles,
-        gemm_cycles=product.cycles,
+        gemm_cycles=sum(task.cycles for task in products),
         on_chip=_where(product),
     )
-    if not product.on_host:
-        row = _bound(row, product, hw)
+    if not any(task.on_host for task in products):
+        row = _bound(row, products, hw)
     held = product.task.held[0] if product.task.held else ""
     time = time_steps(plan.program, f"{held}_tile", row.shape.steps, hw, limits.emulated_calls)
     if time is None:
@@ -164,11 +165,10 @@ def _plan(row: RnnResult, hw: Hardware, limits: Limits) -> RnnResult:
     )
 
 
-def _product(plan: Plan) -> PlannedTask:
-    """The task that multiplies by the recurrent weights."""
-    return next(
-        task for task in plan.tasks if any(b.name == WEIGHTS for b in task.task.kernel.buffers)
-    )
+def _products(plan: Plan) -> list[PlannedTask]:
+    """The tasks that multiply by the recurrent weights: one, or a part that stays on chip and one
+    that streams."""
+    return [task for task in plan.tasks if any(b.name == WEIGHTS for b in task.task.kernel.buffers)]
 
 
 def _where(product: PlannedTask) -> str:
@@ -178,24 +178,28 @@ def _where(product: PlannedTask) -> str:
     return f"gemm+{others}" if others > 0 else "gemm"
 
 
-def _bound(row: RnnResult, product: PlannedTask, hw: Hardware) -> RnnResult:
-    """Bounds of the product, and whether its weights stay."""
-    answer = product.answer
-    assert answer is not None, "a task off the host has an answer"
-    covering, tiling = answer.best.covering, answer.best.solution.tiling
+def _bound(row: RnnResult, products: list[PlannedTask], hw: Hardware) -> RnnResult:
+    """Bounds of the product, all parts of it, and whether its weights stay."""
+    schedules = [product.best for product in products]
+    return replace(
+        row,
+        gemm_bound_cycles=sum(
+            product.answer.bound_cycles for product in products if product.answer
+        ),
+        compute_bound_cycles=sum(schedule.work.compute_cycles for schedule in schedules),
+        traffic_bound_cycles=_traffic_cycles(row.shape, schedules[-1].covering, hw),
+        is_resident=all(map(_keeps_weights, schedules)) or row.shape.steps == 1,
+        is_natural=all(schedule.is_natural for schedule in schedules),
+    )
+
+
+def _keeps_weights(schedule: Schedule) -> bool:
+    covering, tiling = schedule.covering, schedule.solution.tiling
     assert tiling is not None, "a schedule has a tiling"
     weights = next(plan for plan in covering.operands if plan.inlet_buffer == WEIGHTS)
     outermost = len(weights.residences) - 1
     stay = next(s for s in tiling.stays if s.operand == weights.name and s.residence == outermost)
-    kept_over = guards(covering, tiling, stay).outer
-    return replace(
-        row,
-        gemm_bound_cycles=answer.bound_cycles,
-        compute_bound_cycles=answer.best.work.compute_cycles,
-        traffic_bound_cycles=_traffic_cycles(row.shape, covering, hw),
-        is_resident=set(covering.held) <= set(kept_over) or row.shape.steps == 1,
-        is_natural=answer.best.is_natural,
-    )
+    return set(covering.held) <= set(guards(covering, tiling, stay).outer)
 
 
 def _traffic_cycles(shape: RnnShape, covering: Covering, hw: Hardware) -> int:

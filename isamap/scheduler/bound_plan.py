@@ -10,12 +10,13 @@ from isamap.costmodels import Load, busiest, compulsory_bytes, least_load, port_
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, Kernel, Role, Statement, accesses
 
+from .held_load import held_load
 from .plan import PlannedTask
 
 
 def bound_plan(kernel: Kernel, planned: tuple[PlannedTask, ...], hw: Hardware) -> tuple[int, str]:
-    """The busiest unit or port with the least work of every task, or the compulsory traffic; and
-    which."""
+    """The busiest unit or port with the least work of every task, what no memory holds over time
+    steps included, or the compulsory traffic; and which."""
     loads = []
     for task in planned:
         if task.on_host:
@@ -24,6 +25,7 @@ def bound_plan(kernel: Kernel, planned: tuple[PlannedTask, ...], hw: Hardware) -
         else:
             best = task.best
             loads.append(least_load(best.covering, best.work))
+    loads += held_load(planned, hw)
     ports = port_cycles(hw, *_moved_bytes(kernel, planned))
     rows = [busiest(loads, hw), *((cycles, name) for name, cycles in ports)]
     return max(rows, key=lambda pair: pair[0])

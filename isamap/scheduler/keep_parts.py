@@ -21,6 +21,7 @@ from isamap.rewrites import Step, range_site, split_range
 
 from .plan import Plan, PlannedTask
 
+MIN_GAIN = 0.02
 SHARES = (15, 14, 12, 10, 8, 4)  # of 16 parts of the memory, for what stays
 
 
@@ -33,9 +34,12 @@ class Part:
 
 
 def keep_parts(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
-    """Per task that fetches an input again and again: how to keep less and less of it."""
+    """Per task that fetches an input again and again, where that may pay: how to keep less and less
+    of it."""
     for planned in plan.tasks:
         for operand, stay in _again(planned):
+            if not _may_pay(planned, operand, stay, hw):
+                continue
             parts = tuple(_parts(plan.kernel, planned, operand, stay, hw))
             if parts:
                 yield parts
@@ -57,6 +61,16 @@ def _again(planned: PlannedTask) -> Iterator[tuple[OperandPlan, Stay]]:
         stay = next(s for s in tiling.stays if (s.operand, s.residence) == (operand.name, last))
         if loop not in guards(covering, tiling, stay).outer:
             yield operand, stay
+
+
+def _may_pay(planned: PlannedTask, operand: OperandPlan, stay: Stay, hw: Hardware) -> bool:
+    """Is the unit that fetches the input ahead of all others by `MIN_GAIN` of the task's cycles?"""
+    best = planned.best
+    flow = next(
+        f for f in best.work.flows if (f.operand, f.residence) == (operand.name, stay.residence)
+    )
+    others = [cycles for unit, cycles in best.estimate.unit_cycles if unit != flow.unit]
+    return max(others, default=0) <= (1 - MIN_GAIN) * best.estimate.cycles
 
 
 def _parts(
