@@ -90,8 +90,8 @@ def packing_sentences(covering: Covering) -> list[str]:
 
 def _explain(layout: Layout, covering: Covering, plan: OperandPlan) -> str:
     kind = show_layout_kind(layout)
-    if kind == "zero border":
-        return "with a border of zeros around it"
+    if kind.endswith("border"):
+        return f"with a border of {layout.padding or 'zeros'} around it"
     if kind == "byte planes":
         return "with the bytes of its elements in separate planes"
     if kind == "gathered":

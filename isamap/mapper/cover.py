@@ -20,6 +20,7 @@ from isamap.ir import (
     Kernel,
     LoopKind,
     Role,
+    Statement,
     is_float,
     loop_kinds,
     pretty_statement,
@@ -273,7 +274,7 @@ def cover_match(
             if ends.inlet is not None:
                 inlet = read(ends.inlet)
         pad = own.access.pad or (inlet.access.pad if inlet else None)
-        if pad:
+        if pad and not _may_pad(kernel.statements[index], loops, own.access, inlet):
             return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
         buffers = {source.access.buffer for source in (own, inlet, outlet) if source}
         fresh = tuple(dict.fromkeys(loop for name, loop in volatile if name in buffers))
@@ -295,6 +296,18 @@ def cover_match(
         )
         for plans in product(*choices)
     )
+
+
+def _may_pad(
+    statement: Statement, loops: tuple[TiledLoop, ...], access: Access, inlet: Source | None
+) -> bool:
+    """May the border around an array be something else than zeros? Not where a reduction runs past
+    its end, which reads the same border and wants zeros."""
+    is_whole = all(
+        loop.extent == loop.kernel_extent or statement.target.moves_with(loop.name)
+        for loop in loops
+    )
+    return inlet is None and is_whole and isinstance(access.pad, int)
 
 
 def _stores_no_more(

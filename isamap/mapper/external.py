@@ -64,6 +64,7 @@ def _row_major(geometry: Geometry, sizes: tuple[int, ...], border: tuple[int, ..
         count * geometry.element_bytes * geometry.planes,
         count * geometry.element_bytes if geometry.planes > 1 else None,
         sizes == shape and geometry.planes == 1,
+        geometry.padding,
     )
     offset = sum(
         (index.constant + before) * stride
@@ -130,6 +131,7 @@ def _packed(
         tuple(-index.constant for index in geometry.access.indices),
         running * geometry.planes,
         running if geometry.planes > 1 else None,
+        padding=geometry.padding,
     )
     strides = tuple(axis_strides[axis.name] for axis in geometry.axes)
     return External(layout, strides, tuple(block_strides), 0)

@@ -55,5 +55,6 @@ def gathered(geometry: Geometry, block_order: tuple[int, ...]) -> External | Non
         tuple(reversed(axes)),
         tuple(-index.constant for index in geometry.access.indices),
         running,
+        padding=geometry.padding,
     )
     return External(layout, tuple(axis_strides), tuple(block_strides), 0)

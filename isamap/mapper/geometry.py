@@ -33,6 +33,11 @@ class Geometry:
     gathers: bool = False
     keeps: bool = False
 
+    @property
+    def padding(self) -> int:
+        """What reads outside the array give; `cover` refuses what is no integer."""
+        return int(self.access.pad or 0)
+
     def bounds(self, dim: int) -> tuple[int, int]:
         """Smallest and largest index along `dim` over all executed iterations."""
         low = high = self.access.indices[dim].constant

@@ -57,4 +57,5 @@ def show_layout_kind(layout: Layout) -> str:
         return "byte planes"
     if layout.is_replicated:
         return "gathered"
-    return "zero border" if len(layout.axes) == len(layout.shape) else "packed"
+    is_bordered = len(layout.axes) == len(layout.shape)
+    return f"{layout.padding or 'zero'} border" if is_bordered else "packed"

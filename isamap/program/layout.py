@@ -24,7 +24,7 @@ class Layout:
     Element (digits of all axes) lies at sum(digit * stride); its array index along d is
     sum(digit * step) - border[d]. Dimensions beyond `shape` (the border is longer) have extent 1.
 
-    Positions whose array index falls outside `shape` are padding: zero in inputs, ignored in
+    Positions whose array index falls outside `shape` are padding: `padding` in inputs, ignored in
     outputs. Several positions may hold the same element (replication). `plane_bytes` not None: the
     element's bytes are not neighbours, byte p (little endian) lies at p * plane_bytes; stride 1
     then means the next element's byte. `is_natural`: plain row-major, nothing packed.
@@ -37,6 +37,7 @@ class Layout:
     size_bytes: int
     plane_bytes: int | None = None
     is_natural: bool = False
+    padding: int = 0
 
     @property
     def is_replicated(self) -> bool:

@@ -26,7 +26,7 @@ def natural_layout(dtype: str, shape: tuple[int, ...]) -> Layout:
 
 
 def pack(array: np.ndarray, layout: Layout) -> np.ndarray:
-    """Bytes of `array` in `layout`; padding and gaps are zero.
+    """Bytes of `array` in `layout`; padding is the layout's, gaps are zero.
 
     Shapes: `array` is `layout.shape` of `layout.dtype`; the result is `[layout.size_bytes]` u8.
 
@@ -78,7 +78,7 @@ def _with_unit_dims(layout: Layout) -> Layout:
 
 
 def _empty_slab(layout: Layout) -> tuple[tuple[int, ...], np.ndarray]:
-    """Zeros over the box of all array indices that the axes reach, and the box's lowest index."""
+    """Padding over the box of all array indices that the axes reach, and its lowest index."""
     low = [-border for border in layout.border]
     high = list(low)
     for axis in layout.axes:
@@ -86,7 +86,7 @@ def _empty_slab(layout: Layout) -> tuple[tuple[int, ...], np.ndarray]:
         low[axis.dim] += min(0, reach)
         high[axis.dim] += max(0, reach)
     sizes = tuple(last - first + 1 for first, last in zip(low, high))
-    return tuple(low), np.zeros(sizes, numpy_dtype(layout.dtype))
+    return tuple(low), np.full(sizes, layout.padding, numpy_dtype(layout.dtype))
 
 
 def _covered(layout: Layout, low: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[slice, ...]:

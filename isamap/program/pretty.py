@@ -84,6 +84,7 @@ def _show_layout(layout: Layout) -> str:
         for axis in layout.axes
     )
     border = f", border {layout.border}" if any(layout.border) else ""
+    border += f", padded with {layout.padding}" if layout.padding else ""
     planes = f", byte planes {layout.plane_bytes} B apart" if layout.plane_bytes else ""
     return f"packed [{axes}]{border}{planes}"
 

@@ -334,6 +334,7 @@ def _write_placement(placement: Placement) -> Json:
         "size_bytes": layout.size_bytes,
         "plane_bytes": layout.plane_bytes,
         "is_natural": layout.is_natural,
+        "padding": layout.padding,
     }
 
 
@@ -362,6 +363,7 @@ def _read_placement(data: Json, where: str) -> Placement:
         record.integer("size_bytes"),
         record.optional_integer("plane_bytes"),
         is_natural,
+        record.integer("padding"),
     )
     placement = Placement(record.text("buffer"), record.integer("address"), layout)
     record.finish()

@@ -25,15 +25,15 @@ class Loader:
 
     def put(self, arrays):
         """Every input where and as the manifest says."""
-        for place in self.manifest["inputs"]:
-            array = arrays[place["buffer"]].reshape(place["shape"])
+        zeros = [(place, np.zeros(place["shape"])) for place in self.manifest["cleared"]]
+        given = [(place, arrays[place["buffer"]]) for place in self.manifest["inputs"]]
+        for place, array in (*zeros, *given):
+            array = array.reshape(place["shape"]).astype(TYPES[place["type"]])
             for lies_at, index in self.positions(place):
-                value = array[index] if index is not None else array.dtype.type(0)
+                value = array.dtype.type(place["padding"]) if index is None else array[index]
                 raw = value.tobytes()
                 for number, byte in enumerate(raw):
                     self.image[lies_at + number * (place["plane_bytes"] or 1)] = byte
-        for place in self.manifest["cleared"]:
-            self.image[place["offset"] : place["offset"] + place["bytes"]] = bytes(place["bytes"])
 
     def get(self):
         """Every output, by name."""

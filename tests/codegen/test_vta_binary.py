@@ -31,7 +31,9 @@ def test_binaries_compute_what_numpy_computes(kernel, sizes, tmp_path):
         check_kernel(kernel, "vta", tmp_path, partial(run_vta, seed), sizes, time_limit_s=3)
 
 
-def test_max_pooling_runs_on_the_alu_alone(tmp_path):
-    sizes = {"h": 9, "w": 11, "pad": 0}
+@pytest.mark.parametrize(
+    "sizes", [{"h": 9, "w": 11, "pad": 0}, {"h": 8, "w": 8}, {"h": 7, "w": 6, "c": 19}], ids=str
+)
+def test_max_pooling_runs_on_the_alu_alone(sizes, tmp_path):
     program = check_kernel("pooling", "vta", tmp_path, partial(run_vta, 3), sizes)
     assert not program.host_calls

@@ -110,7 +110,8 @@ def _layout(layout: Layout) -> dict[str, Json]:
         {"dim": a.dim, "step": a.step, "size": a.size, "stride_bytes": a.stride_bytes}
         for a in layout.axes
     ]
-    return {"axes": axes, "border": list(layout.border), "plane_bytes": layout.plane_bytes}
+    found: dict[str, Json] = {"axes": axes, "border": list(layout.border)}
+    return {**found, "plane_bytes": layout.plane_bytes, "padding": layout.padding}
 
 
 def _tables(binary: Binary, hw: Hardware) -> list[Json]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware
-from isamap.ir import Kernel
+from isamap.ir import Kernel, numpy_dtype
 from isamap.program import Program, pack
 
 from .assemble import Binary, assemble, run_bytes, table_bytes
@@ -58,12 +58,13 @@ def write_binary(
 
 
 def make_image(binary: Binary, hw: Hardware, inputs: Mapping[str, np.ndarray]) -> bytes:
-    """The data image: tables, the given inputs, zeros elsewhere."""
+    """The data image: tables, inputs (zeros where not given) and their padding, else zeros."""
     image = np.zeros(binary.image_bytes, np.uint8)
     for place in binary.program.inputs:
-        if place.buffer in inputs:
-            packed = pack(inputs[place.buffer].reshape(place.layout.shape), place.layout)
-            image[place.address : place.address + packed.size] = packed
+        shape, dtype = place.layout.shape, numpy_dtype(place.layout.dtype)
+        array = inputs.get(place.buffer, np.zeros(shape, dtype))
+        packed = pack(array.reshape(shape), place.layout)
+        image[place.address : place.address + packed.size] = packed
     for part in binary.tables:
         content = np.frombuffer(table_bytes(part, hw), np.uint8)
         image[part.address : part.address + content.size] = content
