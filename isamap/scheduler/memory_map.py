@@ -83,7 +83,14 @@ class MemoryMap:
                     found.append(Placement(name, home.address, home.layout))
             elif self._begins(name):
                 found.append(Placement(name, home.address, home.layout))
+            if role is not Role.IN:
+                found += self._bordered(name, found)
         return tuple(found)
+
+    def _bordered(self, name: str, known: list[Placement]) -> list[Placement]:
+        """Where copies of a buffer lie whose border is not zero: nobody else writes it."""
+        copies = [Placement(n, a, x) for (n, x), a in self.extra.items() if n == name and x.padding]
+        return [place for place in copies if place not in known]
 
     def outputs(self) -> tuple[Placement, ...]:
         """What is read after the run."""

@@ -99,7 +99,7 @@ def _sliced(home: Home, slices: Slices) -> _Place | None:
 
 
 def _spread(name: str, source: _Place, target: _Place, memory: str) -> HostCall:
-    """Every position of the target takes its element, or zero where it is padding."""
+    """Every position of the target takes its element, or the layout's padding outside the array."""
     axes = target.layout.axes
     loops = tuple(Loop(f"d{n}", axis.size) for n, axis in enumerate(axes))
     positions = tuple(
@@ -113,7 +113,9 @@ def _spread(name: str, source: _Place, target: _Place, memory: str) -> HostCall:
         target.address,
         target.layout.plane_bytes,
     )
-    return _copy(name, loops, _simple_end(source, positions), written, source.layout, memory, 0)
+    pad = target.layout.padding
+    assert not (pad and target.layout.plane_bytes), "only outputs lie in byte planes"
+    return _copy(name, loops, _simple_end(source, positions), written, source.layout, memory, pad)
 
 
 def _simple_end(home: _Place, positions: tuple[Affine, ...]) -> _End:
