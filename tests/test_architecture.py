@@ -38,6 +38,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
         "costmodels", "scheduler", "verify",
     ),
+    "pareto": (
+        "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
+        "costmodels", "scheduler", "verify", "compile",
+    ),
     "native": ("errors", "ir", "hwdesc", "program", "codegen", "compile", "verify"),
     "files": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
@@ -46,7 +50,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
         "costmodels", "scheduler", "verify", "compile", "codegen", "native", "files", "write_all",
-        "exercise", "isamap",
+        "exercise", "pareto", "isamap",
     ),
     "__main__": ("cli",),
     "__init__": ("errors", "ir", "hwdesc", "program", "compile", "files", "native"),  # for types

@@ -70,6 +70,7 @@ EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
     show_default=True,
     help="What to minimise; edp: energy times cycles.",
 )
+@click.option("--pareto", metavar="A,B", help="The front of several objectives instead.")
 @click.option("--max-cycles", type=click.IntRange(1), help="Cycles at most (closed form).")
 @click.option("--max-energy", metavar="ENERGY", help="Energy at most, '12 uJ'.")
 @click.option("--max-dram-bytes", metavar="SIZE", help="External traffic at most, '4 MiB'.")
@@ -87,7 +88,8 @@ def map_command(
     kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, cost: str, layouts: str,
     check: str, allowed: tuple[str, ...], top: int, explain: bool, listing: bool,
     json_path: str | None, program_path: str | None, emit: str | None, folder: str | None,
-    base: int | None, objective: str, max_cycles: int | None, max_energy: str | None,
+    base: int | None, objective: str, pareto: str | None,
+    max_cycles: int | None, max_energy: str | None,
     max_dram_bytes: str | None, rooms: tuple[str, ...], time_limit: float, workers: int, seed: int,
 ) -> None:  # fmt: skip
     """Map KERNEL (a file, a bundled name, either with :NAME) onto a machine."""
@@ -100,6 +102,9 @@ def map_command(
         read_aim.read_aim(objective, max_cycles, max_energy, max_dram_bytes),
         read_rooms("--max", rooms),
     )  # fmt: skip
+    if pareto is not None:
+        show_map.show_front(question, read_aim.read_metrics("--pareto", pareto), json_path)
+        return
     result = show_map.show_map(question, show)
     if result.verification.is_wrong:
         raise SystemExit(EXIT_WRONG)

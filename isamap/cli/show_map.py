@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from isamap.compile import PlanResult, Result, explain, map
-from isamap.costmodels import Aim
+from isamap.costmodels import Aim, Metric
 from isamap.errors import MappingError
+from isamap.pareto import pareto
 from isamap.program import listing, to_json
 from isamap.scheduler import Watch
 
@@ -19,6 +20,7 @@ from .live import LiveWatch
 from .plan_json import plan_to_json
 from .result_json import result_to_json
 from .show_alternatives import explanation_lines
+from .show_front import front_to_json, print_front
 from .show_plan import print_plan
 from .show_result import print_result
 from .write import write_json
@@ -87,6 +89,29 @@ def show_map(question: Question, show: Show) -> Result | PlanResult:
     if show.program_path is not None:
         write_json(show.program_path, to_json(program))
     return result
+
+
+def show_front(question: Question, metrics: tuple[Metric, ...], json_path: str | None) -> None:
+    """Ask for the Pareto front, print and write it."""
+    with LiveWatch().attached(Console(stderr=True)) as watch:
+        result = pareto(
+            question.kernel,
+            question.hardware,
+            metrics,
+            sizes=question.sizes,
+            name=question.name,
+            layouts=question.layouts,
+            time_limit_s=question.time_limit_s,
+            workers=question.workers,
+            seed=question.seed,
+            may_reassociate=question.may_reassociate,
+            max_bytes=question.max_bytes,
+            watch=watch,
+        )
+    if json_path != "-":
+        print_front(result, Console(highlight=False))
+    if json_path is not None:
+        write_json(json_path, front_to_json(result))
 
 
 def _ask(question: Question, watch: Watch) -> Result | PlanResult:

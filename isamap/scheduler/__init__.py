@@ -6,6 +6,7 @@ from .best_plan import find_best_plan, uses_little
 from .compose import compose
 from .count_repacks import Repack, repacks
 from .find_plan import find_plan
+from .front import Front, find_front
 from .handover import Handover, handovers
 from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches, room_breaches
 from .limit_machine import check_aim, limit_machine
@@ -25,6 +26,7 @@ __all__ = [
     "Alternative",
     "Answer",
     "Breach",
+    "Front",
     "Handover",
     "Part",
     "Piece",
@@ -44,6 +46,7 @@ __all__ = [
     "compose",
     "costs_of",
     "find_best_plan",
+    "find_front",
     "find_plan",
     "find_schedule",
     "handovers",

@@ -32,7 +32,7 @@ from isamap.program import Layout
 from .answer import Answer
 from .limit_error import limit_error
 from .same_layout import same_layout
-from .search_coverings import MAX_COVERINGS, CoveringSearch
+from .search_coverings import MAX_COVERINGS, CoveringSearch, rank_of
 from .solve import Status
 from .watch import NOBODY, Watch
 from .why_nothing import why_nothing
@@ -52,6 +52,7 @@ def find_schedule(
     seed: int = 0,
     may_reassociate: bool = False,
     aim: Aim = FASTEST,
+    max_rank: int | None = None,
     held: tuple[str, ...] = (),
     volatile: tuple[tuple[str, str], ...] = (),
     handed_on: frozenset[str] = frozenset(),
@@ -64,7 +65,8 @@ def find_schedule(
     schedule.
 
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
-    `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed.
+    `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed, up to
+    `max_rank` (`rank_of`).
     `held`, `volatile`, `ends`: as in a `Task`. `handed_on`: buffers that other statements touch
     too; only coverings that use them as they lie are looked at, if there are any. `homes`: buffers
     that lie in a managed memory; `agreed`: in which layout, where that is settled. `watch` ends the
@@ -87,6 +89,8 @@ def find_schedule(
         ends=ends, homes=homes,
     )  # fmt: skip
     stream = filter(partial(_agrees, agreed=agreed), stream)
+    if max_rank is not None:
+        stream = (covering for covering in stream if rank_of(covering) <= max_rank)
     if others := handed_on - homes.keys():
         stream = _prefer_natural(stream, others)
     search.run(spread_coverings(stream, hw))

@@ -104,7 +104,7 @@ class CoveringSearch:
 
     def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float]:
         least = least_costs(*pair, self.hw).at_least(self.least)
-        return _rank(pair[0]), self.aim.value(least)
+        return rank_of(pair[0]), self.aim.value(least)
 
     def _floor(self, compute_cycles: int) -> float:
         """What no covering with so many cycles of compute goes below."""
@@ -139,7 +139,7 @@ class CoveringSearch:
             if key in self.spreads:  # the same along other axes of the cores
                 return
             self.spreads.add(key)
-        rank = _rank(covering)
+        rank = rank_of(covering)
         rivals = [s.solution.value for r, s in self.by_rank.items() if r <= rank]
         cutoff = min(rivals, default=None)
         bound = self.aim.value(least)
@@ -180,7 +180,7 @@ class CoveringSearch:
         cost = self.aim.value(replace(parts.costs(self.hw), cycles=cycles))
         found = replace(passed, cycles=parts.cycles, value=solution.value)
         self.alternatives.append(found)
-        rank = _rank(covering)
+        rank = rank_of(covering)
         if solution.status is not Status.OPTIMAL:
             self.open_bounds.append((rank, solution.bound))
         known = self.by_rank.get(rank)
@@ -211,7 +211,7 @@ class CoveringSearch:
 
         That is any covering in packed mode, otherwise any that is at least as natural.
         """
-        rank = _rank(schedule.covering)
+        rank = rank_of(schedule.covering)
         rivals = [b for r, b in self.open_bounds if self.layouts == "packed" or r <= rank]
         return min([schedule.solution.value, *rivals])
 
@@ -225,6 +225,6 @@ class CoveringSearch:
         return min(looked_at) if self.is_complete else 0
 
 
-def _rank(covering: Covering) -> int:
+def rank_of(covering: Covering) -> int:
     """How far its buffers are from lying as they do."""
     return sum(layout_rank(plan) for plan in covering.operands)

@@ -48,7 +48,21 @@ def test_room_that_is_taken_away_is_not_used() -> None:
     assert "scratchpad" in answer("--max", "scratchpad=2100")
 
 
+def test_the_front_is_shown_and_written(tmp_path: Path) -> None:
+    path = tmp_path / "front.json"
+    text = answer("--pareto", "cycles,energy", "--json", str(path))
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert text.startswith("gemm on gemmini: front of cycles, energy")
+    assert data["is_complete"] and f"{len(data['points'])} point" in text and "complete" in text
+    cycles = [point["cycles"] for point in data["points"]]
+    energies = [point["energy_pj"] for point in data["points"]]
+    assert cycles == sorted(cycles) and energies == sorted(energies, reverse=True)
+    assert pretty_energy(energies[-1]) in answer("--objective", "energy")
+
+
 MISTAKES = (
+    (("--pareto", "cycles"), "--pareto 'cycles' needs two or more different", "cycles,energy"),
+    (("--pareto", "cycles,enrgy"), "unknown objective 'enrgy'", "did you mean 'energy'?"),
     (("--max-energy", "12"), "--max-energy '12': unknown unit ''", "units are pJ, nJ"),
     (("--max-energy", "much"), "--max-energy 'much' is not a number with a unit", "'12 uJ'"),
     (("--max", "scratchpad"), "--max 'scratchpad' is not MEMORY=SIZE", "--max sram=128KiB"),
