@@ -1,6 +1,6 @@
 """Kernels that tests compile to C."""
 
-from isamap.lang import In, InOut, Out, bf16, f32, f64, grid, i8, i32, kernel, u8
+from isamap.lang import In, InOut, Out, Temp, bf16, f32, f64, grid, i8, i32, kernel, relu, u8
 
 
 @kernel
@@ -89,3 +89,25 @@ def gemm_i32(m=5, n=7, k=3):
     A, B, C = In(i32, m, k), In(i32, k, n), Out(i32, m, n)
     for i, j, p in grid(m, n, k):
         C[i, j] += A[i, p] * B[p, j]
+
+
+@kernel
+def sgemm_relu(m=5, n=7, k=3):
+    """C = relu(A B) in floats."""
+    A, B, C = In(f32, m, k), In(f32, k, n), Out(f32, m, n)
+    T = Temp(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        T[i, j] += A[i, p] * B[p, j]
+    for i, j in grid(m, n):
+        C[i, j] = relu(T[i, j])
+
+
+@kernel
+def sgemm_bias_relu(m=5, n=7, k=3):
+    """C = relu(A B + a row) in floats."""
+    A, B, D, C = In(f32, m, k), In(f32, k, n), In(f32, n), Out(f32, m, n)
+    T = Temp(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        T[i, j] += A[i, p] * B[p, j]
+    for i, j in grid(m, n):
+        C[i, j] = relu(T[i, j] + D[j])

@@ -18,6 +18,8 @@ CASES = (
     ("x86_avx512", "ugemm"),
     ("x86_avx2", "sgemm"),
     ("x86_avx2", "dgemm"),
+    ("x86_avx512", "sgemm_bias_relu"),
+    ("x86_avx2", "sgemm_relu"),
 )
 
 
