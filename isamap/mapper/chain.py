@@ -105,7 +105,10 @@ class Chains:
                     fill = find_transfer(mover, dims, self.element_bytes, self.element_bytes)
                     if fill is not None:
                         yield (*chain[:-1], replace(here, fill=fill)), external
-            elif all(source != residence.memory for residence in chain):
+                continue
+            if source == self.hw.external.name:
+                continue  # nothing stays there on its way: that room belongs to buffers
+            if all(source != residence.memory for residence in chain):
                 yield from self._through(chain, mover, source)
 
     def _through(

@@ -114,3 +114,14 @@ def test_c_keeps_the_loops_of_the_listing() -> None:
     assert text.count("for (int64_t p_") >= 1
     assert "for (int64_t i_tile = 0; i_tile < " in text
     assert "if (" not in text  # edges are code of their own
+
+
+def test_a_program_that_writes_into_an_input_is_refused() -> None:
+    found = mapped("sgemm", {}, "vec4")
+    places = {p.buffer: p.address for p in (*found.program.inputs, *found.program.outputs)}
+    moved = replace(found.program.outputs[0], address=1 << 20)
+    swapped = replace(found.program, outputs=(moved,))
+    extra = replace(found.program.inputs[0], buffer="X", address=places["C"], layout=moved.layout)
+    program = replace(swapped, inputs=(*found.program.inputs, extra))
+    with pytest.raises(isamap.IsamapError, match="store, operand D: writes into X, which is an in"):
+        generate_c(program, found.hardware)

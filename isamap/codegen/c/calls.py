@@ -131,6 +131,10 @@ class CallWriter:
         inside = Address(
             operand.address.offset + Affine((), -parameter.address), operand.address.rotations
         )
+        if not (parameter.is_written or parameter.is_scratch) and _writes(
+            instruction, operand.name
+        ):
+            raise ProgramError(f"{what}: writes into {parameter.buffer}, which is an input")
         own = element_type(dtype)
         size = _element_bytes(own)
         if own == element_type(parameter.layout.dtype) and divides(inside, size):
@@ -138,6 +142,10 @@ class CallWriter:
             return f"&{parameter.name}[{offset}]" if offset else parameter.name
         const = "" if parameter.is_written or parameter.is_scratch else "const "
         return f"({const}{own} *)({_sum(f'({const}uint8_t *){parameter.name}', inside)})"
+
+
+def _writes(instruction: Instruction, operand: str) -> bool:
+    return any(s.target.buffer == operand for s in instruction.semantics.statements)
 
 
 def _sum(base: str, address: Address) -> str:
