@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .compile import Explanation, PlanResult, Result, explain, map
+    from .costmodels import Aim, Metric
     from .errors import IsamapError
     from .files import Evaluation, evaluate
     from .hwdesc import Hardware, load_hardware
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 LAZY = {
+    "Aim": ".costmodels",
     "BuiltKernel": ".native",
     "Evaluation": ".files",
     "Explanation": ".compile",
     "Hardware": ".hwdesc",
     "IsamapError": ".errors",
     "Kernel": ".ir",
+    "Metric": ".costmodels",
     "PlanResult": ".compile",
     "Program": ".program",
     "Result": ".compile",
@@ -38,12 +41,14 @@ LAZY = {
 }
 
 __all__ = [
+    "Aim",
     "BuiltKernel",
     "Evaluation",
     "Explanation",
     "Hardware",
     "IsamapError",
     "Kernel",
+    "Metric",
     "PlanResult",
     "Program",
     "Result",

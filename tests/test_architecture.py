@@ -53,7 +53,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "exercise", "pareto", "isamap",
     ),
     "__main__": ("cli",),
-    "__init__": ("errors", "ir", "hwdesc", "program", "compile", "files", "native"),  # for types
+    "__init__": (  # for type checkers only
+        "errors", "ir", "hwdesc", "program", "costmodels", "compile", "files", "native",
+    ),
 }  # fmt: skip
 FILE_LINES, FUNCTION_LINES, COLUMNS = 400, 60, 100
 
