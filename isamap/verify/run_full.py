@@ -5,6 +5,7 @@ In: a program, its kernel, the machine. Out: a Verification. Not its job: choosi
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from isamap.ir import (
 from isamap.program import Placement, Program
 
 from .compare import Mismatch, compare, float_tolerance
-from .tolerance import Tolerance, is_bounded, largest, reference_tolerance, telling_arrays
+from .tolerance import Tolerance, is_bounded, largest, reference_tolerance, telling_inputs
 from .verification import Check, Reference, Verification
 
 REFERENCE_ITERATIONS = 10**8  # beyond, NumPy's integer products take seconds
@@ -121,7 +122,9 @@ def _hold_against(
     reference: Callable[..., Mapping[str, object]], kernel: Kernel, seed: int
 ) -> tuple[Mismatch | None, bool]:
     """The first difference, and whether anything can be said."""
-    arrays = telling_arrays(kernel, seed)
+    is_single = len(kernel.statements) == 1
+    allowed = float_tolerance if is_single else reference_tolerance
+    arrays, tolerance = telling_inputs(kernel, seed, partial(allowed, kernel))
     meaning = interpret(kernel, arrays)
     answers = reference(**{name: array.copy() for name, array in arrays.items()})
     expected = {name: np.asarray(array) for name, array in answers.items() if name in meaning}
@@ -129,10 +132,6 @@ def _hold_against(
     exact = compare(meaning, expected, source)
     if exact is None:
         return None, True
-    is_single = len(kernel.statements) == 1
-    tolerance: Tolerance = (
-        float_tolerance(kernel, arrays) if is_single else reference_tolerance(kernel, arrays)
-    )
     if not is_bounded(tolerance):
         return None, False
     return compare(meaning, expected, source, tolerance), True

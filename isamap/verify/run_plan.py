@@ -5,6 +5,7 @@ In: a plan, the kernel, the machine. Out: a Verification. Not its job: single co
 """
 
 from dataclasses import replace
+from functools import partial
 
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
@@ -17,7 +18,7 @@ from .loop_classes import Need
 from .run_full import KernelFile, execute_on, num_iterations, with_reference
 from .run_quick import LIMITS
 from .shrink_plan import shrink_kernel, shrink_plan
-from .tolerance import plan_tolerance, telling_arrays
+from .tolerance import plan_tolerance, telling_inputs
 from .verification import Check, Verification
 
 MAX_ITERATIONS = 2**26  # of the kernel, a few seconds of emulation
@@ -54,8 +55,7 @@ def verify_plan(
 def _execute(
     plan: Plan, program: Program, kernel: Kernel, hw: Hardware, check: Check, seed: int
 ) -> Verification:
-    arrays = telling_arrays(kernel, seed)
-    tolerance = plan_tolerance(plan, kernel, arrays)
+    arrays, tolerance = telling_inputs(kernel, seed, partial(plan_tolerance, plan, kernel))
     return execute_on(arrays, program, kernel, hw, check, tolerance)
 
 
