@@ -4,6 +4,7 @@ In: verified kernels. Out: the public names below; `REWRITES` is the table.
 """
 
 from .block_diagonal import block_diagonal
+from .edit import map_accesses, substitute_access
 from .factor import factor
 from .fission import fission
 from .forms import FORMS
@@ -47,6 +48,7 @@ __all__ = [
     "inline",
     "interchange",
     "join",
+    "map_accesses",
     "outline",
     "pad_loops",
     "range_site",
@@ -58,6 +60,7 @@ __all__ = [
     "split",
     "spread",
     "spread_by",
+    "substitute_access",
     "swap",
     "split_precision",
     "split_range",

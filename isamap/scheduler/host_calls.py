@@ -11,9 +11,7 @@ from isamap.errors import MappingError
 from isamap.ir import (
     Access,
     Affine,
-    Apply,
     Buffer,
-    Expr,
     Kernel,
     LoopKind,
     Role,
@@ -25,6 +23,7 @@ from isamap.ir import (
 )
 from isamap.mapper import Task
 from isamap.program import Address, Issue, Layout, Operand, Span
+from isamap.rewrites import map_accesses, substitute_access
 
 from .frame import tile_name
 
@@ -82,7 +81,7 @@ def call_statement(task: Task, name: str, memory: str, home_of: Callable[[str], 
         loops,
         names[statement.target],
         statement.update,
-        _mapped(statement.value, names.__getitem__),
+        map_accesses(statement.value, names.__getitem__),
     )
     roles = dict.fromkeys(views, Role.IN)
     is_read = statement.update != "=" or statement.target in accesses(statement.value)
@@ -117,13 +116,9 @@ def _rising(task: Task) -> Statement:
             backwards[loop.name] = Affine.of([(loop.name, -1)], loop.extent - 1)
     return replace(
         statement,
-        target=_substituted(statement.target, backwards),
-        value=_mapped(statement.value, lambda access: _substituted(access, backwards)),
+        target=substitute_access(statement.target, backwards),
+        value=map_accesses(statement.value, lambda access: substitute_access(access, backwards)),
     )
-
-
-def _substituted(access: Access, values: dict[str, Affine]) -> Access:
-    return replace(access, indices=tuple(index.substitute(values) for index in access.indices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +167,3 @@ def _fresh(name: str, taken: dict[str, int]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _mapped(value: Expr, change: Callable[[Access], Access]) -> Expr:
-    match value:
-        case Access():
-            return change(value)
-        case Apply(op, args):
-            return Apply(op, tuple(_mapped(arg, change) for arg in args))
-        case _:
-            return value

@@ -149,7 +149,7 @@ def test_a_window_of_two_dimensions_runs_inside_the_instruction(
 
 
 @pytest.mark.parametrize("name", ENGINES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_any_legal_tiling_of_a_plane_computes_the_kernel(
     name: str, seed: int, tmp_path: Path
 ) -> None:
