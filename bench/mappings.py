@@ -183,13 +183,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--per-pair", type=int, default=200, help="mappings lowered per size")
     parser.add_argument("--jobs", type=int, default=2)
+    known = sorted(path.stem for path in (ROOT / "hw_specs").glob("*.yaml"))
+    parser.add_argument("--hw", nargs="+", choices=known, default=known, metavar="MACHINE")
     arguments = parser.parse_args()
-    machines = sorted(path.stem for path in (ROOT / "hw_specs").glob("*.yaml"))
     pairs = [
         Pair(path.stem, name, hw)
         for path in sorted((ROOT / "kernels").glob("*.py"))
         for name in load_kernels(path)
-        for hw in machines
+        for hw in arguments.hw
     ]
     begin = time.perf_counter()
     with ProcessPoolExecutor(arguments.jobs) as pool:
