@@ -7,15 +7,13 @@ Not its job: what a call does.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from isamap.errors import ProgramError
-from isamap.program import Edge, For, Issue, Node, When
+from isamap.program import For, Issue, Node, When
 
 from .bind import Bound, Call, allowed_intervals
 from .c_text import Fault, alignment
 from .faults import Report, fault_error
-from .ranges import address_value, span_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +51,11 @@ def _walk(
                 yield _step(bound, bound.calls[number], values)
                 number += 1
             case When(conditions, inner):
-                if all(_is_at(edge, values[loop], counts[loop]) for loop, edge in conditions):
+                if all(edge.holds(values[loop], counts[loop]) for loop, edge in conditions):
                     yield from _walk(bound, inner, values, counts, number)
                 number += _num_issues(inner)
             case For(loop, span, inner):
-                count = span_value(span, values)
+                count = span.value(values)
                 if count < 1:
                     report = Report(
                         Fault.LOOP_COUNT, -1, len(values), count, 0, tuple(values.values())
@@ -67,18 +65,6 @@ def _walk(
                     deeper = values | {loop: value}
                     yield from _walk(bound, inner, deeper, counts | {loop: count}, number)
                 number += _num_issues(inner)
-
-
-def _is_at(edge: Edge, value: int, count: int) -> bool:
-    match edge:
-        case Edge.FIRST:
-            return value == 0
-        case Edge.LAST:
-            return value == count - 1
-        case Edge.LATER:
-            return value > 0
-        case _:
-            assert_never(edge)
 
 
 def step_error(
@@ -97,8 +83,8 @@ def step_error(
 
 
 def _step(bound: Bound, call: Call, values: Mapping[str, int]) -> Step:
-    extents = {name: span_value(span, values) for name, span in call.spans}
-    addresses = tuple(address_value(operand.address, values) for operand in call.issue.operands)
+    extents = {name: span.value(values) for name, span in call.spans}
+    addresses = tuple(operand.address.value(values) for operand in call.issue.operands)
     core = call.site.core.evaluate(values)
     step = Step(call, tuple(values.values()), extents, addresses, core)
     repeats = {rule.name: rule.maximum for rule in call.instruction.repeats}

@@ -1,5 +1,4 @@
-"""Spans and affine expressions: their value in one iteration, and what they can be over all
-iterations.
+"""Spans and affine expressions: what they can be over all iterations.
 
 In: Span, Affine, Address. Out: integers and intervals. Not its job: C text (`c_text`), legality.
 """
@@ -13,16 +12,9 @@ from isamap.program import Address, Span
 Interval = tuple[int, int]  # both ends included
 
 
-def span_value(span: Span, values: Mapping[str, int]) -> int:
-    """The count, with every enclosing loop's value given; may be below 1 in a wrong program."""
-    if span.total is None:
-        return span.limit
-    return min(span.limit, -((span.offset.evaluate(values) - span.total) // span.unit))
-
-
 def fixed_count(span: Span) -> int | None:
     """The count if it is the same in all iterations."""
-    return None if span.total is not None and span.offset.terms else span_value(span, {})
+    return None if span.total is not None and span.offset.terms else span.value({})
 
 
 def affine_interval(affine: Affine, loops: Mapping[str, int]) -> Interval:
@@ -55,15 +47,6 @@ def span_divisor(span: Span) -> int:
     steps = [coefficient // span.unit for _, coefficient in span.offset.terms]
     rest = -((span.offset.constant - span.total) // span.unit)
     return gcd(span.limit, rest, *steps)
-
-
-def address_value(address: Address, values: Mapping[str, int]) -> int:
-    """The byte address in one iteration."""
-    turns = sum(
-        rotation.counter.evaluate(values) % rotation.modulo * rotation.stride_bytes
-        for rotation in address.rotations
-    )
-    return address.offset.evaluate(values) + turns
 
 
 def address_interval(address: Address, loops: Mapping[str, int]) -> Interval:

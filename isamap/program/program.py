@@ -14,8 +14,10 @@ that core's unit and touches that core's memories, if they are the core's own. A
 outside every loop spread over an axis of its `multicast`, and writes to all cores along it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import assert_never
 
 from isamap.ir import Affine, Kernel
 
@@ -35,6 +37,12 @@ class Span:
     offset: Affine = Affine()
     unit: int = 1
 
+    def value(self, values: Mapping[str, int]) -> int:
+        """The count, with every enclosing loop's value given; may be below 1 in a wrong program."""
+        if self.total is None:
+            return self.limit
+        return min(self.limit, -((self.offset.evaluate(values) - self.total) // self.unit))
+
 
 class Edge(Enum):
     """Which iteration of a loop."""
@@ -42,6 +50,18 @@ class Edge(Enum):
     FIRST = "first"
     LAST = "last"
     LATER = "later"  # any but the first
+
+    def holds(self, value: int, count: int) -> bool:
+        """Is a loop of `count` iterations, now at `value`, there?"""
+        match self:
+            case Edge.FIRST:
+                return value == 0
+            case Edge.LAST:
+                return value == count - 1
+            case Edge.LATER:
+                return value > 0
+            case _:
+                assert_never(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +80,14 @@ class Address:
 
     offset: Affine
     rotations: tuple[Rotation, ...] = ()
+
+    def value(self, values: Mapping[str, int]) -> int:
+        """The byte address, with every enclosing loop's value given."""
+        turns = sum(
+            rotation.counter.evaluate(values) % rotation.modulo * rotation.stride_bytes
+            for rotation in self.rotations
+        )
+        return self.offset.evaluate(values) + turns
 
 
 @dataclass(frozen=True, slots=True)

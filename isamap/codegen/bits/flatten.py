@@ -6,12 +6,11 @@ machine does with them, bits, tokens that cannot be written.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import assert_never
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import numpy_dtype
-from isamap.program import Address, Edge, For, Issue, Node, Program, Span, When
+from isamap.program import Address, For, Issue, Node, Program, Span, When
 
 from .call import Call, CallKind, HostStep
 
@@ -52,7 +51,7 @@ class _Walk:
                 case Issue():
                     yield self._call(node, values)
                 case When(conditions, inner):
-                    if all(_holds(values[n], counts[n], edge) for n, edge in conditions):
+                    if all(edge.holds(values[n], counts[n]) for n, edge in conditions):
                         yield from self.walk(inner, values, counts)
                 case For(loop, span, inner, spread):
                     if spread is not None:
@@ -60,7 +59,7 @@ class _Walk:
                             f"loop {loop} is spread over cores: such programs have no binary form",
                             hint="map onto one core of the machine",
                         )
-                    count = evaluate_span(span, values)
+                    count = span.value(values)
                     for value in range(count):
                         deeper = values | {loop: value}
                         yield from self.walk(inner, deeper, counts | {loop: count})
@@ -75,39 +74,12 @@ class _Walk:
         start = next(plan.starts, None)
         found = dict(plan.fixed)
         for name, address in plan.addresses:
-            found[name] = evaluate_address(address, values)
+            found[name] = address.value(values)
         for name, span in plan.spans:
-            found[name] = evaluate_span(span, values)
+            found[name] = span.value(values)
         return Call(
             CallKind.INSTRUCTION, issue.instruction, found, issue.pops, issue.pushes, start=start
         )
-
-
-def _holds(value: int, count: int, edge: Edge) -> bool:
-    match edge:
-        case Edge.FIRST:
-            return value == 0
-        case Edge.LAST:
-            return value == count - 1
-        case Edge.LATER:
-            return value > 0
-        case _:
-            assert_never(edge)
-
-
-def evaluate_span(span: Span, values: dict[str, int]) -> int:
-    """The count for these loop values."""
-    if span.total is None:
-        return span.limit
-    return min(span.limit, -((span.offset.evaluate(values) - span.total) // span.unit))
-
-
-def evaluate_address(address: Address, values: dict[str, int]) -> int:
-    """The byte address for these loop values."""
-    rotated = sum(
-        (r.counter.evaluate(values) % r.modulo) * r.stride_bytes for r in address.rotations
-    )
-    return address.offset.evaluate(values) + rotated
 
 
 def _plan(issue: Issue, instruction: Instruction) -> _Plan:
@@ -144,7 +116,7 @@ def float_bits(value: int | float, dtype: str) -> int:
 
 def _host_step(issue: Issue, values: dict[str, int]) -> HostStep:
     operands = tuple(
-        (operand.name, evaluate_address(operand.address, values), operand.strides_bytes)
+        (operand.name, operand.address.value(values), operand.strides_bytes)
         for operand in issue.operands
     )
     return HostStep(issue.instruction, operands)
