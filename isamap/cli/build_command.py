@@ -5,30 +5,14 @@ In: arguments. Out: files, and what was written. Not its job: any decision.
 
 import click
 
-from .map_command import read_sizes
+from .options import allow_option, layout_option, read_sizes, subject_options
 
 
 @click.command()
-@click.argument("kernel")
-@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
+@subject_options
 @click.option("--out", "-o", required=True, metavar="FOLDER", help="Where the files go.")
-@click.option("--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel.")
-@click.option("--kernel", "name", help="Kernel in the file (default: the first).")
-@click.option(
-    "--layout",
-    "layouts",
-    type=click.Choice(["natural", "packed"]),
-    default="natural",
-    show_default=True,
-    help="Prefer buffers as they lie, or fewest cycles.",
-)
-@click.option(
-    "--allow",
-    "allowed",
-    multiple=True,
-    type=click.Choice(["reassociate"]),
-    help="Allow reordering floating-point sums.",
-)
+@layout_option
+@allow_option
 @click.option("--time-limit", default=10.0, show_default=True, help="Seconds for the search.")
 def build_command(
     kernel: str, hardware: str, out: str, sizes: tuple[str, ...], name: str | None, layouts: str,

@@ -5,19 +5,12 @@ In: arguments. Out: printed comparison, files, exit code. Not its job: any decis
 
 import click
 
-from .map_command import EXIT_WRONG
+from .options import EXIT_WRONG, verify_option
 
 
 @click.command()
 @click.argument("schedule")
-@click.option(
-    "--verify",
-    "check",
-    type=click.Choice(["full", "quick", "off"]),
-    default="quick",
-    show_default=True,
-    help="Execute the program, a cut-down one, or nothing.",
-)
+@verify_option
 @click.option("--seed", type=int, help="Of random inputs (default: the file's).")
 @click.option("--listing", is_flag=True, help="Print the program.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON (-: stdout).")

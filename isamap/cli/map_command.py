@@ -5,21 +5,23 @@ In: arguments. Out: printed answer, files, exit code. Not its job: any decision.
 
 import click
 
-from isamap.errors import IsamapError
-
+from .options import (
+    EXIT_INTERRUPTED,
+    EXIT_WRONG,
+    allow_option,
+    layout_option,
+    read_sizes,
+    subject_options,
+    verify_option,
+)
 from .read_limits import read_rooms
 
 OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmodels.Metric
 COSTS = ("analytical", "emulated", "roofline")  # the names of costmodels.COST_MODELS
-EXIT_WRONG = 1
-EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
 
 
 @click.command()
-@click.argument("kernel")
-@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
-@click.option("--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel.")
-@click.option("--kernel", "name", help="Kernel in the file (default: the first).")
+@subject_options
 @click.option(
     "--cost",
     type=click.Choice(COSTS),
@@ -27,29 +29,9 @@ EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
     show_default=True,
     help="Cost model that ranks the solved coverings.",
 )
-@click.option(
-    "--layout",
-    "layouts",
-    type=click.Choice(["natural", "packed"]),
-    default="natural",
-    show_default=True,
-    help="Prefer buffers as they lie, or fewest cycles.",
-)
-@click.option(
-    "--verify",
-    "check",
-    type=click.Choice(["full", "quick", "off"]),
-    default="quick",
-    show_default=True,
-    help="Execute the program, a cut-down one, or nothing.",
-)
-@click.option(
-    "--allow",
-    "allowed",
-    multiple=True,
-    type=click.Choice(["reassociate"]),
-    help="Allow reordering floating-point sums.",
-)
+@layout_option
+@verify_option
+@allow_option
 @click.option("--top", default=5, show_default=True, help="Alternatives to list.")
 @click.option("--explain", is_flag=True, help="Say why instructions did not match.")
 @click.option("--listing", is_flag=True, help="Print the program.")
@@ -114,16 +96,3 @@ def map_command(
         emit_files(result, emit, folder, base)
     if result.is_interrupted:
         raise SystemExit(EXIT_INTERRUPTED)
-
-
-def read_sizes(texts: tuple[str, ...]) -> dict[str, int]:
-    """`m=512` -> {"m": 512}; IsamapError for anything else."""
-    sizes = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        if not name or not value.isdecimal() or int(value) < 1:
-            raise IsamapError(
-                f"--size {text!r} is not NAME=NUMBER", hint="for example --size m=512"
-            )
-        sizes[name] = int(value)
-    return sizes

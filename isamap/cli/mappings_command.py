@@ -5,14 +5,11 @@ In: arguments. Out: printed mappings, a file. Not its job: finding them.
 
 import click
 
-from .map_command import read_sizes
+from .options import read_sizes, subject_options
 
 
 @click.command()
-@click.argument("kernel")
-@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
-@click.option("--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel.")
-@click.option("--kernel", "name", help="Kernel in the file (default: the first).")
+@subject_options
 @click.option(
     "--gather/--no-gather",
     default=True,

@@ -5,21 +5,12 @@ In: arguments. Out: the verdict, exit code. Not its job: any decision.
 
 import click
 
-from .map_command import EXIT_WRONG, read_sizes
+from .options import EXIT_WRONG, allow_option, read_sizes, subject_options
 
 
 @click.command()
-@click.argument("kernel")
-@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
-@click.option("--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel.")
-@click.option("--kernel", "name", help="Kernel in the file (default: the first).")
-@click.option(
-    "--allow",
-    "allowed",
-    multiple=True,
-    type=click.Choice(["reassociate"]),
-    help="Allow reordering floating-point sums.",
-)
+@subject_options
+@allow_option
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
 @click.option("--time-limit", default=10.0, show_default=True, help="Seconds for the search.")
 def run_on_command(

@@ -1,0 +1,73 @@
+"""Options that several commands share.
+
+In: nothing but these values. Out: decorators for commands, what is read from their texts. Not its
+job: any command.
+"""
+
+from collections.abc import Callable
+from typing import ParamSpec
+
+import click
+
+from isamap.errors import IsamapError
+
+EXIT_WRONG = 1
+EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
+
+Arguments = ParamSpec("Arguments")
+
+
+def subject_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """KERNEL, --hw, --size, --kernel: what is mapped, and onto what."""
+    for option in reversed(
+        (
+            click.argument("kernel"),
+            click.option(
+                "--hw", "hardware", required=True, help="Hardware file, or a bundled name."
+            ),
+            click.option(
+                "--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel."
+            ),
+            click.option("--kernel", "name", help="Kernel in the file (default: the first)."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+layout_option = click.option(
+    "--layout",
+    "layouts",
+    type=click.Choice(["natural", "packed"]),
+    default="natural",
+    show_default=True,
+    help="Prefer buffers as they lie, or fewest cycles.",
+)
+verify_option = click.option(
+    "--verify",
+    "check",
+    type=click.Choice(["full", "quick", "off"]),
+    default="quick",
+    show_default=True,
+    help="Execute the program, a cut-down one, or nothing.",
+)
+allow_option = click.option(
+    "--allow",
+    "allowed",
+    multiple=True,
+    type=click.Choice(["reassociate"]),
+    help="Allow reordering floating-point sums.",
+)
+
+
+def read_sizes(texts: tuple[str, ...]) -> dict[str, int]:
+    """`m=512` -> {"m": 512}; IsamapError for anything else."""
+    sizes = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if not name or not value.isdecimal() or int(value) < 1:
+            raise IsamapError(
+                f"--size {text!r} is not NAME=NUMBER", hint="for example --size m=512"
+            )
+        sizes[name] = int(value)
+    return sizes
