@@ -10,7 +10,7 @@ from itertools import islice
 
 from isamap.costmodels import bound_cycles, count_work
 from isamap.errors import MappingError
-from isamap.mapper import Task, coverings
+from isamap.mapper import Task
 from isamap.program import Layout
 
 from .same_layout import LayoutKey, layout_key
@@ -49,16 +49,7 @@ def layout_options(
     task: Task, mine: Mapping[str, str], scheduler: TaskScheduler
 ) -> tuple[Option, ...]:
     """Sets of layouts in which coverings of the task find their buffers, lowest bounds first."""
-    stream = coverings(
-        task.kernel,
-        scheduler.hw,
-        [],
-        may_reassociate=scheduler.wishes.may_reassociate,
-        held=task.held,
-        volatile=task.volatile,
-        ends=task.ends,
-        homes=mine,
-    )
+    stream = scheduler.coverings(task, mine)
     found: dict[tuple[tuple[str, LayoutKey], ...], Option] = {}
     try:
         for covering in islice(stream, MAX_LOOKS):

@@ -18,7 +18,7 @@ import networkx as nx
 from isamap.errors import MappingError
 from isamap.hwdesc import MemoryKind, Synchronisation
 from isamap.ir import Buffer, Kernel, Role, accesses, size_bytes
-from isamap.mapper import Task, TaskNode, coverings, flatten
+from isamap.mapper import Task, TaskNode, flatten
 
 from .agree_layouts import agree_layouts
 from .answer import Answer
@@ -228,17 +228,7 @@ def _bytes(buffer: Buffer) -> int:
 
 def _may_lie(task: Task, buffer: str, memory: str, scheduler: TaskScheduler) -> bool:
     """Has the task a covering that finds the buffer in the memory?"""
-    stream = coverings(
-        task.kernel,
-        scheduler.hw,
-        [],
-        may_reassociate=scheduler.wishes.may_reassociate,
-        held=task.held,
-        volatile=task.volatile,
-        ends=task.ends,
-        homes={buffer: memory},
-        max_matches=MAX_LOOKS,
-    )
+    stream = scheduler.coverings(task, {buffer: memory}, MAX_LOOKS)
     try:
         return next(stream, None) is not None
     except MappingError:

@@ -5,13 +5,13 @@ which tasks there are, where they run (`find_plan`).
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from isamap.costmodels import Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
-from isamap.mapper import Task
+from isamap.mapper import Covering, Task, coverings
 from isamap.program import Layout
 
 from .answer import Answer
@@ -63,6 +63,22 @@ class TaskScheduler:
         if key not in self.known:
             self.known[key] = self._find(task, around)
         return self.known[key]
+
+    def coverings(
+        self, task: Task, homes: Mapping[str, str], max_matches: int | None = None
+    ) -> Iterator[Covering]:
+        """The task's coverings with some of its buffers in these memories; as `coverings`."""
+        return coverings(
+            task.kernel,
+            self.hw,
+            [],
+            may_reassociate=self.wishes.may_reassociate,
+            held=task.held,
+            volatile=task.volatile,
+            ends=task.ends,
+            homes=homes,
+            max_matches=max_matches,
+        )
 
     def _find(self, task: Task, around: Around) -> Answer | MappingError:
         left_s = max(0.0, min(self.wishes.time_limit_s, self.deadline - time.perf_counter()))
