@@ -20,8 +20,8 @@ from isamap.emulator import time_program  # noqa: E402
 from isamap.errors import IsamapError, MappingError  # noqa: E402
 from isamap.hwdesc import Hardware, load_hardware  # noqa: E402
 from isamap.ir import Kernel, pretty  # noqa: E402
+from isamap.planner import Plan, Wishes, find_best_plan, find_plan  # noqa: E402
 from isamap.resources import find_hardware  # noqa: E402
-from isamap.scheduler import Plan, Wishes, find_best_plan, find_plan  # noqa: E402
 from isamap.verify import verify_full  # noqa: E402
 from tests.task_kernels import make_kernel  # noqa: E402
 

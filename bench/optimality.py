@@ -21,6 +21,7 @@ from host import header  # noqa: E402
 
 from isamap.costmodels import Aim, Metric, count_work, estimate  # noqa: E402
 from isamap.scheduler import Status  # noqa: E402
+from tests.planner.small_plans import compare_plans  # noqa: E402
 from tests.scheduler.cases import MACHINES  # noqa: E402
 from tests.scheduler.small import (  # noqa: E402
     MAX_LOOPS,
@@ -29,7 +30,6 @@ from tests.scheduler.small import (  # noqa: E402
     slack,
     small_case,
 )
-from tests.scheduler.small_plans import compare_plans  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "optimality.txt"
 SOLVE_LIMIT_S = 20.0

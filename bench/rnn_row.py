@@ -20,7 +20,8 @@ from isamap.costmodels import guards, port_cycles
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, Role, load_kernel, size_bytes
 from isamap.mapper import Covering
-from isamap.scheduler import Plan, PlannedTask, Schedule, Wishes, find_plan
+from isamap.planner import Plan, PlannedTask, Wishes, find_plan
+from isamap.scheduler import Schedule
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 WEIGHTS = "U"

@@ -16,19 +16,10 @@ from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, Statement, load_kernels
 from isamap.mapper import Mapping as Binding
 from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten, mappings, unmatched
+from isamap.planner import Plan, Wishes, search
 from isamap.program import Program
 from isamap.rewrites import FORMS, variants
-from isamap.scheduler import (
-    NOBODY,
-    Answer,
-    Plan,
-    Schedule,
-    Watch,
-    Wishes,
-    check_aim,
-    limit_machine,
-    search,
-)
+from isamap.scheduler import NOBODY, Answer, Schedule, Watch, check_aim, limit_machine
 
 from .resources import find_hardware, find_kernel
 from .verify import Check, KernelFile, Verification, verify_full, verify_plan, verify_quick

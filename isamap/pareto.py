@@ -11,15 +11,8 @@ from os import PathLike
 from isamap.costmodels import Aim, Metric
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.scheduler import (
-    NOBODY,
-    Front,
-    Watch,
-    Wishes,
-    check_aim,
-    find_front,
-    limit_machine,
-)
+from isamap.planner import Front, Wishes, find_front
+from isamap.scheduler import NOBODY, Watch, check_aim, limit_machine
 
 from .compile import build_kernel, load_machine
 

@@ -30,27 +30,30 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "mapper": ("errors", "ir", "rewrites", "hwdesc", "program"),
     "costmodels": ("errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper"),
     "scheduler": ("errors", "ir", "rewrites", "hwdesc", "program", "mapper", "costmodels"),
+    "planner": (
+        "errors", "ir", "rewrites", "hwdesc", "program", "mapper", "costmodels", "scheduler",
+    ),
     "verify": (
         "errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper", "costmodels",
-        "scheduler",
+        "scheduler", "planner",
     ),
     "compile": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
-        "costmodels", "scheduler", "verify",
+        "costmodels", "scheduler", "planner", "verify",
     ),
     "pareto": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
-        "costmodels", "scheduler", "verify", "compile",
+        "costmodels", "scheduler", "planner", "verify", "compile",
     ),
     "native": ("errors", "ir", "hwdesc", "program", "codegen", "compile", "verify"),
     "files": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
-        "costmodels", "scheduler", "verify", "compile",
+        "costmodels", "scheduler", "planner", "verify", "compile",
     ),
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
-        "costmodels", "scheduler", "verify", "compile", "codegen", "native", "files", "write_all",
-        "exercise", "pareto", "isamap",
+        "costmodels", "scheduler", "planner", "verify", "compile", "codegen", "native", "files",
+        "write_all", "exercise", "pareto", "isamap",
     ),
     "__main__": ("cli",),
     "__init__": (  # for type checkers only

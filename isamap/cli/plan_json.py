@@ -7,7 +7,8 @@ In: a PlanResult. Out: dictionaries, lists, strings and numbers; keys mean what 
 from isamap.compile import PlanResult
 from isamap.ir import pretty, pretty_statement
 from isamap.mapper import show_layout_kind
-from isamap.scheduler import PlannedTask, handovers, repacks, used_bytes
+from isamap.planner import PlannedTask, handovers, repacks
+from isamap.scheduler import used_bytes
 
 from .json_parts import (
     SCHEMA_VERSION,

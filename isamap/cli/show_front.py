@@ -8,7 +8,8 @@ from rich.text import Text
 
 from isamap.costmodels import Metric, pretty_cost
 from isamap.pareto import FrontResult
-from isamap.scheduler import Answer, Plan
+from isamap.planner import Plan
+from isamap.scheduler import Answer
 
 from .json_parts import SCHEMA_VERSION, Json, costs_to_json, tiling_to_json, versions_to_json
 from .units import align, show_seconds

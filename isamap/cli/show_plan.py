@@ -10,8 +10,9 @@ from rich.text import Text
 from isamap.compile import PlanResult
 from isamap.ir import pretty
 from isamap.mapper import show_layout_kind
+from isamap.planner import Handover, Plan, Repack, handovers, repacks
 from isamap.rewrites import REWRITES
-from isamap.scheduler import Handover, Plan, Repack, Status, handovers, repacks
+from isamap.scheduler import Status
 
 from .show_aim import aim_lines
 from .show_result import print_section

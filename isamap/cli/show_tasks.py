@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from isamap.hwdesc import Hardware
 from isamap.ir import pretty_statement
 from isamap.mapper import Task, TaskNode
-from isamap.scheduler import Plan, PlannedTask, Schedule
+from isamap.planner import Plan, PlannedTask
+from isamap.scheduler import Schedule
 
 from .show_cores import show_split
 from .show_mapping import packing_sentences, show_binding, show_outside

@@ -9,7 +9,7 @@ from itertools import islice
 
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, Task, TiledLoop, coverings, show_layouts, show_route
-from isamap.scheduler import Piece
+from isamap.planner import Piece
 
 MAX_COVERINGS = 400  # as the scheduler looks at
 

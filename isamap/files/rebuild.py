@@ -12,19 +12,18 @@ from isamap.errors import IsamapError, MappingError
 from isamap.hwdesc import Hardware, MemoryKind, load_hardware
 from isamap.ir import Kernel, Role, load_kernels
 from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten
-from isamap.resources import find_hardware, find_kernel
-from isamap.rewrites import Step, replay
-from isamap.scheduler import (
-    Answer,
+from isamap.planner import (
     Plan,
     PlannedTask,
     assemble_answer,
     assemble_plan,
     host_task_cycles,
     rejoin,
-    room_breaches,
     share_chip,
 )
+from isamap.resources import find_hardware, find_kernel
+from isamap.rewrites import Step, replay
+from isamap.scheduler import Answer, room_breaches
 from isamap.verify import KernelFile
 
 from .read_cores import read_cores

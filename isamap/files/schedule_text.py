@@ -15,8 +15,9 @@ from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, pretty, pretty_statement
 from isamap.mapper import Covering, Task, cut_tasks, flatten
+from isamap.planner import PlannedTask, rejoin
 from isamap.resources import bundled
-from isamap.scheduler import PlannedTask, Schedule, memory_of, rejoin
+from isamap.scheduler import Schedule, memory_of
 
 from .describe import describe, homes_of, multicasts_of, number_of, split_of, tile_iterations
 from .schema import FORMAT, VERSION

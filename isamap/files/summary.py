@@ -10,7 +10,8 @@ from io import StringIO
 from isamap.compile import PlanResult, Result
 from isamap.ir import Kernel, pretty_statement
 from isamap.mapper import Covering, Task
-from isamap.scheduler import PlannedTask, Schedule
+from isamap.planner import PlannedTask
+from isamap.scheduler import Schedule
 
 from .describe import tile_iterations
 

@@ -1,69 +1,54 @@
-"""From a covering to a proven schedule and its program."""
+"""From a covering of one task to a proven schedule and its program."""
 
 from .answer import Alternative, Answer, Schedule
-from .assemble import assemble_answer, assemble_plan
-from .best_plan import find_best_plan, uses_little
-from .compose import compose
-from .count_repacks import Repack, repacks
-from .find_plan import find_plan
-from .front import Front, find_front
-from .handover import Handover, handovers
+from .frame import tile_name
+from .fuse_tokens import fuse_tokens
 from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches, room_breaches
+from .limit_error import limit_error, with_nearest
 from .limit_machine import check_aim, limit_machine
-from .lower import lower
-from .piece import Piece
-from .place import place, used_bytes
-from .plan import Plan, PlannedTask, Wishes, host_task_cycles, is_single
-from .rejoin import rejoin
+from .lower import lower, lower_nest
+from .place import EXTERNAL_ALIGN_BYTES, NOTHING, passages, place, used_bytes
+from .same_layout import LayoutKey, layout_key, same_layout
 from .schedule import find_schedule
-from .search import costs_of, search
-from .share_chip import share_chip
+from .search_coverings import rank_of
 from .solve import Solution, Status, solve
+from .tokens import signal
 from .watch import NOBODY, Progress, Watch
 
 __all__ = [
-    "NOBODY",
     "Alternative",
     "Answer",
     "Breach",
-    "Front",
-    "Handover",
+    "EXTERNAL_ALIGN_BYTES",
+    "LayoutKey",
+    "NOBODY",
+    "NOTHING",
     "Part",
-    "Piece",
-    "Plan",
-    "PlannedTask",
     "Progress",
-    "Repack",
     "Schedule",
     "Solution",
     "Status",
     "Watch",
-    "Wishes",
-    "assemble_answer",
-    "assemble_plan",
     "breaches",
     "check_aim",
-    "compose",
-    "costs_of",
-    "find_best_plan",
-    "find_front",
-    "find_plan",
     "find_schedule",
-    "handovers",
-    "host_task_cycles",
+    "fuse_tokens",
     "is_legal",
-    "is_single",
+    "layout_key",
+    "limit_error",
     "limit_machine",
     "lower",
+    "lower_nest",
     "memory_of",
     "option_breaches",
+    "passages",
     "place",
-    "rejoin",
-    "search",
-    "repacks",
+    "rank_of",
     "room_breaches",
-    "share_chip",
+    "same_layout",
+    "signal",
     "solve",
+    "tile_name",
     "used_bytes",
-    "uses_little",
+    "with_nearest",
 ]

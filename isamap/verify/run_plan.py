@@ -10,9 +10,9 @@ from functools import partial
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
+from isamap.planner import Plan, Wishes, find_plan
 from isamap.program import Program
 from isamap.rewrites import replay
-from isamap.scheduler import Plan, Wishes, find_plan
 
 from .loop_classes import Need
 from .run_full import KernelFile, execute_on, num_iterations, with_reference

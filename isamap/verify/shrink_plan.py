@@ -13,8 +13,9 @@ from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, Kernel, Loop, verify
 from isamap.mapper import Task, TaskNode, coverings, spread_like
+from isamap.planner import Piece, Plan, PlannedTask, compose
 from isamap.program import Program
-from isamap.scheduler import Piece, Plan, PlannedTask, compose, is_legal
+from isamap.scheduler import is_legal
 
 from .loop_classes import Need, shrunk_extents
 from .run_quick import MAX_COVERINGS, structure

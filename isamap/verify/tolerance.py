@@ -24,8 +24,8 @@ from isamap.ir import (
     random_arrays,
     rounding_errors,
 )
+from isamap.planner import Plan
 from isamap.rewrites import REWRITES, has_floats
-from isamap.scheduler import Plan
 
 Tolerance = float | Mapping[str, np.ndarray]
 

@@ -16,7 +16,7 @@ from rnn_row import Cell, RnnResult, RnnShape, rnn_kernel, solve_rnn
 from rnn_table import row_line, summary_lines, title_line
 
 from isamap.hwdesc import load_hardware
-from isamap.scheduler import Wishes, find_plan
+from isamap.planner import Wishes, find_plan
 
 ROOT = Path(__file__).parents[2]
 GEMMINI = str(ROOT / "hw_specs" / "gemmini.yaml")

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 import isamap
 from isamap.cli import main
-from isamap.scheduler import handovers, repacks
+from isamap.planner import handovers, repacks
 from tests.cli.hostless import write_hostless
 
 STEPS = ["--size", "steps=3", "--size", "batch=2", "--size", "inputs=5", "--size", "hidden=7"]

@@ -6,7 +6,6 @@ In: a bundled kernel, sizes, a machine. Out: arrays or the binary's folder. Not 
 from pathlib import Path
 
 import numpy as np
-from loader import Loader
 from numpy.lib.stride_tricks import as_strided
 
 import isamap
@@ -14,6 +13,7 @@ from isamap.codegen import disassemble, list_binary, write_binary
 from isamap.compile import PlanResult
 from isamap.ir import interpret, load_reference, numpy_dtype, parse_semantics, random_arrays
 from isamap.resources import find_kernel
+from tests.codegen.loader import Loader
 
 
 def map_program(kernel, hw, sizes=None, **options):

@@ -5,10 +5,10 @@ import subprocess
 from shutil import which
 
 import pytest
-from gemmini_machine import Gemmini
-from run_binary import check_kernel, map_program
 
 from isamap.codegen import assemble, run_bytes, write_c
+from tests.codegen.gemmini_machine import Gemmini
+from tests.codegen.run_binary import check_kernel, map_program
 
 BASE = 0x8000_0000
 KERNELS = {

@@ -1,8 +1,9 @@
 """OpenTPU's programs, timed by themselves, on a simulator that interlocks nothing."""
 
 import pytest
-from opentpu_machine import OpenTpu
-from run_binary import check_kernel
+
+from tests.codegen.opentpu_machine import OpenTpu
+from tests.codegen.run_binary import check_kernel
 
 KERNELS = {
     "gemm square": ("gemm:gemm_i8", {"m": 32, "n": 32, "k": 32}),

@@ -8,15 +8,15 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from gemmini_machine import Gemmini
-from run_binary import run_program
-from vta_machine import Vta
 
 from isamap.hwdesc import load_hardware
 from isamap.ir import interpret, load_kernel, random_arrays
 from isamap.mapper import coverings
 from isamap.resources import find_hardware, find_kernel
 from isamap.scheduler.lower import lower
+from tests.codegen.gemmini_machine import Gemmini
+from tests.codegen.run_binary import run_program
+from tests.codegen.vta_machine import Vta
 from tests.scheduler.tilings import random_legal_tiling, with_less_memory
 
 SUBJECTS = (

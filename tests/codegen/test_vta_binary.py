@@ -3,8 +3,9 @@
 from functools import partial
 
 import pytest
-from run_binary import check_kernel
-from vta_machine import Vta
+
+from tests.codegen.run_binary import check_kernel
+from tests.codegen.vta_machine import Vta
 
 KERNELS = {
     "gemm square": ("gemm", {"m": 32, "n": 48, "k": 64}),

@@ -6,9 +6,8 @@ calls, from the machine's description by hand. Not its job: the emulator's way t
 
 from dataclasses import dataclass, replace
 
-from hand_programs import at, machine
-
 from isamap.program import Issue, Node, Operand, Placement, Program, Run, Span, natural_layout
+from tests.emulator.hand_programs import at, machine
 
 HW = machine("tiny_exposed")
 WEIGHTS, OUT = 4096, 8192  # in dram, behind the rows

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hand_programs import at, machine
 
 from isamap.emulator import check_program, run, time_program
 from isamap.errors import ProgramError
@@ -22,6 +21,7 @@ from isamap.program import (
     Spread,
     natural_layout,
 )
+from tests.emulator.hand_programs import at, machine
 
 BOTH = pytest.mark.parametrize("compiled", [True, False])
 FOUR = machine("tiny_cores")

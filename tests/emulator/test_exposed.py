@@ -6,7 +6,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from exposed_programs import HW, Row, issue_cycles, least_distance, program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from isamap.emulator.set_starts import find_runs
 from isamap.errors import ProgramError
 from isamap.hwdesc import Synchronisation
 from isamap.program import Edge, For, Issue, Run, Span, When, from_json, listing, to_json
+from tests.emulator.exposed_programs import HW, Row, issue_cycles, least_distance, program
 
 BOTH = pytest.mark.parametrize("compiled", [True, False])
 PRODUCT = [

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hand_programs import at
 
 from isamap.emulator import check_program, run
 from isamap.errors import ProgramError
@@ -26,6 +25,7 @@ from isamap.program import (
     natural_layout,
     to_json,
 )
+from tests.emulator.hand_programs import at
 
 EDGES = [
     2**31 - 1,

@@ -4,16 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hand_programs import (
-    at,
-    gemm,
-    issue_clear,
-    issue_load,
-    issue_mma,
-    issue_store,
-    machine,
-    straight,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +13,16 @@ from isamap.errors import IsamapError, ProgramError
 from isamap.hwdesc import load_hardware
 from isamap.ir import numpy_dtype
 from isamap.program import Issue, Operand, Placement, Program, Repeat, Span, natural_layout
+from tests.emulator.hand_programs import (
+    at,
+    gemm,
+    issue_clear,
+    issue_load,
+    issue_mma,
+    issue_store,
+    machine,
+    straight,
+)
 
 BOTH = pytest.mark.parametrize("compiled", [True, False])
 TINY = machine("tiny")

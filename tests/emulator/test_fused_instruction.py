@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hand_programs import at
 
 from isamap.emulator import run, time_program
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Role
 from isamap.program import Issue, Operand, Placement, Program, Span, natural_layout
+from tests.emulator.hand_programs import at
 
 SHIFT = 6
 A_AT, B_AT, BIAS_AT, D_AT = 0, 4096, 8192, 12288  # in dram

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hand_programs import gemm, issue_load, issue_mma, machine, straight
 
 from isamap.emulator import run, time_program
 from isamap.emulator.bind import bind
@@ -16,6 +15,7 @@ from isamap.errors import IsamapError
 from isamap.hwdesc import Expression, Instruction
 from isamap.ir import Kernel
 from isamap.program import Issue
+from tests.emulator.hand_programs import gemm, issue_load, issue_mma, machine, straight
 
 TINY, TOKENS = machine("tiny"), machine("tiny_tokens")
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")

@@ -5,15 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hand_programs import (
-    at,
-    issue_clear,
-    issue_load,
-    issue_mma,
-    issue_store,
-    machine,
-    straight,
-)
 
 from isamap.emulator import check_program, run, time_program
 from isamap.errors import ProgramError
@@ -27,6 +18,15 @@ from isamap.program import (
     Rotation,
     Span,
     When,
+)
+from tests.emulator.hand_programs import (
+    at,
+    issue_clear,
+    issue_load,
+    issue_mma,
+    issue_store,
+    machine,
+    straight,
 )
 
 BOTH = pytest.mark.parametrize("compiled", [True, False])

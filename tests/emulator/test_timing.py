@@ -4,13 +4,21 @@ other."""
 from dataclasses import replace
 
 import pytest
-from hand_programs import gemm, issue_clear, issue_load, issue_mma, issue_store, machine, straight
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isamap.emulator import Timing, time_program
 from isamap.hwdesc import Direction, Hardware, Port, Unit
 from isamap.program import Issue, Program
+from tests.emulator.hand_programs import (
+    gemm,
+    issue_clear,
+    issue_load,
+    issue_mma,
+    issue_store,
+    machine,
+    straight,
+)
 
 BOTH = pytest.mark.parametrize("compiled", [True, False])
 TINY = machine("tiny")

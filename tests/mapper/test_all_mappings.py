@@ -4,12 +4,19 @@ In: random small kernels on random small instructions. Out: failures. Not its jo
 (`brute_mappings`), many examples (`bench/complete_mappings.py`).
 """
 
-from brute_mappings import SMOPA, found_mappings, instructions, kernels, right_mappings, sliding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isamap.hwdesc import Instruction
 from isamap.ir import Kernel
+from tests.mapper.brute_mappings import (
+    SMOPA,
+    found_mappings,
+    instructions,
+    kernels,
+    right_mappings,
+    sliding,
+)
 
 
 @settings(max_examples=60, deadline=None)

@@ -5,8 +5,8 @@ import pytest
 from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, parse_semantics
 from isamap.mapper import Mismatch, Task, coverings, cut_tasks, join_tasks
+from isamap.planner import Wishes, find_plan
 from isamap.resources import find_hardware
-from isamap.scheduler import Wishes, find_plan
 from isamap.verify import Check, verify_plan
 
 NPU = load_hardware(find_hardware("fused_npu"))

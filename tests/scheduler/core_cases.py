@@ -7,12 +7,11 @@ import random
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from cases import KERNELS, kernel, machine
-from tilings import with_less_memory
-
 from isamap.hwdesc import Cores, Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Covering, coverings, spread
+from tests.scheduler.cases import KERNELS, kernel, machine
+from tests.scheduler.tilings import with_less_memory
 
 MORE = (
     ("gemm", "gemm", (("m", 129), ("n", 81), ("k", 21))),  # 9 and 6 units

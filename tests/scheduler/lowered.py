@@ -8,8 +8,6 @@ import random
 from dataclasses import dataclass
 from itertools import islice
 
-from tilings import random_tiling
-
 from isamap.costmodels import Stay, Tiling, count_work
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
@@ -19,6 +17,7 @@ from isamap.scheduler import lower
 from isamap.scheduler.greedy import schedule_greedily
 from isamap.scheduler.legality import is_legal
 from isamap.scheduler.options import stay_choices
+from tests.scheduler.tilings import random_tiling
 
 MAX_COVERINGS = 8  # looked at per mapping
 MAX_DRAWS = 12  # of random tilings per covering

@@ -6,9 +6,8 @@ In: a seeded generator. Out: text of a hardware file; kernels. Not its job: what
 import random
 from dataclasses import dataclass
 
-from cases import kernel
-
 from isamap.ir import Kernel
+from tests.scheduler.cases import kernel
 
 KERNELS = (
     ("gemm", "gemm", ("m", "n", "k")),

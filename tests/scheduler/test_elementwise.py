@@ -6,13 +6,13 @@ In: small kernels as text. Out: failures. Not its job: sums of products (`test_o
 from pathlib import Path
 
 import pytest
-from cases import machine
-from execution import assert_correct
 
 from isamap.costmodels import bound_cycles, count_work, roofline
 from isamap.ir import Kernel, load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import solve
+from tests.scheduler.cases import machine
+from tests.scheduler.execution import assert_correct
 
 HEAD = "from isamap.lang import *\n\n\n@kernel\ndef subject(m=5, n=37):\n"
 NEST = "    for i, j in grid(m, n):\n        "

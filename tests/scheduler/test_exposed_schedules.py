@@ -9,16 +9,17 @@ import random
 from functools import cache
 
 import pytest
-from cases import kernel_file, machine
-from exhaustive import model_cycles, search_exhaustively
-from tilings import random_legal_tiling, with_less_memory
 
 from isamap.costmodels import Tiling, count_work, estimate
 from isamap.emulator import set_starts, time_program
 from isamap.hwdesc import Hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering
-from isamap.scheduler import Status, Wishes, find_plan, lower, solve
+from isamap.planner import Wishes, find_plan
+from isamap.scheduler import Status, lower, solve
+from tests.scheduler.cases import kernel_file, machine
+from tests.scheduler.exhaustive import model_cycles, search_exhaustively
+from tests.scheduler.tilings import random_legal_tiling, with_less_memory
 
 HW = machine("opentpu")
 CASES = (

@@ -8,12 +8,12 @@ import random
 from pathlib import Path
 
 import pytest
-from cases import MACHINES, kernel, machine
-from execution import assert_computes
-from lowered import lower_mapping
 
 from isamap.ir import load_kernel
 from isamap.mapper import layout_rank, mappings
+from tests.scheduler.cases import MACHINES, kernel, machine
+from tests.scheduler.execution import assert_computes
+from tests.scheduler.lowered import lower_mapping
 
 SUBJECTS = (
     ("depthwise_conv", (("h", 3), ("w", 5), ("c", 3))),

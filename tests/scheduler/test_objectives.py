@@ -9,10 +9,10 @@ import pytest
 from isamap.costmodels import Aim, Metric, count_work, estimate
 from isamap.errors import LimitError
 from isamap.scheduler import Status, find_schedule
+from tests.planner.small_plans import compare_plans
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.exhaustive import search_exhaustively
 from tests.scheduler.small import Case, compare, slack, small_case
-from tests.scheduler.small_plans import compare_plans
 
 # seeds of `small_case` whose whole space takes less than half a second to search
 CASES = (("gemmini", 7), ("gemmini", 16), ("vta", 4), ("vta", 19), ("vecdot", 11), ("outer", 15))

@@ -5,8 +5,6 @@ In: `cases`. Out: failures. Not its job: random tilings (`test_random_tilings`).
 
 import numpy as np
 import pytest
-from cases import KERNELS, MACHINES, first_coverings, kernel, kernel_file, machine
-from execution import assert_correct
 
 from isamap.costmodels import (
     Tiling,
@@ -22,6 +20,8 @@ from isamap.ir import interpret, load_reference, random_arrays
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import solve
 from isamap.scheduler.greedy import schedule_greedily
+from tests.scheduler.cases import KERNELS, MACHINES, first_coverings, kernel, kernel_file, machine
+from tests.scheduler.execution import assert_correct
 
 Sizes = tuple[tuple[str, int], ...]
 NUM_COVERINGS = 2

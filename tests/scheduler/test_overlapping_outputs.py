@@ -8,15 +8,15 @@ import random
 from dataclasses import replace
 
 import pytest
-from cases import ROOT
-from execution import assert_computes
-from tilings import random_tiling
 
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel
 from isamap.mapper import Covering, cover_mapping, mappings
 from isamap.scheduler import lower
 from isamap.scheduler.legality import breaches, is_legal
+from tests.scheduler.cases import ROOT
+from tests.scheduler.execution import assert_computes
+from tests.scheduler.tilings import random_tiling
 
 SIZES = {"n": 3, "h": 2, "w": 5, "c": 2, "k": 3, "r": 3, "s": 3}
 

@@ -8,14 +8,14 @@ import random
 from pathlib import Path
 
 import pytest
-from execution import assert_computes
-from tilings import random_legal_tiling
 
 from isamap.costmodels import bound_cycles, count_work, estimate
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import lower, solve
+from tests.scheduler.execution import assert_computes
+from tests.scheduler.tilings import random_legal_tiling
 
 SPEC = """\
 name: plane_engine

@@ -7,8 +7,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from cases import KERNELS, kernel
-from execution import assert_correct
 
 from isamap.costmodels import Tiling, count_work
 from isamap.errors import MappingError
@@ -16,6 +14,8 @@ from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import coverings
 from isamap.scheduler import Answer, find_schedule, solve
+from tests.scheduler.cases import KERNELS, kernel
+from tests.scheduler.execution import assert_correct
 
 HEAD = """name: poor
 clock: 1 GHz

@@ -7,12 +7,12 @@ import random
 from pathlib import Path
 
 import pytest
-from execution import assert_computes
-from machines import random_kernel, random_machine
 
 from isamap.errors import MappingError, SpecErrors
 from isamap.hwdesc import load_hardware
 from isamap.scheduler import Answer, find_schedule
+from tests.scheduler.execution import assert_computes
+from tests.scheduler.machines import random_kernel, random_machine
 
 CASES = 25
 

@@ -7,9 +7,10 @@ failures. Not its job: what they cost.
 import random
 
 import pytest
-from cases import KERNELS, MACHINES, first_coverings, kernel, machine
-from execution import assert_correct
-from tilings import random_legal_tiling, with_less_memory
+
+from tests.scheduler.cases import KERNELS, MACHINES, first_coverings, kernel, machine
+from tests.scheduler.execution import assert_correct
+from tests.scheduler.tilings import random_legal_tiling, with_less_memory
 
 NUM_COVERINGS = 3
 SUBJECTS = KERNELS[:-1]  # the coverings of the last take seconds to list

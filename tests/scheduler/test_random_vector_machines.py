@@ -8,14 +8,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from execution import assert_computes
-from vector_machines import random_kernel_text, random_value, random_vector_machine
 
 from isamap.costmodels import bound_cycles, roofline
 from isamap.errors import MappingError, SpecErrors
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
 from isamap.scheduler import find_schedule
+from tests.scheduler.execution import assert_computes
+from tests.scheduler.vector_machines import random_kernel_text, random_value, random_vector_machine
 
 CASES = 60
 

@@ -6,12 +6,12 @@ In: small kernels on the shipped machines. Out: failures. Not its job: tilings o
 from pathlib import Path
 
 import pytest
-from cases import MACHINES, kernel, machine
-from execution import assert_computes
 
 from isamap.errors import MappingError
 from isamap.ir import Kernel, load_kernel
 from isamap.scheduler import Answer, Status, find_schedule, is_legal
+from tests.scheduler.cases import MACHINES, kernel, machine
+from tests.scheduler.execution import assert_computes
 
 GEMM = ("gemm", "gemm", (("m", 70), ("n", 50), ("k", 90)))
 KERNEL_HEAD = "from isamap.lang import *\n\n\n@kernel\n"

@@ -3,17 +3,17 @@
 from dataclasses import replace
 
 import pytest
-from cases import kernel, machine
-from core_cases import grid_of
-from execution import assert_computes
-from exhaustive import search_exhaustively
-from tilings import with_less_memory
 
 from isamap.costmodels import bound_cycles, count_work
 from isamap.emulator import time_program
 from isamap.hwdesc import Hardware
 from isamap.mapper import coverings
 from isamap.scheduler import Status, find_schedule, solve
+from tests.scheduler.cases import kernel, machine
+from tests.scheduler.core_cases import grid_of
+from tests.scheduler.execution import assert_computes
+from tests.scheduler.exhaustive import search_exhaustively
+from tests.scheduler.tilings import with_less_memory
 
 ODD = (("m", 33), ("n", 20), ("k", 21))
 

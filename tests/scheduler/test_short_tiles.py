@@ -5,7 +5,6 @@ emulator. Not its job: which tiling is best.
 """
 
 import pytest
-from cases import machine
 
 from isamap.costmodels import Stay, Tiling, count_work, estimate
 from isamap.emulator import time_program
@@ -13,6 +12,7 @@ from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.scheduler.legality import is_legal
 from isamap.scheduler.lower import lower
+from tests.scheduler.cases import machine
 
 GEMMINI = machine("gemmini")
 DIM = 16

@@ -5,15 +5,15 @@ from dataclasses import replace
 from itertools import islice, product
 
 import pytest
-from cases import kernel, machine
-from core_cases import grid_of, random_core_case
-from execution import assert_computes, assert_correct
-from tilings import all_tilings, random_legal_tiling, with_less_memory
 
 from isamap.costmodels import count_work, estimate
 from isamap.hwdesc import Expression, Hardware, Synchronisation
 from isamap.mapper import Covering, coverings, spread, spread_coverings, why_one_core
 from isamap.scheduler import Status, find_schedule
+from tests.scheduler.cases import kernel, machine
+from tests.scheduler.core_cases import grid_of, random_core_case
+from tests.scheduler.execution import assert_computes, assert_correct
+from tests.scheduler.tilings import all_tilings, random_legal_tiling, with_less_memory
 
 GEMM = (("m", 33), ("n", 70), ("k", 20))  # 3 x 5 x 2 units
 

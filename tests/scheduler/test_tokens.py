@@ -9,14 +9,14 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from cases import kernel, machine
-from execution import assert_computes
 
 from isamap.emulator import time_program
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware
 from isamap.program import Issue, Node, Program
 from isamap.scheduler import find_schedule
+from tests.scheduler.cases import kernel, machine
+from tests.scheduler.execution import assert_computes
 
 SUBJECTS = (
     ("gemm", "gemm", (("m", 40), ("n", 64), ("k", 96))),

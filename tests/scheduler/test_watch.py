@@ -8,17 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from isamap.scheduler import (
-    NOBODY,
-    Plan,
-    Progress,
-    Status,
-    Wishes,
-    find_best_plan,
-    find_plan,
-    find_schedule,
-    is_legal,
-)
+from isamap.planner import Plan, Wishes, find_best_plan, find_plan
+from isamap.scheduler import NOBODY, Progress, Status, find_schedule, is_legal
 from isamap.verify import verify_full
 from tests.scheduler.cases import kernel, machine
 

@@ -11,15 +11,15 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from cases import ROOT, kernel, kernel_file
-from execution import assert_computes
-from tilings import random_legal_tiling
 
 from isamap.costmodels import bound_cycles, count_work
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import lower, solve
+from tests.scheduler.cases import ROOT, kernel, kernel_file
+from tests.scheduler.execution import assert_computes
+from tests.scheduler.tilings import random_legal_tiling
 
 Sizes = tuple[tuple[str, int], ...]
 HEAD = "from isamap.lang import *\n\n\n@kernel\n"

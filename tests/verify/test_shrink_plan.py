@@ -11,10 +11,10 @@ import isamap
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel, parse_semantics
 from isamap.ir import verify as verify_kernel
+from isamap.planner import Wishes, compose, find_plan
 from isamap.program import Program
 from isamap.resources import find_hardware, find_kernel
 from isamap.rewrites import variants
-from isamap.scheduler import Wishes, compose, find_plan
 from isamap.verify import Check, run_plan, shrink_plan, verify_plan
 from isamap.verify.loop_classes import Need, shrunk_extents
 

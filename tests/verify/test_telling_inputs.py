@@ -8,8 +8,8 @@ import numpy as np
 
 from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, interpret, parse_semantics
+from isamap.planner import Wishes, find_plan
 from isamap.resources import find_hardware
-from isamap.scheduler import Wishes, find_plan
 from isamap.verify import Check, verify_plan
 from isamap.verify.tolerance import reference_tolerance, telling_arrays, telling_inputs
 

@@ -10,9 +10,9 @@ import pytest
 
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import load_kernel, random_arrays
+from isamap.planner import Plan, Wishes, find_plan
 from isamap.resources import find_hardware, find_kernel
 from isamap.rewrites import Step
-from isamap.scheduler import Plan, Wishes, find_plan
 from isamap.verify import Check, compare, plan_tolerance, telling_arrays, verify_plan
 from isamap.verify.tolerance import is_bounded, keeps_order, largest
 

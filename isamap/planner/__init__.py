@@ -1,0 +1,39 @@
+"""From a kernel of several tasks to one plan: forms, homes on chip, hand-overs, one program."""
+
+from .assemble import assemble_answer, assemble_plan
+from .best_plan import find_best_plan, uses_little
+from .compose import compose
+from .count_repacks import Repack, repacks
+from .find_plan import find_plan
+from .front import Front, find_front
+from .handover import Handover, handovers
+from .piece import Piece
+from .plan import Plan, PlannedTask, Wishes, host_task_cycles, is_single
+from .rejoin import rejoin
+from .search import costs_of, search
+from .share_chip import share_chip
+
+__all__ = [
+    "Front",
+    "Handover",
+    "Piece",
+    "Plan",
+    "PlannedTask",
+    "Repack",
+    "Wishes",
+    "assemble_answer",
+    "assemble_plan",
+    "compose",
+    "costs_of",
+    "find_best_plan",
+    "find_front",
+    "find_plan",
+    "handovers",
+    "host_task_cycles",
+    "is_single",
+    "rejoin",
+    "repacks",
+    "search",
+    "share_chip",
+    "uses_little",
+]

@@ -1,0 +1,62 @@
+"""Schedules and plans from decisions that were made elsewhere: by a person, or before.
+
+In: coverings, tilings, tasks and how they run. Out: the same values as a search gives, proven to be
+nothing but legal. Not its job: deciding, saying which rule a tiling breaks (`legality`).
+"""
+
+from collections.abc import Mapping
+
+from isamap.costmodels import FASTEST, Tiling, bound_cycles, count_work, estimate
+from isamap.hwdesc import Hardware
+from isamap.ir import Kernel
+from isamap.mapper import Covering, TaskNode
+from isamap.rewrites import Step
+from isamap.scheduler import Alternative, Answer, Schedule, Solution, Status, is_legal, lower
+
+from .bound_plan import bound_plan
+from .place_tasks import put_tasks
+from .plan import Plan, PlannedTask
+
+
+def assemble_answer(covering: Covering, tiling: Tiling, hw: Hardware) -> Answer:
+    """A legal tiling as the answer for its kernel; the bound is its covering's."""
+    assert is_legal(covering, tiling, hw), "only legal tilings are assembled"
+    work = count_work(covering, hw)
+    parts = estimate(covering, work, tiling, hw)
+    bound = min(bound_cycles(covering, work, hw)[0], parts.cycles)
+    status = Status.OPTIMAL if bound == parts.cycles else Status.FEASIBLE
+    program = lower(covering, tiling, hw)
+    assert program is not None, "a legal tiling has a place"
+    cycles = parts.cycles
+    solution = Solution(status, tiling, cycles, bound, 0.0, cycles, bound)
+    schedule = Schedule(covering, work, solution, parts, program, cycles, cycles)
+    return Answer(
+        covering.kernel, FASTEST, schedule, None, Status.FEASIBLE, bound, bound,
+        (Alternative(covering, bound, cycles, bound, cycles),), (), 1, False, 0.0,
+    )  # fmt: skip
+
+
+def assemble_plan(
+    kernel: Kernel,
+    nodes: tuple[TaskNode, ...],
+    planned: Mapping[int, PlannedTask],
+    hw: Hardware,
+    steps: tuple[Step, ...],
+) -> Plan:
+    """Tasks that fit side by side as a plan; MappingError as `compose`."""
+    placed = put_tasks(kernel, nodes, planned, hw)
+    return Plan(
+        kernel,
+        nodes,
+        placed.tasks,
+        placed.program,
+        placed.cycles,
+        placed.repack_cycles,
+        *bound_plan(kernel, placed.tasks, hw),
+        Status.FEASIBLE,
+        0.0,
+        FASTEST,
+        placed.costs(hw),
+        steps,
+        cut="nothing else was looked at",
+    )

@@ -1,0 +1,157 @@
+"""Schedule a kernel of several statements: task by task, each on the unit that does it best.
+
+In: a kernel, a machine, limits. Out: a plan: how every task runs, the program, a bound. Not its
+job: what a single covering's best tiling is (`find_schedule`), emitting nodes (`compose`).
+"""
+
+import time
+from dataclasses import replace
+
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware
+from isamap.ir import Kernel
+from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks, keeps_order
+from isamap.scheduler import Answer, Status
+
+from .bound_plan import bound_plan
+from .keep_on_chip import keep_on_chip
+from .keep_parts import keep_parts, with_steps
+from .plan import Plan, PlannedTask, Wishes, host_task_cycles
+from .rejoin import replace_joined
+from .schedule_tasks import Known, TaskScheduler
+
+NOT_PARTED = "inputs that stay on chip in part were not all tried"
+
+
+def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | None = None) -> Plan:
+    """Cut the kernel into tasks, schedule each, and put them together.
+
+    A task goes to the host when no instruction computes it or the host is faster, with what must be
+    laid out anew counted.
+
+    Args:
+        wishes: the time limit is shared out evenly; once it is over, or the watch says stop, what
+            is left to schedule gets a quick schedule, and nothing is joined any more.
+        known: what was found for tasks of other kernels on the same machine, by the same wishes;
+            grows.
+
+    Raises:
+        MappingError: a statement that no instruction computes, on a machine without a host.
+    """
+    begin = time.perf_counter()
+    known = {} if known is None else known
+    best = _plan_whole(kernel, hw, wishes, known)
+    for parts in keep_parts(best, hw):
+        for part in parts:
+            left = wishes.time_limit_s - (time.perf_counter() - begin)
+            if left <= 0 or wishes.watch.is_stopped:
+                best = replace(best, cut="; ".join(filter(None, (best.cut, NOT_PARTED))))
+                break
+            try:
+                found = _plan_whole(part.kernel, hw, replace(wishes, time_limit_s=left), known)
+            except MappingError:
+                continue
+            if wishes.aim.rank(found.costs) < wishes.aim.rank(best.costs):
+                best = with_steps(found, part)
+            elif best.steps:
+                break  # less and less stays
+    return replace(best, seconds=time.perf_counter() - begin)
+
+
+def _plan_whole(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
+    """The plan of the kernel as it is."""
+    begin = time.perf_counter()
+    nodes = cut_tasks(kernel)
+    tasks = tuple(flatten(nodes))
+    scheduler = task_scheduler(tasks, hw, wishes, known)
+    planned = plan_alone(tasks, scheduler)
+    if not scheduler.is_late:
+        nodes = _join(kernel, nodes, planned, scheduler)
+    kept = keep_on_chip(kernel, nodes, planned, scheduler)
+    placed = kept.placed
+    chosen = placed.tasks
+    proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)
+    return Plan(
+        kernel,
+        nodes,
+        chosen,
+        placed.program,
+        placed.cycles,
+        placed.repack_cycles,
+        *bound_plan(kernel, chosen, hw),
+        Status.OPTIMAL if proven else Status.FEASIBLE,
+        time.perf_counter() - begin,
+        wishes.aim,
+        placed.costs(hw),
+        cut=kept.cut,
+    )
+
+
+def task_scheduler(
+    tasks: tuple[Task, ...], hw: Hardware, wishes: Wishes, known: Known
+) -> TaskScheduler:
+    """What schedules the tasks of one kernel; the wishes' time is shared out evenly."""
+    soon = replace(wishes, time_limit_s=wishes.time_limit_s / len(tasks))
+    deadline = time.perf_counter() + wishes.time_limit_s
+    return TaskScheduler(hw, soon, _shared_buffers(tasks), known, deadline)
+
+
+def plan_alone(tasks: tuple[Task, ...], scheduler: TaskScheduler) -> dict[int, PlannedTask]:
+    """Each task by itself, where the aim likes it best."""
+    return {task.number: _choose(task, scheduler.find(task), scheduler) for task in tasks}
+
+
+def _join(
+    kernel: Kernel,
+    nodes: tuple[TaskNode, ...],
+    planned: dict[int, PlannedTask],
+    scheduler: TaskScheduler,
+) -> tuple[TaskNode, ...]:
+    """The tasks with those joined that are better together; `planned` changes with them."""
+    nodes = tuple(
+        replace(node, body=_join(kernel, node.body, planned, scheduler))
+        if isinstance(node, TaskLoop)
+        else node
+        for node in nodes
+    )
+    siblings = tuple(node for node in nodes if isinstance(node, Task))
+    for position, task in enumerate(siblings):
+        for joined in join_tasks(kernel, siblings, position):
+            found = scheduler.find(joined)
+            numbers = [part.number for part in joined.parts]
+            if not isinstance(found, Answer) or any(planned[n].task.parts for n in numbers):
+                continue
+            together = PlannedTask(joined, found, False, found.best.estimate.cycles)
+            after = replace_joined(nodes, task, joined)
+            apart = [planned[number] for number in numbers]
+            is_better = scheduler.rank([together]) < scheduler.rank(apart)
+            if is_better and keeps_order(kernel, after):
+                planned[task.number] = together
+                nodes = after
+                break
+    return nodes
+
+
+def _choose(task: Task, found: Answer | MappingError, scheduler: TaskScheduler) -> PlannedTask:
+    """The schedule, or the host where the aim likes that better or it is the only way."""
+    hw = scheduler.hw
+    choices: list[PlannedTask] = []
+    if isinstance(found, Answer):
+        choices.append(PlannedTask(task, found, False, found.best.estimate.cycles))
+    elif hw.host is None:
+        raise found
+    if hw.host is not None:
+        answer, reason = (found, "") if isinstance(found, Answer) else (None, found.reason)
+        choices.append(PlannedTask(task, answer, True, host_task_cycles(task, hw.host), reason))
+    return min(choices, key=lambda one: scheduler.rank([one]))
+
+
+def _shared_buffers(tasks: tuple[Task, ...]) -> frozenset[str]:
+    """Buffers that one task writes and another one touches: their layout must suit both."""
+    touched: dict[str, list[int]] = {}
+    written: set[str] = set()
+    for task in tasks:
+        for buffer in task.kernel.buffers:
+            touched.setdefault(buffer.name, []).append(task.number)
+        written.add(task.statement.target.buffer)
+    return frozenset(name for name in written if len(touched[name]) > 1)

@@ -1,0 +1,235 @@
+"""Keep temporaries on chip between tasks where that lowers the cycles.
+
+In: the tree of tasks, how each of them runs with all buffers in the external memory. Out: how they
+run with the homes that pay. Not its job: schedules, addresses (`chip_homes`).
+
+A buffer may live in a managed memory when every task that touches it has a covering that reads or
+writes it there by the machine's own instructions; of several memories the largest is tried. Tried
+are all such buffers together, those that hang together by tasks, and each alone; what takes fewer
+cycles than all before stays.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+import networkx as nx
+
+from isamap.errors import MappingError
+from isamap.hwdesc import MemoryKind, Synchronisation
+from isamap.ir import Buffer, Kernel, Role, accesses, size_bytes
+from isamap.mapper import Task, TaskNode, flatten
+from isamap.scheduler import Answer
+
+from .agree_layouts import agree_layouts
+from .chip_homes import home_align, home_ends, place_homes
+from .make_room import make_room
+from .memory_map import MemoryMap
+from .place_tasks import PlacedTasks, place_tasks
+from .plan import PlannedTask
+from .schedule_tasks import Around, TaskScheduler
+from .share_chip import ends_of
+
+MAX_TRIALS = 24  # sets of homes that are scheduled
+ROOM = 0.75  # of a memory, for homes that are tried together
+MAX_LOOKS = 200  # matches of a task that are asked whether a home suits them
+
+Homes = Mapping[str, str]  # buffer -> memory
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The best that was found, and what was not tried."""
+
+    placed: PlacedTasks
+    cut: str = ""
+
+
+def keep_on_chip(
+    kernel: Kernel,
+    nodes: tuple[TaskNode, ...],
+    planned: Mapping[int, PlannedTask],
+    scheduler: TaskScheduler,
+) -> Kept:
+    """Find homes for temporaries, the largest sets first.
+
+    Not tried on machines with tokens, nor once time is over.
+
+    Raises:
+        MappingError: as `make_room` and `place_tasks`, with all buffers in the external memory.
+    """
+    search = HomeSearch(kernel, nodes, planned, scheduler)
+    best = search.settle(planned)
+    if scheduler.hw.synchronisation is Synchronisation.TOKENS:
+        return Kept(best)
+    if scheduler.is_late:
+        return Kept(best, "homes on chip were not tried")
+    homes: dict[str, str] = {}
+    trials = list(search.trials())
+    for number, trial in enumerate(trials):
+        if number == MAX_TRIALS or scheduler.is_late:
+            return Kept(best, f"{len(trials) - number} sets of homes on chip were not tried")
+        if trial.keys() <= homes.keys():
+            continue
+        found = search.schedule({**homes, **trial})
+        if found is not None and search.rank(found) < search.rank(best):
+            best, homes = found, {**homes, **trial}
+    return Kept(best)
+
+
+class HomeSearch:
+    """Schedules a kernel's tasks with different homes."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        nodes: tuple[TaskNode, ...],
+        planned: Mapping[int, PlannedTask],
+        scheduler: TaskScheduler,
+    ) -> None:
+        self.kernel = kernel
+        self.nodes = nodes
+        self.planned = planned
+        self.scheduler = scheduler
+        self.hw = scheduler.hw
+        self.tasks = tuple(planned[task.number].task for task in flatten(nodes))
+
+    def rank(self, placed: PlacedTasks) -> tuple[float, float]:
+        """Least for what the aim likes best."""
+        return self.scheduler.wishes.aim.rank(placed.costs(self.hw))
+
+    def settle(self, planned: Mapping[int, PlannedTask]) -> PlacedTasks:
+        """The tasks side by side, each on the accelerator or the host."""
+        fitting = make_room(self.nodes, planned, self.scheduler)
+        return place_tasks(self.kernel, self.nodes, fitting, self.hw, self.scheduler.wishes.aim)
+
+    def trials(self) -> Iterator[Homes]:
+        """Sets of homes to try, most buffers first."""
+        chosen: dict[str, str] = {}
+        for buffer in self._candidates():
+            memory = None if self.scheduler.is_late else self._memory(buffer)
+            if memory is not None:
+                chosen[buffer.name] = memory
+        graph: nx.Graph[str] = nx.Graph()
+        graph.add_nodes_from(chosen)
+        for task in self.tasks:
+            names = [name for name in chosen if name in task.touched]
+            graph.add_edges_from(zip(names, names[1:]))
+        groups = [chosen.keys(), *nx.connected_components(graph), *({name} for name in chosen)]
+        seen: list[Homes] = []
+        for group in groups:
+            seen.append(self._fitting({n: m for n, m in chosen.items() if n in group}))
+        yield from (one for n, one in enumerate(seen) if one and one not in seen[:n])
+
+    def _fitting(self, homes: Homes) -> Homes:
+        """As many of the homes, in their order, as leave a part of each memory to the tasks."""
+        room = {m.name: ROOM * m.size_bytes for m in self.hw.memories}
+        found: dict[str, str] = {}
+        for name, memory in homes.items():
+            size = _bytes(self.kernel.buffer(name))
+            if size <= room[memory]:
+                room[memory] -= size
+                found[name] = memory
+        return found
+
+    def _candidates(self) -> list[Buffer]:
+        """Temporaries that pass between tasks, those first that save most traffic per byte."""
+        shared = [
+            buffer
+            for buffer in self.kernel.buffers
+            if buffer.role is Role.TEMP and sum(buffer.name in t.touched for t in self.tasks) > 1
+        ]
+        return sorted(shared, key=lambda buffer: (-self._uses(buffer.name), -_bytes(buffer)))
+
+    def _uses(self, name: str) -> int:
+        """How often tasks go over the whole buffer."""
+        return sum(
+            prod(
+                loop.extent
+                for loop in statement.loops
+                if loop.name in task.held and not statement.target.moves_with(loop.name)
+            )
+            for task in self.tasks
+            if name in task.touched
+            for statement in task.statements
+            if name in (statement.target.buffer, *(a.buffer for a in accesses(statement.value)))
+        )
+
+    def _memory(self, buffer: Buffer) -> str | None:
+        """The largest memory in which every task on the buffer can find it."""
+        users = [task for task in self.tasks if buffer.name in task.touched]
+        managed = [m for m in self.hw.memories if m.kind is MemoryKind.MANAGED]
+        for memory in sorted(managed, key=lambda memory: -memory.size_bytes):
+            if _bytes(buffer) <= memory.size_bytes and all(
+                _may_lie(task, buffer.name, memory.name, self.scheduler) for task in users
+            ):
+                return memory.name
+        return None
+
+    def schedule(self, homes: Homes) -> PlacedTasks | None:
+        """The plan with these homes; None where there is none."""
+        taken = self._taken({name: _bytes(self.kernel.buffer(name)) for name in homes}, homes)
+        for _ in range(2):
+            changed = self._schedule_all(homes, taken)
+            if changed is None:
+                return None
+            pieces = tuple(changed[task.number].piece for task in self.tasks)
+            try:
+                on_chip = place_homes(pieces, self.hw)
+                needed = home_ends(on_chip, self.hw)
+                if any(size > taken[memory] for memory, size in needed.items()):
+                    taken = dict(needed)  # layouts pad
+                    continue
+                memory_map = MemoryMap(self.kernel, pieces, on_chip)
+                if all(memory_map.is_written_first(name) for name in homes):
+                    return self.settle(changed)
+            except MappingError:
+                pass
+            return None
+        return None
+
+    def _taken(self, sizes: Mapping[str, int], homes: Homes) -> dict[str, int]:
+        """Bytes per memory for buffers of these sizes."""
+        taken: dict[str, int] = {}
+        for name, memory in homes.items():
+            align = home_align(self.hw, memory)
+            taken[memory] = taken.get(memory, 0) + -(-sizes[name] // align) * align
+        return taken
+
+    def _schedule_all(
+        self, homes: Homes, taken: Mapping[str, int]
+    ) -> dict[int, PlannedTask] | None:
+        """All tasks on these homes, and those that need the room."""
+        changed = dict(self.planned)
+        agreed = agree_layouts(self.tasks, homes, self.scheduler)
+        if agreed is None:
+            return None
+        for task in self.tasks:
+            old = changed[task.number]
+            mine = {name: memory for name, memory in homes.items() if name in task.touched}
+            if not mine and (old.on_host or self._fits(old, taken)):
+                continue
+            known = tuple((name, agreed[name]) for name in mine)
+            around = Around(tuple(taken.items()), tuple(mine.items()), known)
+            found = self.scheduler.find(task, around)
+            if not isinstance(found, Answer):
+                return None
+            cycles = found.best.estimate.cycles
+            changed[task.number] = replace(old, answer=found, on_host=False, cycles=cycles)
+        return changed
+
+    def _fits(self, planned: PlannedTask, taken: Mapping[str, int]) -> bool:
+        return ends_of(planned.piece, taken, self.hw) is not None
+
+
+def _bytes(buffer: Buffer) -> int:
+    return prod(buffer.shape) * size_bytes(buffer.dtype)
+
+
+def _may_lie(task: Task, buffer: str, memory: str, scheduler: TaskScheduler) -> bool:
+    """Has the task a covering that finds the buffer in the memory?"""
+    stream = scheduler.coverings(task, {buffer: memory}, MAX_LOOKS)
+    try:
+        return next(stream, None) is not None
+    except MappingError:
+        return False

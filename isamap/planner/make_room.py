@@ -1,0 +1,118 @@
+"""Give tasks under a held loop less room where they do not fit on chip side by side.
+
+In: the tree of tasks, how each of them runs by itself. Out: schedules that fit side by side. Not
+its job: laying them out (`share_chip`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from isamap.errors import MappingError
+from isamap.mapper import Task, TaskNode, flatten
+from isamap.scheduler import Answer
+
+from .chip_homes import home_ends, place_homes
+from .plan import PlannedTask
+from .schedule_tasks import TaskScheduler, around_of
+from .share_chip import Room, ends_of, share_chip
+
+Planned = Mapping[int, PlannedTask]
+
+
+def make_room(
+    nodes: tuple[TaskNode, ...], planned: Planned, scheduler: TaskScheduler
+) -> dict[int, PlannedTask]:
+    """Where tasks under a held loop do not fit on chip side by side, let one of those that keep
+    data over it, or all the others, do with what the rest leaves; what costs least.
+
+    Where nothing of that helps, the one that loses least thereby keeps nothing at all. Not tried:
+    less room for several that keep data at once.
+
+    Raises:
+        MappingError: they do not fit even when nobody keeps anything.
+    """
+    now = dict(planned)
+    while (room := _room(nodes, now, scheduler)).crowded:
+        fitting = [
+            changed
+            for changed in _squeezed(nodes, now, room, scheduler)
+            if _room(nodes, changed, scheduler).crowded != room.crowded
+        ]
+        rivals = fitting or list(_giving_up(now, room.crowded, scheduler))
+        if not rivals:
+            raise MappingError(
+                f"statements under one loop do not fit side by side on the chip of"
+                f" {scheduler.hw.name}",
+                hint="make the loops inside smaller, or give its memories more room",
+            )
+        now = min(rivals, key=lambda one: scheduler.rank(one.values()))
+    return now
+
+
+def _room(nodes: tuple[TaskNode, ...], planned: Planned, scheduler: TaskScheduler) -> Room:
+    pieces = {task.number: planned[task.number].piece for task in flatten(nodes)}
+    return share_chip(nodes, pieces, scheduler.hw)
+
+
+def _squeezed(
+    nodes: tuple[TaskNode, ...], planned: Planned, room: Room, scheduler: TaskScheduler
+) -> Iterator[dict[int, PlannedTask]]:
+    """Each crowded task, or all those beside them that keep nothing, with the room that is left."""
+    hw = scheduler.hw
+    pieces = tuple(planned[task.number].piece for task in flatten(nodes))
+    base = home_ends(place_homes(pieces, hw), hw)
+    sizes = {n: ends_of(planned[n].piece, {}, hw) or {} for n in (*room.crowded, *room.others)}
+    kept = _sum((base, *(sizes[n] for n in room.crowded)))
+    fewer = {n: _again(planned[n], planned[n].task, kept, scheduler) for n in room.others}
+    found = {n: task for n, task in fewer.items() if task is not None}
+    if found and len(found) == len(fewer):
+        yield {**planned, **found}
+    widest = _largest(sizes[n] for n in room.others)
+    for number in room.crowded:
+        rest = (sizes[n] for n in room.crowded if n != number)
+        taken = _sum((base, widest, *rest))
+        task = _again(planned[number], planned[number].task, taken, scheduler)
+        if task is not None:
+            yield {**planned, number: task}
+
+
+def _giving_up(
+    planned: Planned, crowded: tuple[int, ...], scheduler: TaskScheduler
+) -> Iterator[dict[int, PlannedTask]]:
+    """Each crowded task with nothing on chip from one iteration to the next."""
+    for number in crowded:
+        old = planned[number]
+        names = [buffer.name for buffer in old.task.kernel.buffers]
+        volatile = tuple((name, loop) for name in names for loop in old.task.held)
+        if volatile != old.task.volatile:
+            task = _again(old, replace(old.task, volatile=volatile), {}, scheduler)
+            if task is not None:
+                yield {**planned, number: task}
+
+
+def _again(
+    old: PlannedTask, task: Task, taken: Mapping[str, int], scheduler: TaskScheduler
+) -> PlannedTask | None:
+    """The task scheduled beside what is taken, its homes as they are."""
+    if old.on_host:
+        return old
+    found = scheduler.find(task, around_of(old.piece, taken))
+    if not isinstance(found, Answer):
+        return None
+    return replace(old, task=task, answer=found, cycles=found.best.estimate.cycles)
+
+
+def _sum(sizes: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for size in sizes:
+        for memory, count in size.items():
+            total[memory] = total.get(memory, 0) + count
+    return total
+
+
+def _largest(sizes: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    most: dict[str, int] = {}
+    for size in sizes:
+        for memory, count in size.items():
+            most[memory] = max(most.get(memory, 0), count)
+    return most

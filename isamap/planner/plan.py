@@ -1,0 +1,126 @@
+"""A kernel of several statements, scheduled: the data of a plan.
+
+In: nothing but these nodes. Out: frozen values, and what a task or a kernel costs on the host. Not
+its job: making a plan (`find_plan`), its bound (`bound_plan`).
+"""
+
+from dataclasses import dataclass, field
+from math import prod
+
+from isamap.costmodels import FASTEST, Aim, Costs, host_costs
+from isamap.hwdesc import Hardware, HostRule, run_cycles
+from isamap.ir import Buffer, Kernel, Statement
+from isamap.mapper import Ends, Task, TaskNode, cut_tasks
+from isamap.program import Program
+from isamap.rewrites import Step
+from isamap.scheduler import NOBODY, Answer, Schedule, Status, Watch
+
+from .piece import Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How to search, as in `find_schedule`."""
+
+    cost: str = "analytical"
+    layouts: str = "natural"
+    time_limit_s: float = 20.0
+    workers: int = 1
+    seed: int = 0
+    may_reassociate: bool = False
+    aim: Aim = FASTEST
+    watch: Watch = field(default=NOBODY, compare=False)
+
+
+# what decides how a task is scheduled: all but its kernel's name and the place it came from
+TaskKey = tuple[
+    tuple[Buffer, ...],
+    Statement,
+    tuple[str, ...],
+    tuple[tuple[str, str], ...],
+    frozenset[str],
+    Ends | None,
+]
+
+
+def task_key(task: Task, shared: frozenset[str]) -> TaskKey:
+    """Equal for tasks that are scheduled alike."""
+    buffers = task.kernel.buffers
+    handed_on = shared & {buffer.name for buffer in buffers}
+    return buffers, task.statement, task.held, task.volatile, handed_on, task.ends
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """A task, how it runs, and what it costs.
+
+    `answer`: everything known about its schedules; None when no instruction computes it, and
+    `reason` says why in one line. `cycles`: of all its iterations, alone, under the closed form;
+    on the host by its rule.
+    """
+
+    task: Task
+    answer: Answer | None
+    on_host: bool
+    cycles: int
+    reason: str = ""
+
+    @property
+    def best(self) -> Schedule:
+        """The schedule of a task off the host."""
+        assert self.answer is not None, "a task off the host has a schedule"
+        return self.answer.best
+
+    def costs(self, hw: Hardware) -> Costs:
+        """Of all its iterations, alone."""
+        if self.on_host:
+            return host_costs(self.task.kernel, hw, held=self.task.held)
+        return self.best.estimate.costs(hw)
+
+    @property
+    def piece(self) -> Piece:
+        """The task and how it runs."""
+        return Piece(self.task, None if self.on_host else self.best)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A kernel of several statements, scheduled.
+
+    `cycles`: sum over the tasks, which the closed form takes one after the other, and over what the
+    host lays out anew in between (`repack_cycles`). `bound_cycles`: no program of these coverings
+    is faster: the busiest unit, or the external memory's ports; `bound_limit` names it. `costs`:
+    the same sum for everything that an `aim` may be about; OPTIMAL says that no task alone has a
+    better schedule by it. `steps`: the rewrites that led to `kernel`, of `num_forms` that were
+    listed; `cut`: what was not looked at.
+    """
+
+    kernel: Kernel
+    nodes: tuple[TaskNode, ...]
+    tasks: tuple[PlannedTask, ...]
+    program: Program
+    cycles: int
+    repack_cycles: int
+    bound_cycles: int
+    bound_limit: str
+    status: Status
+    seconds: float
+    aim: Aim
+    costs: Costs
+    steps: tuple[Step, ...] = ()
+    num_forms: int = 1
+    cut: str = ""
+
+
+def is_single(kernel: Kernel) -> bool:
+    """Can the kernel be scheduled as one statement whose loops are all free?"""
+    nodes = cut_tasks(kernel)
+    if len(nodes) != 1 or not isinstance(nodes[0], Task):
+        return False
+    return nodes[0].kernel.buffers == kernel.buffers
+
+
+def host_task_cycles(task: Task, rule: HostRule) -> int:
+    """Cycles of all iterations of a task on the host."""
+    calls = prod(task.statement.extent(name) for name in task.held)
+    return run_cycles(task.kernel, rule, calls)

@@ -1,0 +1,115 @@
+"""One schedule for a kernel, or a plan of several: whatever serves the aim.
+
+In: a kernel, a machine, wishes. Out: an answer or a plan. Not its job: either of them, checking.
+"""
+
+import time
+from dataclasses import replace
+from functools import partial
+
+from isamap.costmodels import Aim, Costs, Metric, host_costs
+from isamap.errors import LimitError, MappingError
+from isamap.hwdesc import Hardware
+from isamap.ir import Kernel
+from isamap.scheduler import Answer, Status, find_schedule, limit_error, with_nearest
+
+from .best_plan import find_best_plan, uses_little
+from .plan import Plan, Wishes, is_single
+
+MIXES = 3  # weightings between two costs that are tried where an aim is no sum over tasks
+
+
+def search(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Answer | Plan:
+    """One schedule where the kernel is one statement and an instruction serves it well; else a
+    plan.
+
+    Raises:
+        LimitError: the aim's limits cannot be kept; the hint names what comes nearest.
+        MappingError: nothing computes the kernel.
+    """
+    deadline = time.perf_counter() + wishes.time_limit_s
+    try:
+        return _search(kernel, hw, wishes, deadline)
+    except LimitError as error:
+        raise with_nearest(error, wishes.aim, partial(_least, kernel, hw, wishes)) from None
+
+
+def _least(kernel: Kernel, hw: Hardware, wishes: Wishes, aim: Aim) -> tuple[Costs, bool]:
+    """What the best by another aim costs, and whether it is proven best."""
+    deadline = time.perf_counter() + wishes.time_limit_s
+    found = _search(kernel, hw, replace(wishes, aim=aim), deadline)
+    return costs_of(found, hw), found.status is Status.OPTIMAL
+
+
+def costs_of(found: Answer | Plan, hw: Hardware) -> Costs:
+    """Under the closed form."""
+    return found.costs if isinstance(found, Plan) else found.best.estimate.costs(hw)
+
+
+def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Answer | Plan:
+    if not is_single(kernel):
+        return _plan(kernel, hw, wishes, deadline)
+    try:
+        answer = _schedule_single(kernel, hw, wishes)
+    except MappingError as failure:
+        try:
+            return _plan(kernel, hw, wishes, deadline)
+        except MappingError:
+            raise failure from None  # the other forms of the kernel fail for reasons of their own
+    on_host = host_costs(kernel, hw, num_calls=len(kernel.statements))
+    if wishes.aim.rank(on_host) < wishes.aim.rank(answer.best.estimate.costs(hw)):
+        return _plan(kernel, hw, wishes, deadline)
+    if uses_little(answer, hw) and not wishes.watch.is_stopped:
+        plan = _plan(kernel, hw, wishes, deadline)
+        if plan.steps:
+            return plan
+    return answer
+
+
+def _schedule_single(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Answer:
+    return find_schedule(
+        kernel,
+        hw,
+        cost=wishes.cost,
+        layouts=wishes.layouts,
+        time_limit_s=wishes.time_limit_s,
+        workers=wishes.workers,
+        seed=wishes.seed,
+        may_reassociate=wishes.may_reassociate,
+        aim=wishes.aim,
+        watch=wishes.watch,
+    )
+
+
+def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:
+    left_s = max(0.0, deadline - time.perf_counter())
+    if wishes.aim.is_separable:
+        return find_best_plan(kernel, hw, replace(wishes, time_limit_s=left_s))
+    return _mixed_plan(kernel, hw, replace(wishes, time_limit_s=left_s / (2 + MIXES)))
+
+
+def _mixed_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
+    """The best of plans that each minimise a sum over tasks: a product of sums, or limits on them,
+    cannot be shared out among tasks, so that the best found is not proven best.
+
+    Raises:
+        LimitError: none of them keeps the limits.
+    """
+    aim = wishes.aim
+    used = [metric for metric, _ in (*aim.weights, *aim.limits)]
+    parts = [m for m in used if m is not Metric.EDP]
+    parts += [Metric.CYCLES, Metric.ENERGY] if Metric.EDP in used else []
+    plans = []
+    for metric in dict.fromkeys(parts):
+        plans.append(find_best_plan(kernel, hw, replace(wishes, aim=Aim.least(metric))))
+    first, last = plans[0].costs, plans[-1].costs
+    one, other = parts[0], parts[-1]
+    gain, price = last.of(one) - first.of(one), first.of(other) - last.of(other)
+    for number in range(1, MIXES + 1) if gain > 0 and price > 0 else ():
+        share = number / (1 + MIXES)
+        mix = Aim(((one, (1 - share) / gain), (other, share / price)))
+        plans.append(find_best_plan(kernel, hw, replace(wishes, aim=mix)))
+    best = min(plans, key=lambda plan: aim.rank(plan.costs))
+    if not aim.allows(best.costs):
+        raise limit_error(kernel.name, hw.name, aim)
+    return replace(best, aim=aim, status=Status.FEASIBLE)

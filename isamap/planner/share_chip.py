@@ -1,0 +1,93 @@
+"""Room on chip for tasks that keep data over the iterations of held loops around several tasks.
+
+In: the tree of tasks, how each of them runs. Out: where each task's stays begin in each memory. Not
+its job: addresses of single stays (`place`), what happens when there is too little room (`plan`).
+
+What a task keeps from one iteration to the next lies apart from what all others under the same
+held loop use. Those that keep nothing begin at the same place.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from isamap.costmodels import guards
+from isamap.hwdesc import Hardware
+from isamap.mapper import Task, TaskNode, flatten
+from isamap.scheduler import passages, place
+
+from .chip_homes import home_ends, place_homes
+from .piece import Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """`starts`: task number -> memory -> first byte, for tasks that do not begin at 0. `crowded`:
+    numbers of tasks that keep data where there is too little room; `others`: of those beside them
+    that keep nothing."""
+
+    starts: Mapping[int, Mapping[str, int]]
+    crowded: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+
+
+def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Hardware) -> Room:
+    """Lay out the tasks under every held loop side by side as far as they must, all of them behind
+    the buffers that stay on chip between tasks.
+
+    Raises:
+        MappingError: as `place_homes`.
+    """
+    starts: dict[int, Mapping[str, int]] = {}
+    every = tuple(pieces[task.number] for task in flatten(nodes))
+    taken = home_ends(place_homes(every, hw), hw)
+    if taken:
+        starts = {task.number: taken for task in flatten(nodes)}
+        for piece in every:
+            if piece.schedule is not None and ends_of(piece, taken, hw) is None:
+                return Room({}, (piece.task.number,))
+    for node in nodes:
+        if isinstance(node, Task):
+            continue
+        group = [pieces[task.number] for task in flatten((node,))]
+        group = [piece for piece in group if piece.schedule is not None]
+        keepers = [piece for piece in group if _keeps(piece)]
+        if len(group) < 2 or not keepers:
+            continue
+        used = dict(taken)
+        for piece in (*keepers, *(piece for piece in group if piece not in keepers)):
+            starts[piece.task.number] = dict(used)
+            end = ends_of(piece, used, hw)
+            if end is None:
+                others = tuple(p.task.number for p in group if p not in keepers)
+                return Room({}, tuple(p.task.number for p in keepers), others)
+            if piece in keepers:
+                used |= end
+    return Room(starts)
+
+
+def _keeps(piece: Piece) -> bool:
+    """Does any stay of the task hold its data over an iteration of a held loop?"""
+    assert piece.schedule is not None, "only scheduled tasks are on chip"
+    covering, tiling = piece.schedule.covering, piece.schedule.solution.tiling
+    assert tiling is not None, "a schedule has a tiling"
+    return any(
+        set(guards(covering, tiling, stay).outer) & set(piece.task.held) for stay in tiling.stays
+    )
+
+
+def ends_of(piece: Piece, starts: Mapping[str, int], hw: Hardware) -> dict[str, int] | None:
+    """First free byte of every memory that the task uses; None when it does not fit."""
+    assert piece.schedule is not None, "only scheduled tasks are on chip"
+    tiling = piece.schedule.solution.tiling
+    assert tiling is not None, "a schedule has a tiling"
+    places = place(piece.schedule.covering, tiling, hw, starts=starts)
+    if places is None:
+        return None
+    ends: dict[str, int] = {}
+    for slot in places.slots:
+        end = slot.base + slot.slot_bytes * slot.stay.slots
+        ends[slot.residence.memory] = max(ends.get(slot.residence.memory, 0), end)
+    for way, passage in passages(piece.schedule.covering).items():
+        end = places.passage(way) + passage.slots * passage.block_bytes
+        ends[passage.memory] = max(ends.get(passage.memory, 0), end)
+    return ends

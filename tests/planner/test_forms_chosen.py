@@ -1,0 +1,88 @@
+"""Rewritten forms of kernels are found, chosen by cycles, and right."""
+
+import pytest
+
+from isamap.hwdesc import load_hardware
+from isamap.ir import Kernel, load_kernels, parse_semantics
+from isamap.planner import Plan, Wishes, find_best_plan
+from isamap.resources import find_hardware, find_kernel
+from isamap.verify import Check, verify_plan
+
+VECTORS = """
+X, s, b, D = In(i32, 20, 24), In(i32, 24), In(i32, 24), Out(i32, 20, 24)
+U, V = Temp(i32, 20, 24), Temp(i32, 20, 24)
+E = Out(i32, 20, 24)
+for i, j in grid(20, 24):
+  U[i, j] = X[i, j] * s[j]
+for e, f in grid(20, 24):
+  E[e, f] = X[e, f] + X[e, f]
+for k, l in grid(20, 24):
+  V[k, l] = U[k, l] + b[l]
+for m, n in grid(20, 24):
+  D[m, n] = relu(V[m, n])
+"""
+
+
+def best(kernel: Kernel, machine: str) -> Plan:
+    """The best plan, executed and found right."""
+    hw = load_hardware(find_hardware(machine))
+    plan = find_best_plan(kernel, hw, Wishes(time_limit_s=60.0))
+    assert verify_plan(plan, kernel, hw, Check.FULL).is_verified
+    return plan
+
+
+def bundled(file: str, name: str, **sizes: int) -> Kernel:
+    """A bundled kernel at its sizes."""
+    return load_kernels(find_kernel(file)[0])[name].build(sizes)
+
+
+def units(plan: Plan) -> list[str]:
+    """What runs each task."""
+    return [
+        "host" if task.on_host or task.answer is None else task.answer.best.covering.instruction
+        for task in plan.tasks
+    ]
+
+
+@pytest.mark.parametrize(
+    ("machine", "instruction"),
+    [("gemmini", "compute"), ("vta", "gemm"), ("outer", "smopa")],
+)
+def test_the_pointwise_half_of_a_fused_convolution_runs_on_the_matrix_unit(
+    machine: str, instruction: str
+) -> None:
+    kernel = bundled("separable_conv", "separable_conv_fused", h=7, w=7, c=16, k=32)
+    plan = best(kernel, machine)
+    steps = [step.rewrite for step in plan.steps]
+    assert steps[0] == "factor" and "split_words" in steps
+    pointwise = [
+        unit
+        for unit, task in zip(units(plan), plan.tasks, strict=True)
+        if any(b.name == "pointwise" for b in task.task.kernel.buffers)
+    ]
+    assert len(pointwise) >= 3 and set(pointwise) == {instruction}
+
+
+def test_a_chain_of_vector_statements_becomes_one_instruction_past_another_statement() -> None:
+    plan = best(parse_semantics(VECTORS, "vectors"), "fused_npu")
+    assert [step.rewrite for step in plan.steps] == ["inline", "inline"]
+    assert sorted(units(plan)) == ["add", "multiply_add_relu"]
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "rewrite"),
+    [
+        ("reductions", "row_sum", "reduce_as_gemm"),
+        ("prefix_sum", "prefix_sum", "scan_as_gemm"),
+        ("mttkrp", "mttkrp", "factor"),
+    ],
+)
+def test_what_no_instruction_computes_is_rewritten(file: str, name: str, rewrite: str) -> None:
+    plan = best(bundled(file, name), "gemmini")
+    assert rewrite in [step.rewrite for step in plan.steps]
+    assert any(unit.startswith("compute") for unit in units(plan))
+
+
+def test_a_form_that_promises_less_is_not_taken() -> None:
+    plan = best(bundled("gemm_epilogue", "gemm_requantise", m=17, n=20, k=33), "vta")
+    assert plan.steps == ()

@@ -1,0 +1,83 @@
+"""Random kernels of several statements on the shipped machines: right, or a reason.
+
+In: random kernels. Out: failures. Not its job: many of them (`bench/fuzz_plans.py`).
+"""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from isamap.emulator import run, time_program
+from isamap.errors import MappingError
+from isamap.ir import Kernel, interpret, numpy_dtype, parse_semantics, random_arrays
+from isamap.planner import Wishes, find_plan
+from isamap.program import Program
+from isamap.verify import verify_full
+from tests.planner.forced_joins import forced_program
+from tests.scheduler.cases import MACHINES, machine
+from tests.task_kernels import make_kernel
+
+CASES = 4  # per machine
+FORCED = 150  # kernels, of which few can be joined
+JOINING = ("fused_npu", "vta", "gemmini", "conv_engine")
+
+
+def subjects(label: str, count: int) -> list[tuple[int, Kernel]]:
+    """That many random kernels, with their seeds."""
+    made = ((seed, make_kernel(random.Random(f"{label} {seed}").choice)) for seed in range(count))
+    return [(seed, kernel) for seed, kernel in made if kernel is not None]
+
+
+def assert_slow_emulator_agrees(program: Program, kernel: Kernel, hw_name: str) -> None:
+    """The slow emulator finds the same numbers."""
+    arrays = random_arrays(kernel, 0)
+    data = {
+        p.buffer: arrays.get(p.buffer, np.zeros(p.layout.shape, numpy_dtype(p.layout.dtype)))
+        for p in program.inputs
+    }
+    shapes = {p.buffer: p.layout.shape for p in program.inputs}
+    data = {name: array.reshape(shapes[name]) for name, array in data.items()}
+    found = run(program, machine(hw_name), data, compiled=False).outputs
+    for name, expected in interpret(kernel, arrays).items():
+        assert (found[name].reshape(expected.shape) == expected).all()
+
+
+@pytest.mark.parametrize("hw_name", MACHINES)
+def test_random_kernels_are_right_or_refused(hw_name: str) -> None:
+    hw = machine(hw_name)
+    for seed, kernel in subjects(hw_name, CASES):
+        try:
+            plan = find_plan(kernel, hw, Wishes(time_limit_s=2.0))
+        except MappingError:
+            continue
+        found = verify_full(plan.program, kernel, hw)
+        assert found.is_verified, (seed, found)
+        assert plan.bound_cycles <= time_program(plan.program, hw).cycles, seed
+        if seed == 0:
+            assert_slow_emulator_agrees(plan.program, kernel, hw_name)
+
+
+def test_forced_joins_of_random_kernels_are_right() -> None:
+    count = 0
+    for seed, kernel in subjects("joins", FORCED):
+        hw = machine(JOINING[seed % len(JOINING)])
+        program = forced_program(kernel, hw)
+        if program is not None:
+            found = verify_full(program, kernel, hw)
+            assert found.is_verified, (seed, found)
+            count += 1
+    assert count > 5, "else nothing is tested"
+
+
+def test_what_the_host_moves_is_in_no_bound_of_the_ports() -> None:
+    """A port of one byte per cycle, which the host does not use."""
+    text = "b, D = InOut(i32, 5, 7), Out(i32, 5, 7)\n"
+    text += "for i, j in grid(5, 7):\n  D[i, j] = b[i, j]\nfor i, j in grid(5, 7):\n  b[i, j] = 7\n"
+    subject, hw = parse_semantics(text, "moved"), machine("outer")
+    ports = tuple(replace(port, bytes_per_cycle=1.0) for port in hw.external.ports)
+    memories = (replace(hw.external, ports=ports), *(m for m in hw.memories if m != hw.external))
+    slow = replace(hw, memories=memories)
+    plan = find_plan(subject, slow, Wishes())
+    assert plan.bound_cycles <= time_program(plan.program, slow).cycles
