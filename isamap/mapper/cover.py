@@ -30,7 +30,7 @@ from .blocks import leaves, tile_loops
 from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
 from .match_joined import match_joined
-from .planner import Planner
+from .operand_plans import OperandPlans
 from .roles import InstructionRole, role_of
 from .subject import Source, Subject
 from .tasks import Ends, overlaps
@@ -83,13 +83,13 @@ def coverings(
     found_candidates = candidates(kernel, index, hw, mismatches, held, ends)
     nearest = "" if found_candidates else nearest_miss(mismatches)  # then order is not to blame
     _check_order(kernel, index, may_reassociate, held, nearest)
-    planner = Planner()
+    known_plans = OperandPlans()
     for candidate in found_candidates[:max_matches]:
         reason = ""
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
             found = cover_match(
-                kernel, index, hw, candidate.match, loops, planner, volatile, ends, homes
+                kernel, index, hw, candidate.match, loops, known_plans, volatile, ends, homes
             )
             if not isinstance(found, str):
                 yield from found
@@ -244,7 +244,7 @@ def cover_match(
     hw: Hardware,
     match: Match,
     loops: tuple[TiledLoop, ...],
-    planner: Planner,
+    known_plans: OperandPlans,
     volatile: tuple[tuple[str, str], ...] = (),
     ends: Ends | None = None,
     homes: Homes = OUTSIDE,
@@ -284,7 +284,7 @@ def cover_match(
         if in_place and not set(again) <= set(fresh):
             return f"operand {rule.name}: would be updated again by every iteration of {again[0]}"
         value = ends.value if ends and outlet else None
-        plans = planner.plan(
+        plans = known_plans.plan(
             Subject(hw, match, loops, rule.name, own, inlet, synthetic, fresh, outlet, value)
         )
         if isinstance(plans, str):

@@ -15,7 +15,7 @@ from .cover import NO_COPY, NO_TILING, NO_ZEROS, cover_match
 from .covering import Covering
 from .mappings import Mapping, orientations
 from .match import Match, Mismatch
-from .planner import Planner
+from .operand_plans import OperandPlans
 
 
 def cover_mapping(
@@ -26,12 +26,12 @@ def cover_mapping(
     Appends to `mismatches` why an order had none. The caller has seen to it that the statement may
     be reordered (`coverings` checks it for its own).
     """
-    planner = Planner()
+    known_plans = OperandPlans()
     for match in _matches(hw, mapping):
         reason = ""
         is_covered = False
         for loops in tile_loops(kernel, mapping.statement, match):
-            found = cover_match(kernel, mapping.statement, hw, match, loops, planner)
+            found = cover_match(kernel, mapping.statement, hw, match, loops, known_plans)
             if not isinstance(found, str):
                 is_covered = True
                 yield from found

@@ -142,20 +142,20 @@ def _block_dims(subject: Subject) -> tuple[BlockDim, ...]:
     return tuple(dims)
 
 
-def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[OperandPlan | str]:
+def _plans(subject: Subject, chains: Chains, first: Residence) -> Iterator[OperandPlan | str]:
     statement = subject.match.instruction.semantics.statements[-1]
     role = subject.buffer.role if subject.is_target else Role.IN
     if subject.is_target and subject.match.is_whole:
         role = Role.OUT  # whatever else the kernel does with the buffer
     if subject.own.home == first.memory and subject.outlet is None:
-        yield from _in_place(subject, planner, first, role)
+        yield from _in_place(subject, chains, first, role)
         return
     if role is Role.IN:
-        for residences, inlet in planner.inward((first,)):
-            yield planner.plan(role, residences, inlet, None)
+        for residences, inlet in chains.inward((first,)):
+            yield chains.plan(role, residences, inlet, None)
         yield f"no copy brings it from {subject.hw.external.name} to {first.memory}"
         return
-    drains = tuple(planner.outward(first))
+    drains = tuple(chains.outward(first))
     if not drains:
         external = subject.hw.external.name
         if subject.value is not None:
@@ -166,17 +166,17 @@ def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[Oper
     reads = statement.update != "=" or statement.target in accesses(statement.value)
     if subject.inlet is None and (role is not Role.INOUT or not reads):
         opening = opened_by(subject.match.instruction, subject.hw) if reads else None
-        zero = planner.zero(first) if reads and opening is None else None
+        zero = chains.zero(first) if reads and opening is None else None
         if reads and opening is None and zero is None:
             yield f"no instruction clears {first.memory}"
             return
         begun = replace(first, zero=zero, opening=opening.name if opening else None)
         for finish, drain, outlet in drains:
-            yield planner.plan(role, (replace(begun, drain=drain, finish=finish),), None, outlet)
+            yield chains.plan(role, (replace(begun, drain=drain, finish=finish),), None, outlet)
         return
     what = subject.inlet.buffer.name if subject.inlet else "it"
     reason = f"no copy brings {what} from {subject.hw.external.name} to {first.memory}"
-    for residences, inlet in planner.inward((first,)):
+    for residences, inlet in chains.inward((first,)):
         for finish, drain, outlet in drains:
             is_foreign = subject.inlet is not None or subject.outlet is not None
             is_same = inlet.layout == outlet.layout and not is_foreign
@@ -187,12 +187,12 @@ def _plans(subject: Subject, planner: Chains, first: Residence) -> Iterator[Oper
                 reason = "its tiles overlap and cannot be read back as they are written"
                 continue
             kept = replace(inner, drain=drain, finish=finish)
-            yield planner.plan(role, (kept,), inlet, outlet)
+            yield chains.plan(role, (kept,), inlet, outlet)
     yield reason
 
 
 def _in_place(
-    subject: Subject, planner: Chains, first: Residence, role: Role
+    subject: Subject, chains: Chains, first: Residence, role: Role
 ) -> Iterator[OperandPlan | str]:
     """The instruction works on the buffer where it lies between tasks."""
     statement = subject.match.instruction.semantics.statements[-1]
@@ -204,8 +204,8 @@ def _in_place(
     if is_read and role is Role.OUT:
         yield f"nothing clears it in {first.memory} before"
         return
-    for external in planner.in_place(first):
+    for external in chains.in_place(first):
         inlet = external if is_read else None
         outlet = None if role is Role.IN else external
-        yield planner.plan(role, (), inlet, outlet)
+        yield chains.plan(role, (), inlet, outlet)
     yield f"{subject.match.instruction.name} cannot work on it as it lies in {first.memory}"

@@ -27,7 +27,7 @@ OperandKey = tuple[
 ]
 
 
-class Planner:
+class OperandPlans:
     """Remembers the plans of every operand it was asked for."""
 
     def __init__(self) -> None:

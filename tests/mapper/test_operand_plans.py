@@ -1,6 +1,6 @@
 """Operands planned once give the coverings that planning each anew gives.
 
-In: isamap/mapper/planner.py. Out: nothing. Not its job: plans themselves.
+In: isamap/mapper/operand_plans.py. Out: nothing. Not its job: plans themselves.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper.blocks import tile_loops
 from isamap.mapper.cover import candidates, cover_match
-from isamap.mapper.planner import Planner
+from isamap.mapper.operand_plans import OperandPlans
 
 ROOT = Path(__file__).parents[2]
 CASES = (
@@ -27,11 +27,11 @@ def test_remembered_plans_are_those_found_anew(
 ) -> None:
     hw = load_hardware(str(ROOT / "hw_specs" / f"{machine}.yaml"))
     kernel = load_kernel(ROOT / "kernels" / file, sizes)
-    shared = Planner()
+    shared = OperandPlans()
     count = 0
     for candidate in candidates(kernel, 0, hw, [])[::3]:
         for loops in tile_loops(kernel, 0, candidate.match):
             known = cover_match(kernel, 0, hw, candidate.match, loops, shared)
-            assert known == cover_match(kernel, 0, hw, candidate.match, loops, Planner())
+            assert known == cover_match(kernel, 0, hw, candidate.match, loops, OperandPlans())
             count += 1
     assert count > 0
