@@ -30,7 +30,7 @@ from isamap.planner.find_plan import _shared_buffers, find_plan
 from isamap.planner.place_tasks import put_tasks
 from isamap.planner.rejoin import replace_joined
 from tests.scheduler.cases import machine
-from tests.scheduler.exhaustive import search_exhaustively
+from tests.scheduler.exhaustive import MANY, search_exhaustively
 
 NAMES = ("two_products", "product_and_rectifier", "product_and_limit")
 MAX_COVERINGS = 3  # per task
@@ -49,9 +49,9 @@ class PlanComparison:
 
 
 def compare_plans(
-    hw_name: str, seed: int, *, search_limit_s: float, solve_limit_s: float, aim: Aim
+    hw_name: str, seed: int, *, solve_limit_s: float, aim: Aim, most_tilings: int = MANY
 ) -> PlanComparison | None:
-    """Planner and exhaustive search on one kernel; None when the search takes too long."""
+    """Planner and exhaustive search on one kernel; None where a covering has too many tilings."""
     generator = random.Random(f"plan {hw_name} {seed}")
     name = generator.choice(NAMES)
     sizes = {loop: generator.choice((1, 3, 7, 16, 20, 35)) for loop in ("m", "n", "k")}
@@ -60,7 +60,7 @@ def compare_plans(
     best, count = None, 0
     for nodes in _trees(kernel):
         shared = _shared_buffers(tuple(flatten(cut_tasks(kernel))))
-        options = [_options(task, hw, aim, search_limit_s, shared) for task in flatten(nodes)]
+        options = [_options(task, hw, aim, most_tilings, shared) for task in flatten(nodes)]
         if any(option is None for option in options):
             return None
         for chosen in product(*(option or () for option in options)):
@@ -88,17 +88,17 @@ def _trees(kernel: Kernel) -> Iterator[tuple[TaskNode, ...]]:
 
 
 def _options(
-    task: Task, hw: Hardware, aim: Aim, search_limit_s: float, shared: frozenset[str]
+    task: Task, hw: Hardware, aim: Aim, most_tilings: int, shared: frozenset[str]
 ) -> tuple[PlannedTask, ...] | None:
     """The best tiling of each of the first coverings that use shared arrays as they lie (of all, if
-    none does), and the host; None: out of time."""
+    none does), and the host; None: too many tilings."""
     found: list[PlannedTask] = []
     try:
         stream = list(islice(coverings(task.kernel, hw, [], ends=task.ends), MAX_LOOKS))
         natural = [covering for covering in stream if _is_natural(covering, shared)]
         for covering in (natural or stream)[:MAX_COVERINGS]:
             work = count_work(covering, hw)
-            best = search_exhaustively(covering, work, hw, time_limit_s=search_limit_s, aim=aim)
+            best = search_exhaustively(covering, work, hw, most_tilings=most_tilings, aim=aim)
             if best is None:
                 return None
             if best.tiling is not None:

@@ -14,7 +14,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import Solution, solve
 from tests.scheduler.cases import kernel, machine
-from tests.scheduler.exhaustive import search_exhaustively
+from tests.scheduler.exhaustive import MANY, search_exhaustively
 from tests.scheduler.tilings import active_loops, with_less_memory
 
 SHARE = {Metric.EDP: 2.0**-15}  # of a value that the model may not tell apart
@@ -80,12 +80,12 @@ def slack(aim: Aim, costs: Costs) -> float:
 
 
 def compare(
-    case: Case, *, search_limit_s: float, solve_limit_s: float, aim: Aim = FASTEST
+    case: Case, *, solve_limit_s: float, most_tilings: int = MANY, aim: Aim = FASTEST
 ) -> Comparison | None:
-    """Solver and exhaustive search on one case; None when the search takes too long."""
+    """Solver and exhaustive search on one case; None where there are too many tilings."""
     covering, hw = case.covering, case.hw
     work = count_work(covering, hw)
-    best = search_exhaustively(covering, work, hw, time_limit_s=search_limit_s, aim=aim)
+    best = search_exhaustively(covering, work, hw, most_tilings=most_tilings, aim=aim)
     if best is None:
         return None
     solution = solve(covering, work, hw, time_limit_s=solve_limit_s, aim=aim)

@@ -69,7 +69,7 @@ SEEDS = {
 )
 def test_exhaustive_search_finds_nothing_better(hw_name: str, seed: int) -> None:
     case = small_case(hw_name, seed)
-    found = compare(case, search_limit_s=60, solve_limit_s=60)
+    found = compare(case, solve_limit_s=60)
     assert found is not None
     solution, best = found.solution, found.best
     if best is None:

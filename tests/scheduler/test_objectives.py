@@ -23,7 +23,7 @@ GEMM = ("gemm", "gemm", (("m", 70), ("n", 50), ("k", 90)))
 
 def check(case: Case, aim: Aim) -> float | None:
     """The best value of a case, if there is any, after a comparison of both searches."""
-    found = compare(case, search_limit_s=60, solve_limit_s=60, aim=aim)
+    found = compare(case, solve_limit_s=60, aim=aim)
     assert found is not None
     solution, best = found.solution, found.best
     if best is None:
@@ -51,9 +51,7 @@ def test_limits_are_kept_at_the_least_price(hw_name: str, seed: int) -> None:
     work = count_work(case.covering, case.hw)
     least = {}
     for metric in (Metric.CYCLES, Metric.ENERGY):
-        found = search_exhaustively(
-            case.covering, work, case.hw, time_limit_s=60, aim=Aim.least(metric)
-        )
+        found = search_exhaustively(case.covering, work, case.hw, aim=Aim.least(metric))
         if found is None or found.tiling is None:
             return
         least[metric] = estimate(case.covering, work, found.tiling, case.hw).costs(case.hw)
@@ -68,7 +66,7 @@ def test_limits_are_kept_at_the_least_price(hw_name: str, seed: int) -> None:
 @pytest.mark.parametrize("hw_name", ["gemmini", "vta"])
 def test_each_objective_is_best_at_its_own(hw_name: str) -> None:
     subject, hw = kernel(*GEMM), machine(hw_name)
-    answers = {m: find_schedule(subject, hw, aim=Aim.least(m), time_limit_s=60) for m in Metric}
+    answers = {m: find_schedule(subject, hw, aim=Aim.least(m)) for m in Metric}
     costs = {m: answer.best.estimate.costs(hw) for m, answer in answers.items()}
     for metric, answer in answers.items():
         assert answer.status is Status.OPTIMAL
@@ -83,7 +81,7 @@ def test_each_objective_is_best_at_its_own(hw_name: str) -> None:
 )
 def test_no_plan_of_two_statements_is_better(hw_name: str, seed: int, metric: Metric) -> None:
     aim = Aim.least(metric)
-    found = compare_plans(hw_name, seed, search_limit_s=60, solve_limit_s=60, aim=aim)
+    found = compare_plans(hw_name, seed, solve_limit_s=60, aim=aim)
     assert found is not None and found.plan is not None and found.best is not None
     spare = 2 * slack(aim, found.plan.costs)
     assert aim.value(found.plan.costs) <= found.best + spare, found.text
