@@ -6,9 +6,8 @@ checks.
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "isamap"
@@ -68,10 +67,22 @@ def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
+def lines_of(path: Path) -> list[str]:
+    """The text of a module."""
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """The syntax tree of a module, parsed once for all rules."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Line and absolute dotted name of everything from isamap that a module imports."""
     inside = ("isamap", *path.relative_to(PACKAGE).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -95,12 +106,16 @@ def foreign_imports(path: Path) -> Iterator[tuple[int, str, tuple[str, ...]]]:
                 yield line, part, parts
 
 
-def identify(path: Path) -> str:
-    """Short name of a module in test reports."""
-    return str(path.relative_to(PACKAGE))
+def place(path: Path, line: int = 1) -> str:
+    """Where, as an editor takes it."""
+    return f"{path.relative_to(ROOT)}:{line}"
 
 
-every_module = pytest.mark.parametrize("path", MODULES, ids=identify)
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function of a module, inner ones too."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
 
 
 def test_every_part_has_a_layer() -> None:
@@ -117,76 +132,71 @@ def test_layers_have_no_cycle() -> None:
         left = {part: names for part, names in left.items() if part not in free}
 
 
-@every_module
-def test_imports_point_left(path: Path) -> None:
-    wrong = [
-        f"line {line}: {part}"
+def test_imports_point_left() -> None:
+    assert not [
+        f"{place(path, line)}: {part}"
+        for path in MODULES
         for line, part, _ in foreign_imports(path)
         if part not in MAY_IMPORT[part_of(path)]
     ]
-    assert not wrong
 
 
-@every_module
-def test_imports_come_from_packages_not_from_files_inside_them(path: Path) -> None:
-    wrong = [f"line {n}: {'.'.join(parts)}" for n, _, parts in foreign_imports(path) if parts[2:]]
-    assert not wrong
+def test_imports_come_from_packages_not_from_files_inside_them() -> None:
+    assert not [
+        f"{place(path, line)}: {'.'.join(parts)}"
+        for path in MODULES
+        for line, _, parts in foreign_imports(path)
+        if parts[2:]
+    ]
 
 
-@every_module
-def test_imports_are_at_the_top(path: Path) -> None:
-    if part_of(path) == "cli":
-        return  # commands import what they run, so that `isamap --help` is fast
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    wrong = [
-        f"line {node.lineno}"
-        for function in functions
+def test_imports_are_at_the_top() -> None:
+    assert not [
+        place(path, node.lineno)
+        for path in MODULES
+        if part_of(path) != "cli"  # commands import what they run, so that --help is fast
+        for function in functions(path)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]
-    assert not wrong
 
 
-@every_module
-def test_no_star_imports(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    stars = [
-        node.lineno
-        for node in ast.walk(tree)
+def test_no_star_imports() -> None:
+    assert not [
+        place(path, node.lineno)
+        for path in MODULES
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
     ]
-    assert not stars
 
 
-@every_module
-def test_module_says_what_it_does(path: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    assert docstring
-    if path.name != "__init__.py":
-        assert "Not its job" in " ".join(docstring.split())
+def test_modules_say_what_they_do() -> None:
+    texts = {path: " ".join((ast.get_docstring(tree(path)) or "").split()) for path in MODULES}
+    assert not [place(path) for path, text in texts.items() if not text]
+    assert not [
+        place(path)
+        for path, text in texts.items()
+        if path.name != "__init__.py" and "Not its job" not in text
+    ]
 
 
-@every_module
-def test_file_is_within_budget(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= FILE_LINES
+def test_files_are_within_budget() -> None:
+    assert not [place(path) for path in MODULES if len(lines_of(path)) > FILE_LINES]
 
 
-@every_module
-def test_functions_are_within_budget(path: Path) -> None:
-    wrong = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            if lines > FUNCTION_LINES:
-                wrong.append(f"{node.name} at line {node.lineno}: {lines} lines")
-    assert not wrong
+def test_functions_are_within_budget() -> None:
+    assert not [
+        f"{place(path, node.lineno)}: {node.name}"
+        for path in MODULES
+        for node in functions(path)
+        if (node.end_lineno or node.lineno) - node.lineno >= FUNCTION_LINES
+    ]
 
 
-@pytest.mark.parametrize(
-    "path", [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))], ids=lambda p: str(p.name)
-)
-def test_lines_are_within_budget(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    wrong = [f"line {n}: {len(line)}" for n, line in enumerate(lines, 1) if len(line) > COLUMNS]
-    assert not wrong
+def test_lines_are_within_budget() -> None:
+    assert not [
+        place(path, number)
+        for path in [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))]
+        for number, line in enumerate(lines_of(path), 1)
+        if len(line) > COLUMNS
+    ]
