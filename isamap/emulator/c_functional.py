@@ -12,6 +12,8 @@ so what it reads is read before anything is written.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from isamap.cexpr import HELPERS, storage_type
+
 from .bind import (
     Bound,
     Call,
@@ -22,7 +24,7 @@ from .bind import (
     widest_extents,
     writer_number,
 )
-from .c_semantics import HELPERS, emit_semantics, storage_type
+from .c_semantics import emit_semantics
 from .c_text import (
     PRELUDE,
     Fault,
@@ -38,6 +40,12 @@ from .c_text import (
 from .check import semantic_loops
 from .ranges import fixed_count
 from .region import Dim, Region
+
+ILLEGAL = r"""
+#include <math.h>
+static int arithmetic = -1; /* the first illegal operation: 0 shift count, 1 division */
+#define ISAMAP_ILLEGAL(what) arithmetic = what
+"""
 
 MAIN = r"""
 #include <fcntl.h>
@@ -67,7 +75,7 @@ def emit_functional(bound: Bound) -> str:
     """The whole C file; it marks what is written repeat by repeat."""
     bound = by_repeat(bound)
     names = _used_instructions(bound)
-    lines = [PRELUDE, HELPERS, MAIN]
+    lines = [PRELUDE, ILLEGAL, HELPERS, MAIN]
     for number in range(len(bound.extents)):
         lines.append(f"static uint8_t *bytes{number}, *written{number};")
         lines += [f"static int32_t *writer{number};"] * _has_races(bound, number)

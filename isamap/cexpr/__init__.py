@@ -1,0 +1,21 @@
+"""Scalar expressions of the IR as C: one variable per operation, rounded and wrapped as the table
+says.
+
+In: statements. Out: C text, and the helper functions it calls. Not its job: loops around it, where
+arrays lie.
+"""
+
+from .functions import FLOAT_FUNCTIONS
+from .helpers import HELPERS, used_helpers
+from .order import vector_order
+from .writer import StatementWriter, storage_type, value_type
+
+__all__ = [
+    "FLOAT_FUNCTIONS",
+    "HELPERS",
+    "StatementWriter",
+    "storage_type",
+    "used_helpers",
+    "value_type",
+    "vector_order",
+]
