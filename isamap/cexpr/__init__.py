@@ -5,7 +5,7 @@ In: statements. Out: C text, and the helper functions it calls. Not its job: loo
 arrays lie.
 """
 
-from .functions import FLOAT_FUNCTIONS
+from .functions import FLOAT_FUNCTIONS, LIBRARY
 from .helpers import HELPERS, used_helpers
 from .order import vector_order
 from .writer import StatementWriter, storage_type, value_type
@@ -13,6 +13,7 @@ from .writer import StatementWriter, storage_type, value_type
 __all__ = [
     "FLOAT_FUNCTIONS",
     "HELPERS",
+    "LIBRARY",
     "StatementWriter",
     "storage_type",
     "used_helpers",

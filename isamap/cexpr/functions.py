@@ -22,7 +22,7 @@ FLOAT_FUNCTIONS: dict[tuple[str, str], str] = {
     ("relu", "f32"): "isamap_max_f32({0}, 0.0f)",
 }
 
-F32_LIBRARY = r"""
+LIBRARY = r"""
 static inline float isamap_max_f32(float a, float b) { return a >= b || a != a ? a : b; }
 
 static inline float isamap_min_f32(float a, float b) { return a <= b || a != a ? a : b; }

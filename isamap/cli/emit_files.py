@@ -12,6 +12,7 @@ from isamap.codegen import generate_c, write_binary, write_c
 from isamap.compile import PlanResult, Result
 from isamap.errors import IsamapError
 from isamap.files import timeloop_files
+from isamap.ir import Role
 from isamap.program import Program
 from isamap.write_all import write_all
 
@@ -51,7 +52,9 @@ def _write_c(result: Result | PlanResult, program: Program, folder: Path) -> Pat
     """As records, or with intrinsics on machines whose calls are C; the C file comes back."""
     if result.hardware.encoding is not None:
         return write_c(program, result.kernel, result.hardware, folder)
-    source = generate_c(program, result.hardware)
+    kept = (Role.IN, Role.INOUT)
+    given = frozenset(buffer.name for buffer in result.kernel.buffers if buffer.role in kept)
+    source = generate_c(program, result.hardware, given)
     path = folder / f"{source.name}.c"
     write_all({path: source.text, folder / f"{source.name}.h": source.header})
     return path

@@ -4,8 +4,9 @@ In: a kernel, a machine with `emit: c`. Out: callables on NumPy arrays, checked 
 mapping, C text.
 """
 
+from .aligned import aligned_bytes
 from .build import build
-from .built import ArrayError, BuiltKernel, CFiles
+from .built import ArrayError, BuiltKernel, CFiles, PreparedKernel
 from .detect import Detection, Peak, detect
 from .mapped import Mapped
 from .run_on import RemoteRun, execute_c, run_on, whole_arrays
@@ -17,7 +18,9 @@ __all__ = [
     "Detection",
     "Mapped",
     "Peak",
+    "PreparedKernel",
     "RemoteRun",
+    "aligned_bytes",
     "build",
     "detect",
     "execute_c",

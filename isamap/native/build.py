@@ -39,7 +39,7 @@ def build(
         IsamapError: the machine's programs run elsewhere, or there is no compiler.
     """
     mapped = map_program(kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate)
-    source = generate_c(mapped.program, mapped.hardware)
+    source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
     if toolchain.run:
         raise IsamapError(
@@ -49,9 +49,11 @@ def build(
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="isamap-build-"))
     files = _write_files(folder, source, mapped, kernel)
     toolchain.compile_shared(files.source, files.library)
-    function = ctypes.CDLL(str(files.library.resolve()))[source.name]
-    function.restype = None
-    return BuiltKernel(mapped, source, files, function)
+    library = ctypes.CDLL(str(files.library.resolve()))
+    for name in (source.name, *source.packers.values()):
+        library[name].restype = None
+    packers = {parameter: library[name] for parameter, name in source.packers.items()}
+    return BuiltKernel(mapped, source, files, library[source.name], packers)
 
 
 def _write_files(

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from isamap.codegen import CSource, Parameter
+from isamap.codegen import CSource
 from isamap.errors import IsamapError
-from isamap.ir import Kernel, Role, Statement, covers, numpy_dtype
-from isamap.program import Program, pack, unpack
+from isamap.ir import Buffer, Kernel, Role, Statement, covers, numpy_dtype
+from isamap.program import Program
 
+from .binding import Binding, Packers, bind, pointer
 from .mapped import Mapped
 
 
@@ -46,6 +47,7 @@ class BuiltKernel:
     source: CSource
     files: CFiles
     _function: Callable[..., None] = field(repr=False)
+    _packers: Packers = field(default_factory=dict, repr=False)
 
     @property
     def kernel(self) -> Kernel:
@@ -81,22 +83,36 @@ class BuiltKernel:
             ArrayError: an array is missing, unknown, of another shape, type or order, or overlaps
                 an output.
         """
-        held = self._check(arrays)
-        places = [bytes_of(p, held, self.source.parameters) for p in self.source.parameters]
-        self.run([ctypes.c_void_p(place.ctypes.data) for place in places])
-        for parameter, place in zip(self.source.parameters, places, strict=True):
-            if parameter.is_written and not parameter.layout.is_natural:
-                held[parameter.buffer][...] = _unpacked(parameter, place)
-        outputs = {b.name: held[b.name] for b in self.kernel.buffers if _is_output(b.role)}
-        return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+        return self.prepare()(**arrays)
+
+    def prepare(self, **arrays: np.ndarray) -> "PreparedKernel":
+        """The kernel with inputs that stay the same, such as weights: packed now, once.
+
+        Raises:
+            ArrayError: an array is unknown, no pure input, or of another shape, type or order.
+        """
+        for name, array in arrays.items():
+            buffer = self._buffers().get(name)
+            if buffer is None or buffer.role is not Role.IN:
+                inputs = [b.name for b in self.kernel.buffers if b.role is Role.IN]
+                raise ArrayError(
+                    f"{self.kernel.name} has no input {name!r} that could be given ahead",
+                    hint=f"its inputs are {', '.join(inputs)}",
+                )
+            _fitting(name, array, buffer)
+        return PreparedKernel(self, arrays, bind(self.source.parameters, self._packers, arrays))
 
     def run(self, places: Sequence[ctypes.c_void_p]) -> None:
         """The bare C function: a pointer per `source.parameters`, in their layouts, unchecked."""
         self._function(*places)
 
-    def _check(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """All arrays by buffer name, made where the caller gave none."""
-        buffers = {b.name: b for b in self.kernel.buffers if b.role is not Role.TEMP}
+    def check(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """All arrays by buffer name, made where the caller gave none.
+
+        Raises:
+            ArrayError: as for a call.
+        """
+        buffers = self._buffers()
         for name in arrays:
             if name not in buffers:
                 raise ArrayError(
@@ -105,43 +121,53 @@ class BuiltKernel:
                 )
         held: dict[str, np.ndarray] = {}
         for name, buffer in buffers.items():
-            dtype = numpy_dtype(buffer.dtype)
             if name in arrays:
-                held[name] = _fitting(name, arrays[name], buffer.shape, dtype, buffer.role)
+                held[name] = _fitting(name, arrays[name], buffer)
                 if name in self.cleared:
                     held[name][...] = 0
             elif buffer.role is Role.OUT:
-                held[name] = np.zeros(buffer.shape, dtype)
+                held[name] = np.zeros(buffer.shape, numpy_dtype(buffer.dtype))
             else:
                 raise ArrayError(f"{self.kernel.name} needs an array for {name!r}")
         _check_apart(held, tuple(n for n, b in buffers.items() if _is_output(b.role)))
         return held
 
-
-def bytes_of(
-    parameter: Parameter, arrays: Mapping[str, np.ndarray], others: tuple[Parameter, ...]
-) -> np.ndarray:
-    """The array itself where it lies as the program wants it, else its packed bytes.
-
-    A buffer that is read in one place and written in another is copied for reading."""
-    if parameter.is_scratch:
-        return np.zeros(parameter.layout.size_bytes, np.uint8)
-    array = arrays[parameter.buffer]
-    is_alone = parameter.is_written or all(
-        other is parameter or other.buffer != parameter.buffer for other in others
-    )
-    if parameter.layout.is_natural and array.flags.c_contiguous and is_alone:
-        return array
-    return pack(array.reshape(parameter.layout.shape), parameter.layout)
+    def _buffers(self) -> dict[str, Buffer]:
+        return {b.name: b for b in self.kernel.buffers if b.role is not Role.TEMP}
 
 
-def _unpacked(parameter: Parameter, place: np.ndarray) -> np.ndarray:
-    return unpack(place, parameter.layout)
+@dataclass(frozen=True, slots=True)
+class PreparedKernel:
+    """A compiled kernel with some of its inputs given once; call it with the others.
+
+    These inputs are packed already, and scratch buffers are there: calls follow one another, never
+    two at a time. Arrays that lie as the program wants them are kept as they are, not copied.
+    """
+
+    built: BuiltKernel
+    given: Mapping[str, np.ndarray]
+    binding: Binding = field(repr=False)
+
+    def __call__(self, **arrays: np.ndarray) -> np.ndarray | dict[str, np.ndarray]:
+        """Run it; as for a BuiltKernel, without the inputs given before.
+
+        Raises:
+            ArrayError: as for a BuiltKernel, or an array was given before.
+        """
+        twice = [name for name in arrays if name in self.given]
+        if twice:
+            raise ArrayError(f"array {twice[0]!r} was given when the kernel was prepared")
+        held = self.built.check({**self.given, **arrays})
+        places = self.binding.fill(held)
+        self.built.run([pointer(place) for place in places])
+        self.binding.empty(places, held)
+        kernel = self.built.kernel
+        outputs = {b.name: held[b.name] for b in kernel.buffers if _is_output(b.role)}
+        return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
 
-def _fitting(
-    name: str, array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, role: Role
-) -> np.ndarray:
+def _fitting(name: str, array: np.ndarray, buffer: Buffer) -> np.ndarray:
+    shape, dtype = buffer.shape, numpy_dtype(buffer.dtype)
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
         got = (
             f"{array.dtype}{list(array.shape)}"
@@ -158,7 +184,7 @@ def _fitting(
             " without gaps, aligned to its elements",
             hint="nothing is copied: use numpy.ascontiguousarray",
         )
-    if _is_output(role) and not array.flags.writeable:
+    if _is_output(buffer.role) and not array.flags.writeable:
         raise ArrayError(f"array {name!r} is written, but it is read-only")
     return array
 

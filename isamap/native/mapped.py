@@ -11,7 +11,7 @@ from os import PathLike
 from isamap.compile import PlanResult, Result
 from isamap.compile import map as map_kernel
 from isamap.hwdesc import Hardware
-from isamap.ir import Kernel
+from isamap.ir import Kernel, Role
 from isamap.program import Program
 
 
@@ -23,6 +23,12 @@ class Mapped:
     hardware: Hardware
     program: Program
     cycles: int
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Buffers that a caller fills."""
+        kept = (Role.IN, Role.INOUT)
+        return frozenset(b.name for b in self.kernel.buffers if b.role in kept)
 
 
 def map_program(

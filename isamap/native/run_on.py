@@ -18,7 +18,7 @@ from isamap.ir import Kernel, interpret, is_float, numpy_dtype, random_arrays
 from isamap.program import Program, unpack
 from isamap.verify import Mismatch, compare
 
-from .built import bytes_of
+from .binding import bytes_of
 from .mapped import Mapped, map_program
 
 RUN_SECONDS = 120.0
@@ -60,7 +60,7 @@ def run_on(
         IsamapError: compiler or emulator is not installed (the hint names packages), or failed.
     """
     mapped = map_program(kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate)
-    source = generate_c(mapped.program, mapped.hardware)
+    source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
     arrays = whole_arrays(mapped.kernel, seed)
     with tempfile.TemporaryDirectory(prefix="isamap-run-") as folder:
@@ -71,18 +71,21 @@ def run_on(
 
 
 def execute_c(
-    program: Program, hw: Hardware, arrays: Mapping[str, np.ndarray]
+    program: Program,
+    hw: Hardware,
+    arrays: Mapping[str, np.ndarray],
+    flags: tuple[str, ...] = (),
 ) -> dict[str, np.ndarray]:
     """Outputs of a program, by buffer, compiled from its C and run on the machine (or under the
-    emulator that the machine's file names).
+    emulator that the machine's file names). `flags`: further ones for the compiler.
 
     Raises:
         IsamapError: as for `run_on`.
     """
-    source = generate_c(program, hw)
+    source = generate_c(program, hw, frozenset(arrays))
     toolchain = find_toolchain(hw)
     with tempfile.TemporaryDirectory(prefix="isamap-run-") as folder:
-        return _execute(source, toolchain, arrays, Path(folder), ())
+        return _execute(source, toolchain, arrays, Path(folder), flags)
 
 
 def whole_arrays(kernel: Kernel, seed: int) -> dict[str, np.ndarray]:
@@ -115,7 +118,7 @@ def _execute(
     held = dict(arrays)
     for p in source.parameters:
         held.setdefault(p.buffer, np.zeros(p.layout.shape, numpy_dtype(p.layout.dtype)))
-    places = [bytes_of(p, held, source.parameters).tobytes() for p in source.parameters]
+    places = [bytes_of(p, held, source.parameters, {}).tobytes() for p in source.parameters]
     (folder / "input").write_bytes(b"".join(places))
     toolchain.execute(program, (str(folder / "input"), str(folder / "output")), RUN_SECONDS)
     data = np.frombuffer((folder / "output").read_bytes(), np.uint8)

@@ -19,6 +19,7 @@ from isamap.hwdesc import (
 from isamap.ir import Affine
 from isamap.program import Address, Issue, Operand
 
+from .host_loops import Place, write_host_call
 from .parameters import Parameter, element_type, parameter_at
 from .text import divides, number_text, offset_text, span_text
 
@@ -32,13 +33,19 @@ def c_identifier(name: str) -> str:
 class CallWriter:
     """Writes calls and remembers what must be declared.
 
-    `variables`: memories whose registers are variables.
+    `variables`: memories whose registers are variables. `host_calls`: instructions that the host
+    runs.
     """
 
     def __init__(
-        self, hw: Hardware, parameters: tuple[Parameter, ...], variables: frozenset[str]
+        self,
+        hw: Hardware,
+        parameters: tuple[Parameter, ...],
+        variables: frozenset[str],
+        host_calls: frozenset[str] = frozenset(),
     ) -> None:
         self.hw = hw
+        self.host_calls = host_calls
         self.parameters = parameters
         self.variables = variables
         self.arrays: dict[str, None] = {}
@@ -57,6 +64,9 @@ class CallWriter:
         instruction = self.hw.instruction(issue.instruction)
         if instruction.is_sync:
             return []  # calls run in program order
+        if issue.instruction in self.host_calls:
+            places = {o.name: self._place(instruction, o) for o in issue.operands}
+            return write_host_call(instruction.semantics, places)
         template = self._template(instruction, issue)
         numbers = self._numbers(instruction, issue)
         text = ""
@@ -123,6 +133,11 @@ class CallWriter:
         types = dict.fromkeys(kind for _, kind in self.hw.memory(memory).c_types)
         number = list(types).index(c_type)
         return f"{c_identifier(memory)}{register}" + (f"_{'abcdefgh'[number]}" if number else "")
+
+    def _place(self, instruction: Instruction, operand: Operand) -> Place:
+        dtype = instruction.semantics.buffer(operand.name).dtype
+        parameter = parameter_at(self.parameters, operand.address.offset.constant, instruction.name)
+        return Place(operand, self._pointer(instruction, operand, dtype), parameter.name)
 
     def _pointer(self, instruction: Instruction, operand: Operand, dtype: str) -> str:
         start = operand.address.offset.constant

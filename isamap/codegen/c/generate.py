@@ -8,13 +8,16 @@ their addresses can be made constant (`specialise`); otherwise, and for other ma
 array of bytes. Program order is kept, so tokens need no code.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import CompilerRule, Hardware, MemoryKind, with_host_calls
 from isamap.program import Edge, Program, Span
 
 from .calls import CallWriter, c_identifier
+from .host_loops import host_functions
+from .pack_loops import fill_lines, pack_function, pack_signature
 from .parameters import Parameter, parameters_of
 from .specialise import CCall, CIf, CLoop, CNode, NotStaticError, specialise
 from .text import LEAST, span_text
@@ -25,16 +28,26 @@ LINE_COLUMNS = 100
 
 @dataclass(frozen=True, slots=True)
 class CSource:
-    """A C function: its file, its header, its name and its pointer parameters."""
+    """A C function: its file, its header, its name and its pointer parameters.
+
+    `packers`: functions in the same file that bring an input into its parameter's layout, by the
+    parameter's name.
+    """
 
     name: str
     text: str
     header: str
     parameters: tuple[Parameter, ...]
+    packers: Mapping[str, str] = field(default_factory=dict)
 
 
-def generate_c(program: Program, hw: Hardware) -> CSource:
-    """The program as a C function of one pointer per buffer.
+def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = None) -> CSource:
+    """The program as a C function of one pointer per buffer, and a function per input in another
+    layout that packs it.
+
+    Args:
+        given: buffers that the caller fills; None: all that the program reads. What else it reads
+            begins as zeros, and the function sees to that.
 
     Raises:
         ProgramError: an instruction without `emit: c`, or an address outside all buffers.
@@ -42,10 +55,11 @@ def generate_c(program: Program, hw: Hardware) -> CSource:
     hw = with_host_calls(hw, program.host_calls)
     named = frozenset(m.name for m in hw.memories if m.is_named)
     variables = named | frozenset(m.name for m in hw.memories if m.c_types)
-    parameters = parameters_of(program)
+    parameters = parameters_of(program, given)
+    host = frozenset(call.name for call in program.host_calls)
     try:
         body = specialise(program.body, variables)
-        calls = CallWriter(hw, parameters, variables)
+        calls = CallWriter(hw, parameters, variables, host)
     except NotStaticError as error:
         if named:
             raise ProgramError(
@@ -53,12 +67,27 @@ def generate_c(program: Program, hw: Hardware) -> CSource:
                 hint="ask for smaller sizes, or give the registers C types",
             ) from None
         body = specialise(program.body, frozenset())
-        calls = CallWriter(hw, parameters, frozenset())
+        calls = CallWriter(hw, parameters, frozenset(), host)
     lines = _write_nodes(body, calls, 1)
     rule = hw.compiler or CompilerRule()
     name = c_identifier(program.name)
+    packers = _packers(name, parameters)
     text = _file_text(name, program, hw, calls, lines, rule)
-    return CSource(name, text, _header_text(name, parameters), parameters)
+    for parameter in parameters:
+        text += "\n".join(["", *packers[parameter.name]]) if parameter.name in packers else ""
+    names = {parameter: f"{name}_pack_{parameter}" for parameter in packers}
+    return CSource(name, text, _header_text(name, parameters, names), parameters, names)
+
+
+def _packers(name: str, parameters: tuple[Parameter, ...]) -> dict[str, list[str]]:
+    """Functions that bring arrays into the layouts of inputs, by parameter."""
+    found = {}
+    for parameter in parameters:
+        if parameter.is_read and not parameter.layout.is_natural:
+            lines = pack_function(f"{name}_pack_{parameter.name}", parameter)
+            if lines is not None:
+                found[parameter.name] = lines
+    return found
 
 
 def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> list[str]:
@@ -95,21 +124,41 @@ def _file_text(
     body: list[str],
     rule: CompilerRule,
 ) -> str:
+    clear = _clearing(calls.parameters)
+    standard = ("math.h", "string.h") if program.host_calls else ("string.h",)
     lines = [f"/* {program.name} for {hw.name}, made by isamap: do not edit. */"]
-    lines += [f"#include <{header}>" for header in dict.fromkeys(("stdint.h", *rule.headers))]
+    lines += [
+        f"#include <{header}>" for header in dict.fromkeys(("stdint.h", *standard, *rule.headers))
+    ]
     lines += [f'#include "{name}.h"', ""]
     lines += [*rule.preamble.splitlines(), ""] if rule.preamble else []
     if any("isamap_least(" in line for line in body):
         lines += LEAST.splitlines() + [""]
+    lines += host_functions(body) if program.host_calls else []
     large = [m for m in calls.arrays if hw.memory(m).size_bytes > MAX_STACK_BYTES]
     for memory in large:
         size = hw.memory(memory).size_bytes
         lines += [f"static _Thread_local _Alignas(64) uint8_t {memory}[{size}];", ""]
     lines += [*_signature(name, calls.parameters, " {"), *_declarations(calls, hw, large)]
-    lines += [f"  {line}" for line in rule.begin.splitlines()]
+    lines += [f"  {line}" for line in (*clear, *rule.begin.splitlines())]
     lines += body
     lines += [f"  {line}" for line in rule.end.splitlines()]
     return "\n".join([*lines, "}", ""])
+
+
+def _clearing(parameters: tuple[Parameter, ...]) -> list[str]:
+    """Statements that fill scratch buffers that begin with zeros.
+
+    Raises:
+        ProgramError: one lies in a way that has no such text.
+    """
+    lines = []
+    for parameter in parameters:
+        own = fill_lines(parameter) if parameter.is_cleared else []
+        if own is None:
+            raise ProgramError(f"{parameter.name} begins as zeros in a layout that C lacks")
+        lines += own
+    return lines
 
 
 def _declarations(calls: CallWriter, hw: Hardware, large: list[str]) -> list[str]:
@@ -138,7 +187,7 @@ def _signature(name: str, parameters: tuple[Parameter, ...], end: str) -> list[s
     return [head, *(f"    {row}," for row in rows[:-1]), f"    {rows[-1]}){end}"]
 
 
-def _header_text(name: str, parameters: tuple[Parameter, ...]) -> str:
+def _header_text(name: str, parameters: tuple[Parameter, ...], packers: Mapping[str, str]) -> str:
     guard = f"ISAMAP_{name.upper()}_H"
     lines = [f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", ""]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#define restrict", "#endif", ""]
@@ -153,5 +202,9 @@ def _header_text(name: str, parameters: tuple[Parameter, ...]) -> str:
         lines.append(f"   {p.name}: {way or 'scratch'}, {what}, {layout.size_bytes} bytes")
     lines[-1] += " */"
     lines += [*_signature(name, parameters, ";"), ""]
+    for p in parameters:
+        if p.name in packers:
+            lines += [f"/* Packs {p.name}, once for as many calls as it stays the same. */"]
+            lines += [f"{pack_signature(packers[p.name], p)};", ""]
     lines += ["#ifdef __cplusplus", "#undef restrict", "}", "#endif", f"#endif /* {guard} */", ""]
     return "\n".join(lines)

@@ -4,7 +4,8 @@ In: a Program. Out: its parameters in order, and which of them an address belong
 Not its job: text of calls.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from isamap.errors import ProgramError
 from isamap.ir import scalar_type
@@ -14,6 +15,9 @@ KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if"
     " inline int long main register restrict return short signed sizeof static struct switch"
     " typedef union unsigned void volatile while"
+    " and bool catch class decltype delete explicit export false friend mutable namespace new not"
+    " nullptr operator or private protected public template this throw true try typeid typename"
+    " using virtual wchar_t xor"  # C++, where the header may be used
 )
 OPAQUE = {8: "uint8_t", 16: "uint16_t"}  # for types that C lacks
 
@@ -21,7 +25,8 @@ OPAQUE = {8: "uint8_t", 16: "uint16_t"}  # for types that C lacks
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A pointer to `layout.size_bytes` bytes that hold `buffer`; `address` is where a program's
-    addresses place it. `is_scratch`: contents do not matter before or after."""
+    addresses place it. `is_scratch`: contents do not matter before or after. `is_cleared`: of
+    these, the function begins by filling it with zeros."""
 
     name: str
     buffer: str
@@ -30,6 +35,7 @@ class Parameter:
     is_read: bool
     is_written: bool
     is_scratch: bool = False
+    is_cleared: bool = False
 
     @property
     def c_type(self) -> str:
@@ -48,9 +54,12 @@ def element_type(dtype: str) -> str:
     return row.c_name or OPAQUE[max(row.bits, 8)]
 
 
-def parameters_of(program: Program) -> tuple[Parameter, ...]:
+def parameters_of(program: Program, given: Collection[str] | None = None) -> tuple[Parameter, ...]:
     """Inputs, outputs and scratch buffers, in the program's order; an input and an output at one
-    address are one parameter."""
+    address are one parameter.
+
+    `given`: buffers that the caller fills (None: all that the program reads); others are scratch.
+    """
     found: dict[int, Parameter] = {}
     groups = ((program.inputs, "in"), (program.outputs, "out"), (program.scratch, "scratch"))
     taken: set[str] = set()
@@ -62,9 +71,10 @@ def parameters_of(program: Program) -> tuple[Parameter, ...]:
                 continue
             name = _fresh(placement, kind, taken)
             taken.add(name)
+            begins = kind == "in" and given is not None and placement.buffer not in given
             found[placement.address] = Parameter(
                 name, placement.buffer, placement.layout, placement.address,
-                kind == "in", kind == "out", kind == "scratch",
+                kind == "in" and not begins, kind == "out", kind == "scratch" or begins, begins,
             )  # fmt: skip
     return tuple(found.values())
 
@@ -81,10 +91,8 @@ def parameter_at(parameters: tuple[Parameter, ...], address: int, what: str) -> 
     raise ProgramError(f"{what}: byte {address} of the external memory belongs to no buffer")
 
 
-def _written(parameter: Parameter) -> Parameter:
-    return Parameter(
-        parameter.name, parameter.buffer, parameter.layout, parameter.address, True, True
-    )
+def _written(known: Parameter) -> Parameter:
+    return replace(known, is_read=True, is_written=True, is_scratch=False, is_cleared=False)
 
 
 def _fresh(placement: Placement, kind: str, taken: set[str]) -> str:

@@ -15,7 +15,7 @@ from isamap.hwdesc import CompilerRule, Hardware
 
 COMPILERS = ("cc", "gcc", "clang")
 # floats round after every operation; registers of one memory may hold several types in turn
-FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing")
+FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fopenmp-simd")
 COMPILE_SECONDS = 120
 
 
@@ -58,7 +58,17 @@ class Toolchain:
 
     def _compile(self, extra: tuple[str, ...], sources: tuple[Path, ...], target: Path) -> None:
         files = [str(path) for path in sources]
-        command = [self.compiler, "-O2", *FLAGS, *self.flags, *extra, "-o", str(target), *files]
+        command = [
+            self.compiler,
+            "-O2",
+            *FLAGS,
+            *self.flags,
+            *extra,
+            "-o",
+            str(target),
+            *files,
+            "-lm",
+        ]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
         )
