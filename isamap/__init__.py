@@ -7,6 +7,8 @@ cheap. Not its job: anything else.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .version import __version__
+
 if TYPE_CHECKING:
     from .compile import Explanation, PlanResult, Result, explain, map
     from .costmodels import Aim, Metric
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     from .ir import Kernel, load_kernel
     from .native import BuiltKernel, build, run_on
     from .program import Program
-
-__version__ = "0.1.0"
 
 LAZY = {
     "Aim": ".costmodels",

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
-from isamap.costmodels import FASTEST, Aim, Roofline, roofline
+from isamap.costmodels import COST_MODELS, FASTEST, Aim, CostModel, Roofline, roofline
 from isamap.emulator import Timing, set_starts, time_program
-from isamap.errors import KernelError, MappingError, ProgramError, closest
+from isamap.errors import IsamapError, KernelError, MappingError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, Statement, load_kernels
 from isamap.mapper import Mapping as Binding
 from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten, mappings, unmatched
+from isamap.measured import Measured
 from isamap.planner import Plan, Wishes, search
 from isamap.program import Program
 from isamap.rewrites import FORMS, variants
@@ -23,6 +24,8 @@ from isamap.scheduler import NOBODY, Answer, Schedule, Watch, check_aim, limit_m
 
 from .resources import find_hardware, find_kernel
 from .verify import Check, KernelFile, Verification, verify_full, verify_plan, verify_quick
+
+MEASURED = Measured()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def map(
     *,
     sizes: Mapping[str, int] | None = None,
     name: str | None = None,
-    cost: str = "analytical",
+    cost: str | CostModel = "analytical",
     layouts: str = "natural",
     verify: Check | str = Check.QUICK,
     time_limit_s: float = 20.0,
@@ -146,7 +149,8 @@ def map(
         kernel: a Kernel, a path, a bundled name, or either with `:kernel`.
         hw: a Hardware, a path or a bundled name.
         sizes, name: of the kernel in its file.
-        cost, layouts, time_limit_s, workers, seed, may_reassociate: as for `find_schedule`.
+        cost: a cost model or its name (`cost_model`).
+        layouts, time_limit_s, workers, seed, may_reassociate: as for `find_schedule`.
         time_limit_s: for the search as a whole; timing and checking the program come on top.
         aim: what to minimise (`Aim.least(Metric.ENERGY)`), and what it may cost at most.
         max_bytes: of memories, by name.
@@ -161,13 +165,14 @@ def map(
     built, file = build_kernel(kernel, sizes or {}, name)
     machine = load_machine(hw)
     used = file.sizes if file else ()
+    model = cost_model(cost)
     request = Request(
-        built.name, machine.name, used, cost, layouts, Check(verify), time_limit_s, workers, seed,
-        may_reassociate, aim, tuple((max_bytes or {}).items()),
+        built.name, machine.name, used, model.name, layouts, Check(verify), time_limit_s,
+        workers, seed, may_reassociate, aim, tuple((max_bytes or {}).items()),
     )  # fmt: skip
     check_aim(aim, machine)
     roomy = limit_machine(machine, max_bytes or {})
-    wishes = Wishes(cost, layouts, time_limit_s, workers, seed, may_reassociate, aim, watch)
+    wishes = Wishes(model, layouts, time_limit_s, workers, seed, may_reassociate, aim, watch)
     found = search(built, roomy, wishes)
     return judge(request, built, machine, file, found, watch=watch)
 
@@ -307,6 +312,17 @@ def _map_forms(
         for found in mappings(form.kernel, hw, gather=gather, replicate=replicate, rewrites=names):
             if found.statement in fresh:
                 yield form.kernel, found
+
+
+def cost_model(cost: str | CostModel) -> CostModel:
+    """The model itself, or the one of this name: analytical, emulated, roofline or measured."""
+    if not isinstance(cost, str):
+        return cost
+    models = {**COST_MODELS, MEASURED.name: MEASURED}
+    if cost not in models:
+        hint = closest(cost, models) or f"cost models are {', '.join(models)}"
+        raise IsamapError(f"no cost model {cost!r}", hint=hint)
+    return models[cost]
 
 
 def load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 
-from isamap.costmodels import Aim, Metric
+from isamap.costmodels import ANALYTICAL, Aim, Metric
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.planner import Front, Wishes, find_front
@@ -50,8 +50,6 @@ def pareto(
     machine = load_machine(hw)
     for metric in metrics:
         check_aim(Aim.least(metric), machine)
-    wishes = Wishes(
-        "analytical", layouts, time_limit_s, workers, seed, may_reassociate, watch=watch
-    )
+    wishes = Wishes(ANALYTICAL, layouts, time_limit_s, workers, seed, may_reassociate, watch=watch)
     front = find_front(built, limit_machine(machine, max_bytes or {}), wishes, metrics)
     return FrontResult(built, machine, front)

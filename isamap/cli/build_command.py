@@ -5,28 +5,42 @@ In: arguments. Out: files, and what was written. Not its job: any decision.
 
 import click
 
-from .options import allow_option, layout_option, read_sizes, subject_options
+from .options import (
+    allow_option,
+    cost_options,
+    layout_option,
+    read_cost,
+    read_sizes,
+    subject_options,
+)
 
 
 @click.command()
 @subject_options
 @click.option("--out", "-o", required=True, metavar="FOLDER", help="Where the files go.")
+@cost_options
 @layout_option
 @allow_option
 @click.option("--time-limit", default=10.0, show_default=True, help="Seconds for the search.")
 def build_command(
-    kernel: str, hardware: str, out: str, sizes: tuple[str, ...], name: str | None, layouts: str,
+    kernel: str, hardware: str, out: str, sizes: tuple[str, ...], name: str | None, cost: str,
+    candidates: int | None, database: str | None, layouts: str,
     allowed: tuple[str, ...], time_limit: float,
 ) -> None:  # fmt: skip
     """Compile KERNEL (a file, a bundled name, either with :NAME) for this processor."""
     from isamap.native import build  # start-up time: the solver and NumPy load only now
 
+    from .show_measured import measured_lines
+
     built = build(
         kernel, hardware, sizes=read_sizes(sizes), name=name, out=out, layouts=layouts,
         time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
+        cost=read_cost(cost, candidates, database),
     )  # fmt: skip
     files = built.files
     for path in (files.source, files.header, files.depfile, files.library):
         click.echo(str(path))
+    for contenders in built.mapped.compared:
+        click.echo("\n".join(measured_lines(contenders, built.mapped.hardware.clock_hz)))
     for buffer in built.packed:
         click.echo(f"{buffer} is wanted in another layout: {files.header} has its bytes")

@@ -9,7 +9,9 @@ from .options import (
     EXIT_INTERRUPTED,
     EXIT_WRONG,
     allow_option,
+    cost_options,
     layout_option,
+    read_cost,
     read_sizes,
     subject_options,
     verify_option,
@@ -17,18 +19,11 @@ from .options import (
 from .read_limits import read_rooms
 
 OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmodels.Metric
-COSTS = ("analytical", "emulated", "roofline")  # the names of costmodels.COST_MODELS
 
 
 @click.command()
 @subject_options
-@click.option(
-    "--cost",
-    type=click.Choice(COSTS),
-    default="analytical",
-    show_default=True,
-    help="Cost model that ranks the solved coverings.",
-)
+@cost_options
 @layout_option
 @verify_option
 @allow_option
@@ -67,8 +62,9 @@ COSTS = ("analytical", "emulated", "roofline")  # the names of costmodels.COST_M
 )
 @click.option("--seed", default=0, show_default=True, help="Of the solver and of random inputs.")
 def map_command(
-    kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, cost: str, layouts: str,
-    check: str, allowed: tuple[str, ...], top: int, explain: bool, listing: bool,
+    kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, cost: str,
+    candidates: int | None, database: str | None, layouts: str, check: str,
+    allowed: tuple[str, ...], top: int, explain: bool, listing: bool,
     json_path: str | None, program_path: str | None, emit: str | None, folder: str | None,
     base: int | None, objective: str, pareto: str | None,
     max_cycles: int | None, max_energy: str | None,
@@ -79,7 +75,8 @@ def map_command(
 
     show = show_map.Show(top, explain, listing, json_path, program_path, folder)
     question = show_map.Question(
-        kernel, hardware, read_sizes(sizes), name, cost, layouts, check, time_limit, workers, seed,
+        kernel, hardware, read_sizes(sizes), name, read_cost(cost, candidates, database),
+        layouts, check, time_limit, workers, seed,
         "reassociate" in allowed,
         read_aim.read_aim(objective, max_cycles, max_energy, max_dram_bytes),
         read_rooms("--max", rooms),

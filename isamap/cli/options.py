@@ -5,16 +5,22 @@ job: any command.
 """
 
 from collections.abc import Callable
-from typing import ParamSpec
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec
 
 import click
 
 from isamap.errors import IsamapError
 
+if TYPE_CHECKING:
+    from isamap.costmodels import CostModel
+
 EXIT_WRONG = 1
 EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
 
 Arguments = ParamSpec("Arguments")
+COSTS = ("analytical", "emulated", "roofline", "measured")  # what compile.cost_model knows
+NUM_CANDIDATES = 8
 
 
 def subject_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
@@ -33,6 +39,48 @@ def subject_options(command: Callable[Arguments, None]) -> Callable[Arguments, N
     ):
         command = option(command)
     return command
+
+
+def cost_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """--cost, and what the measured model needs."""
+    for option in reversed(
+        (
+            click.option(
+                "--cost",
+                type=click.Choice(COSTS),
+                default="analytical",
+                show_default=True,
+                help="Cost model that ranks the solved coverings; measured: the closed form's best"
+                " candidates run on this processor.",
+            ),
+            click.option(
+                "--candidates",
+                type=click.IntRange(2),
+                help=f"How many are measured (default: {NUM_CANDIDATES}).",
+            ),
+            click.option(
+                "--database",
+                metavar="FILE",
+                help="Where measurements are kept (default: $ISAMAP_DATABASE, or a file in the"
+                " user's cache folder).",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def read_cost(cost: str, candidates: int | None, database: str | None) -> "str | CostModel":
+    """The cost model that the options ask for; IsamapError for options that it does not take."""
+    if cost != "measured":
+        for name, value in (("--candidates", candidates), ("--database", database)):
+            if value is not None:
+                raise IsamapError(f"{name} is for --cost measured", hint="add --cost measured")
+        return cost
+    from isamap.measured import Measured  # start-up time
+
+    path = None if database is None else Path(database)
+    return Measured(candidates or NUM_CANDIDATES, path)
 
 
 layout_option = click.option(

@@ -20,6 +20,7 @@ from .json_parts import (
     versions_to_json,
 )
 from .show_bounds import bounds_to_json
+from .show_measured import contenders_to_json
 
 
 def result_to_json(result: Result) -> dict[str, Json]:
@@ -56,6 +57,7 @@ def result_to_json(result: Result) -> dict[str, Json]:
             }
             for other in answer.alternatives
         ],
+        "candidates": contenders_to_json(answer.contenders, result.hardware.clock_hz),
         "num_coverings": answer.num_coverings,
         "is_complete": answer.is_complete,
         "is_interrupted": result.is_interrupted,

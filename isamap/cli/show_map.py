@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from isamap.compile import PlanResult, Result, explain, map
-from isamap.costmodels import Aim, Metric
+from isamap.costmodels import Aim, CostModel, Metric
 from isamap.errors import MappingError
 from isamap.pareto import pareto
 from isamap.program import listing, to_json
@@ -35,7 +35,7 @@ class Question:
     hardware: str
     sizes: Mapping[str, int]
     name: str | None
-    cost: str
+    cost: str | CostModel
     layouts: str
     check: str
     time_limit_s: float

@@ -16,6 +16,7 @@ from .show_alternatives import alternative_lines
 from .show_bounds import bound_lines
 from .show_cores import core_lines
 from .show_mapping import operand_rows, packing_sentences, show_binding, show_outside
+from .show_measured import measured_lines
 from .show_nest import nest_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines
 from .show_verification import show_verification
@@ -37,6 +38,7 @@ def print_result(result: Result, console: Console, num_alternatives: int) -> Non
         ("loops", tiling_lines(result)),
         ("aim", _aim_lines(result)),
         ("cycles", cycle_lines(result)),
+        ("measured", measured_lines(result.answer.contenders, result.hardware.clock_hz)),
         ("bounds", bound_lines(result)),
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),

@@ -27,6 +27,7 @@ from .c import (
     generate_c,
     generate_main,
     generate_peak,
+    generate_timer,
     missing_features,
 )
 
@@ -47,6 +48,7 @@ __all__ = [
     "generate_c",
     "generate_main",
     "generate_peak",
+    "generate_timer",
     "list_binary",
     "missing_features",
     "run_bytes",

@@ -24,7 +24,7 @@ from .passes import (
 )
 from .ports import port_cycles
 from .pretty_cost import pretty_cost, pretty_energy, pretty_value
-from .registry import COST_MODELS, Candidate, CostModel
+from .registry import ANALYTICAL, COST_MODELS, Candidate, CostModel, Formula, Price
 from .roofline import Roofline, floor_costs, roofline
 from .tiling import (
     Guards,
@@ -43,6 +43,7 @@ from .waiting import block_limits, block_wait, drain_latency_cycles, round_trip_
 from .work import Flow, Work, count_work
 
 __all__ = [
+    "ANALYTICAL",
     "COST_MODELS",
     "FASTEST",
     "OVERLAP_LOSS",
@@ -53,10 +54,12 @@ __all__ = [
     "Costs",
     "Estimate",
     "Flow",
+    "Formula",
     "Guards",
     "Load",
     "Metric",
     "Moved",
+    "Price",
     "Roofline",
     "Stay",
     "Tiling",

@@ -1,9 +1,10 @@
 """The cost models a user can choose by name.
 
-In: a candidate (covering, tiling, program). Out: cycles. Not its job: what the solver minimises
+In: candidates (covering, tiling, program). Out: cycles. Not its job: what the solver minimises
 inside a covering (always the closed form); a model here ranks solved candidates against each other.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,12 +29,55 @@ class Candidate:
     program: Program
 
 
-class CostModel(Protocol):
-    """Prices a candidate in cycles of the machine's clock."""
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Cycles of the machine's clock, or None and the `problem` that a candidate has.
 
-    def __call__(self, candidate: Candidate, hw: Hardware) -> int:
-        """Cycles of the candidate on the machine."""
+    `is_recalled`: known from an earlier question.
+    """
+
+    cycles: int | None
+    problem: str = ""
+    is_recalled: bool = False
+
+
+class CostModel(Protocol):
+    """Prices candidates; `num_candidates`: among how many of a kernel it wants to choose (1: it is
+    only asked about the best one of each covering)."""
+
+    @property
+    def name(self) -> str:
+        """What a user calls it."""
         ...
+
+    @property
+    def num_candidates(self) -> int:
+        """At most so many are priced together."""
+        ...
+
+    def check(self, hw: Hardware) -> None:
+        """Raise an IsamapError if it cannot price programs of this machine."""
+        ...
+
+    def price(self, candidates: Sequence[Candidate], hw: Hardware) -> tuple[Price, ...]:
+        """A price per candidate, at least one of them with cycles."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A cost model that looks at one candidate at a time, on any machine."""
+
+    name: str
+    cycles_of: Callable[[Candidate, Hardware], int]
+    num_candidates: int = 1
+
+    def check(self, hw: Hardware) -> None:
+        """Every machine will do."""
+
+    def price(self, candidates: Sequence[Candidate], hw: Hardware) -> tuple[Price, ...]:
+        """One after the other."""
+        return tuple(Price(self.cycles_of(candidate, hw)) for candidate in candidates)
 
 
 def roofline_cycles(candidate: Candidate, hw: Hardware) -> int:
@@ -51,8 +95,12 @@ def emulated_cycles(candidate: Candidate, hw: Hardware) -> int:
     return time_program(set_starts(candidate.program, hw), hw).cycles
 
 
+ANALYTICAL = Formula("analytical", analytical_cycles)
 COST_MODELS: dict[str, CostModel] = {
-    "analytical": analytical_cycles,
-    "emulated": emulated_cycles,
-    "roofline": roofline_cycles,
+    model.name: model
+    for model in (
+        ANALYTICAL,
+        Formula("emulated", emulated_cycles),
+        Formula("roofline", roofline_cycles),
+    )
 }

@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from isamap.codegen import CSource, find_toolchain, generate_c
+from isamap.costmodels import CostModel
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
@@ -29,6 +30,7 @@ def build(
     layouts: str = "natural",
     time_limit_s: float = 10.0,
     may_reassociate: bool = False,
+    cost: str | CostModel = "analytical",
 ) -> BuiltKernel:
     """Map a kernel and compile its C for this processor; options as for `map`.
 
@@ -38,7 +40,7 @@ def build(
     Raises:
         IsamapError: the machine's programs run elsewhere, or there is no compiler.
     """
-    mapped = map_program(kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate)
+    mapped = map_program(kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate, cost)
     source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
     if toolchain.run:

@@ -10,19 +10,23 @@ from os import PathLike
 
 from isamap.compile import PlanResult, Result
 from isamap.compile import map as map_kernel
+from isamap.costmodels import CostModel
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, Role
 from isamap.program import Program
+from isamap.scheduler import Contender
 
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A kernel's program and where it came from."""
+    """A kernel's program and where it came from; per task that a cost model compared schedules
+    of, those."""
 
     kernel: Kernel
     hardware: Hardware
     program: Program
     cycles: int
+    compared: tuple[tuple[Contender, ...], ...] = ()
 
     @property
     def given(self) -> frozenset[str]:
@@ -39,14 +43,18 @@ def map_program(
     layouts: str,
     time_limit_s: float,
     may_reassociate: bool,
+    cost: str | CostModel = "analytical",
 ) -> Mapped:
     result = map_kernel(
         kernel, hw, sizes=sizes, name=name, layouts=layouts, time_limit_s=time_limit_s,
-        verify="off", may_reassociate=may_reassociate,
+        verify="off", may_reassociate=may_reassociate, cost=cost,
     )  # fmt: skip
     cycles = result.timing.cycles if result.timing is not None else 0
     match result:
         case Result():
-            return Mapped(result.kernel, result.hardware, result.schedule.program, cycles)
+            program, answers = result.schedule.program, [result.answer]
         case PlanResult():
-            return Mapped(result.kernel, result.hardware, result.plan.program, cycles)
+            program = result.plan.program
+            answers = [task.answer for task in result.plan.tasks if task.answer is not None]
+    compared = tuple(answer.contenders for answer in answers if answer.contenders)
+    return Mapped(result.kernel, result.hardware, program, cycles, compared)

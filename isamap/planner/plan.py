@@ -7,7 +7,7 @@ its job: making a plan (`find_plan`), its bound (`bound_plan`).
 from dataclasses import dataclass, field
 from math import prod
 
-from isamap.costmodels import FASTEST, Aim, Costs, host_costs
+from isamap.costmodels import ANALYTICAL, FASTEST, Aim, CostModel, Costs, host_costs
 from isamap.hwdesc import Hardware, HostRule, run_cycles
 from isamap.ir import Buffer, Kernel, Statement
 from isamap.mapper import Ends, Task, TaskNode, cut_tasks
@@ -22,7 +22,7 @@ from .piece import Piece
 class Wishes:
     """How to search, as in `find_schedule`."""
 
-    cost: str = "analytical"
+    cost: CostModel = ANALYTICAL
     layouts: str = "natural"
     time_limit_s: float = 20.0
     workers: int = 1

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from isamap.costmodels import Costs
+from isamap.costmodels import ANALYTICAL, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, Task, coverings
@@ -85,7 +85,7 @@ class TaskScheduler:
             return find_schedule(
                 task.kernel,
                 with_room(self.hw, around),
-                cost="analytical" if around.homes else self.wishes.cost,  # no program by itself
+                cost=ANALYTICAL if around.homes else self.wishes.cost,  # no program by itself
                 layouts=self.wishes.layouts,
                 time_limit_s=left_s,
                 workers=self.wishes.workers,

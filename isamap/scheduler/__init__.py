@@ -1,6 +1,6 @@
 """From a covering of one task to a proven schedule and its program."""
 
-from .answer import Alternative, Answer, Schedule
+from .answer import Alternative, Answer, Contender, Schedule
 from .frame import tile_name
 from .fuse_tokens import fuse_tokens
 from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches, room_breaches
@@ -19,6 +19,7 @@ __all__ = [
     "Alternative",
     "Answer",
     "Breach",
+    "Contender",
     "EXTERNAL_ALIGN_BYTES",
     "LayoutKey",
     "NOBODY",

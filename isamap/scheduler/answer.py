@@ -5,7 +5,7 @@ In: nothing but these nodes. Out: frozen values. Not its job: finding them (`sch
 
 from dataclasses import dataclass
 
-from isamap.costmodels import Aim, Estimate, Work
+from isamap.costmodels import Aim, Estimate, Price, Work
 from isamap.ir import Kernel
 from isamap.mapper import Covering, Mismatch, layout_rank
 from isamap.program import Program
@@ -47,12 +47,21 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
+class Contender:
+    """A schedule among several that the cost model chose from, and what it says of it."""
+
+    schedule: Schedule
+    price: Price
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Everything `isamap map` knows about a kernel on a machine.
 
     `bound_cycles` holds for every covering of the chosen layout class under the closed-form model,
     and so does `bound` for what `aim` minimises; `status` is OPTIMAL when the chosen schedule
-    reaches it. `fastest`: a schedule that is better but repacks buffers, if any.
+    reaches it. `fastest`: a schedule that is better but repacks buffers, if any. `contenders`: what
+    the cost model chose from, if it was asked about several, in the order of the closed form.
     """
 
     kernel: Kernel
@@ -67,3 +76,4 @@ class Answer:
     num_coverings: int
     is_complete: bool
     seconds: float
+    contenders: tuple[Contender, ...] = ()

@@ -12,11 +12,14 @@ from itertools import islice
 from types import MappingProxyType
 
 from isamap.costmodels import (
+    ANALYTICAL,
     FASTEST,
     Aim,
+    CostModel,
     Costs,
     floor_costs,
 )
+from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import (
@@ -45,7 +48,7 @@ def find_schedule(
     kernel: Kernel,
     hw: Hardware,
     *,
-    cost: str = "analytical",
+    cost: CostModel = ANALYTICAL,
     layouts: str = "natural",
     time_limit_s: float = 20.0,
     workers: int = 1,
@@ -67,6 +70,7 @@ def find_schedule(
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed, up to
     `max_rank` (`rank_of`).
+    `cost` chooses: among the best schedules of the coverings, or among as many as it asks for.
     `held`, `volatile`, `ends`: as in a `Task`. `handed_on`: buffers that other statements touch
     too; only coverings that use them as they lie are looked at, if there are any. `homes`: buffers
     that lie in a managed memory; `agreed`: in which layout, where that is settled. `watch` ends the
@@ -77,6 +81,7 @@ def find_schedule(
             limits cannot be kept (a `LimitError`).
     """
     begin = time.perf_counter()
+    cost.check(hw)
     mismatches: list[Mismatch] = []
     least = Costs(0, 0, 0)  # a task may find its operands on chip
     if not (held or volatile or handed_on or ends or homes):
@@ -94,12 +99,20 @@ def find_schedule(
     if others := handed_on - homes.keys():
         stream = _prefer_natural(stream, others)
     search.run(spread_coverings(stream, hw))
-    if not search.by_rank and search.num_excluded:
-        raise limit_error(kernel.name, hw.name, aim)
     if not search.by_rank:
-        raise why_nothing(kernel, hw, mismatches, search.misfits())
+        raise _nothing(kernel, hw, mismatches, search)
+    search.compare()
     seconds = time.perf_counter() - begin
     return _answer(kernel, search, tuple(mismatches), seconds)
+
+
+def _nothing(
+    kernel: Kernel, hw: Hardware, mismatches: list[Mismatch], search: CoveringSearch
+) -> MappingError:
+    """Why no covering was scheduled."""
+    if search.num_excluded:
+        return limit_error(kernel.name, hw.name, search.aim)
+    return why_nothing(kernel, hw, mismatches, search.misfits())
 
 
 def _answer(
@@ -122,6 +135,7 @@ def _answer(
         len(search.alternatives),
         search.is_complete,
         seconds,
+        search.contenders,
     )
 
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from itertools import groupby, islice
 
 from isamap.costmodels import (
-    COST_MODELS,
     Aim,
     Candidate,
+    CostModel,
     Costs,
     Work,
     count_work,
@@ -25,10 +25,11 @@ from isamap.mapper import (
     layout_rank,
 )
 
-from .answer import Alternative, Schedule
+from .answer import Alternative, Contender, Schedule
 from .lower import lower
 from .options import stay_choices
 from .place import external_bytes
+from .shortlist import CLOSE, Listed, shortlist
 from .solve import Solution, Status, solve
 from .watch import Relay, Watch
 from .why_nothing import Misfits
@@ -47,7 +48,7 @@ class CoveringSearch:
     def __init__(
         self,
         hw: Hardware,
-        cost: str,
+        cost: CostModel,
         layouts: str,
         aim: Aim,
         least: Costs,
@@ -57,7 +58,8 @@ class CoveringSearch:
         watch: Watch,
     ) -> None:
         self.hw = hw
-        self.cost = COST_MODELS[cost]
+        self.cost = cost
+        self.slack = CLOSE if cost.num_candidates > 1 else 1.0  # of values worth a look
         self.layouts = layouts
         self.aim = aim
         self.least = least
@@ -71,6 +73,8 @@ class CoveringSearch:
             tuple[int, float]
         ] = []  # (rank, bound) of what was not solved to the end
         self.alternatives: list[Alternative] = []
+        self.solved: list[Schedule] = []
+        self.contenders: tuple[Contender, ...] = ()
         self.spreads: set[tuple[object, ...]] = set()  # over cores, that were looked at
         self.num_unfit = 0
         self.num_excluded = 0  # by the aim's limits
@@ -118,9 +122,9 @@ class CoveringSearch:
         if not self.by_rank:
             return False
         floor = self._floor(compute_cycles)
-        if floor > self._tolerance() * self.fastest().solution.value:
+        if floor > self.slack * self._tolerance() * self.fastest().solution.value:
             return True
-        return 0 in self.by_rank and floor >= self.by_rank[0].solution.value
+        return 0 in self.by_rank and floor >= self.slack * self.by_rank[0].solution.value
 
     def _tolerance(self) -> float:
         return 1.0 if self.layouts == "packed" else NATURAL_TOLERANCE
@@ -140,7 +144,7 @@ class CoveringSearch:
                 return
             self.spreads.add(key)
         rank = rank_of(covering)
-        rivals = [s.solution.value for r, s in self.by_rank.items() if r <= rank]
+        rivals = [self.slack * s.solution.value for r, s in self.by_rank.items() if r <= rank]
         cutoff = min(rivals, default=None)
         bound = self.aim.value(least)
         passed = Alternative(covering, round(least.cycles), None, bound, None)
@@ -173,20 +177,60 @@ class CoveringSearch:
     ) -> None:
         """Remember a solution if it is the best of its rank."""
         assert solution.tiling is not None, "a solution that is kept has a tiling"
+        made = self._make(covering, work, solution)
+        if self.cost.num_candidates == 1:
+            (price,) = self.cost.price([_candidate(made)], self.hw)
+            made = self._priced(made, price.cycles)
+        found = replace(passed, cycles=made.estimate.cycles, value=solution.value)
+        self.alternatives.append(found)
+        rank = rank_of(covering)
+        if solution.status is not Status.OPTIMAL or self.cost.num_candidates > 1:
+            self.open_bounds.append((rank, solution.bound))
+        self.solved.append(made)
+        self._offer(made)
+
+    def _offer(self, schedule: Schedule) -> None:
+        """Keep the schedule if it is the best of its rank."""
+        rank = rank_of(schedule.covering)
+        known = self.by_rank.get(rank)
+        if known is None or schedule.cost < known.cost:
+            self.by_rank[rank] = schedule
+
+    def _make(self, covering: Covering, work: Work, solution: Solution) -> Schedule:
+        """The schedule of a solution, priced by the closed form."""
+        assert solution.tiling is not None, "a schedule has a tiling"
         program = lower(covering, solution.tiling, self.hw)
         assert program is not None, "a legal tiling was placed before"
         parts = estimate(covering, work, solution.tiling, self.hw)
-        cycles = self.cost(Candidate(covering, work, solution.tiling, program), self.hw)
-        cost = self.aim.value(replace(parts.costs(self.hw), cycles=cycles))
-        found = replace(passed, cycles=parts.cycles, value=solution.value)
-        self.alternatives.append(found)
-        rank = rank_of(covering)
-        if solution.status is not Status.OPTIMAL:
-            self.open_bounds.append((rank, solution.bound))
-        known = self.by_rank.get(rank)
-        if known is None or cost < known.cost:
-            kept = Schedule(covering, work, solution, parts, program, cycles, cost)
-            self.by_rank[rank] = kept
+        value = self.aim.value(parts.costs(self.hw))
+        return Schedule(covering, work, solution, parts, program, parts.cycles, value)
+
+    def _priced(self, schedule: Schedule, cycles: int | None) -> Schedule:
+        """The schedule at the cost model's price."""
+        assert cycles is not None, "a price without cycles is no choice"
+        costs = replace(schedule.estimate.costs(self.hw), cycles=cycles)
+        return replace(schedule, cost_cycles=cycles, cost=self.aim.value(costs))
+
+    def compare(self) -> None:
+        """Let the cost model choose among more schedules than the best of each covering, if it
+        wants to. Whether to repack is the closed form's choice, as the time it takes is not priced.
+        """
+        count = self.cost.num_candidates
+        if count == 1:
+            return
+        rank = max(self.by_rank) if self.layouts == "packed" else rank_of(self.chosen().covering)
+        solved = [schedule for schedule in self.solved if rank_of(schedule.covering) <= rank]
+        listed = shortlist(solved, self.hw, self.aim, count)
+        made = [self._make(x.solved.covering, x.solved.work, _solution(x)) for x in listed]
+        prices = self.cost.price([_candidate(schedule) for schedule in made], self.hw)
+        self.contenders = tuple(
+            Contender(schedule if p.cycles is None else self._priced(schedule, p.cycles), p)
+            for schedule, p in zip(made, prices, strict=True)
+        )
+        self.by_rank.clear()
+        for contender in self.contenders:
+            if contender.price.cycles is not None:
+                self._offer(contender.schedule)
 
     def _relay(self) -> Relay:
         """The watch of one covering's solution."""
@@ -228,3 +272,19 @@ class CoveringSearch:
 def rank_of(covering: Covering) -> int:
     """How far its buffers are from lying as they do."""
     return sum(layout_rank(plan) for plan in covering.operands)
+
+
+def _candidate(schedule: Schedule) -> Candidate:
+    assert schedule.solution.tiling is not None, "a schedule has a tiling"
+    return Candidate(schedule.covering, schedule.work, schedule.solution.tiling, schedule.program)
+
+
+def _solution(listed: Listed) -> Solution:
+    """The covering's solution if it is that; else another tiling below the same bound."""
+    solution = listed.solved.solution
+    if listed.tiling == solution.tiling:
+        return solution
+    cycles = round(listed.value)
+    return replace(
+        solution, status=Status.FEASIBLE, tiling=listed.tiling, cycles=cycles, value=listed.value
+    )

@@ -7,6 +7,7 @@ from .generate import CSource, generate_c
 from .main import generate_main
 from .parameters import Parameter
 from .peak import can_measure, generate_peak
+from .timer import generate_timer
 from .toolchain import Toolchain, find_toolchain, missing_features
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "generate_c",
     "generate_main",
     "generate_peak",
+    "generate_timer",
     "missing_features",
 ]

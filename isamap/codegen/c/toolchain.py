@@ -27,6 +27,18 @@ class Toolchain:
     flags: tuple[str, ...]
     run: tuple[str, ...]
 
+    @property
+    def all_flags(self) -> tuple[str, ...]:
+        """What every file is compiled with."""
+        return ("-O2", *FLAGS, *self.flags)
+
+    def version(self) -> str:
+        """The compiler's own words, one line."""
+        done = subprocess.run(
+            [self.compiler, "--version"], capture_output=True, text=True, check=False
+        )
+        return next(iter(done.stdout.splitlines()), "") or self.compiler
+
     def compile_shared(self, source: Path, target: Path, extra: tuple[str, ...] = ()) -> None:
         """A shared library from one C file."""
         self._compile((*extra, "-shared", "-fPIC"), (source,), target)
@@ -58,17 +70,7 @@ class Toolchain:
 
     def _compile(self, extra: tuple[str, ...], sources: tuple[Path, ...], target: Path) -> None:
         files = [str(path) for path in sources]
-        command = [
-            self.compiler,
-            "-O2",
-            *FLAGS,
-            *self.flags,
-            *extra,
-            "-o",
-            str(target),
-            *files,
-            "-lm",
-        ]
+        command = [self.compiler, *self.all_flags, *extra, "-o", str(target), *files, "-lm"]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
         )

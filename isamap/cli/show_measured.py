@@ -1,0 +1,72 @@
+"""What a cost model that runs programs found out about its candidates.
+
+In: contenders. Out: lines of text, JSON. Not its job: measuring.
+"""
+
+from collections.abc import Sequence
+
+from isamap.mapper import Covering
+from isamap.scheduler import Contender, Schedule
+
+from .json_parts import Json, tiling_to_json
+from .units import align, show_seconds
+
+
+def measured_lines(contenders: Sequence[Contender], clock_hz: float) -> list[str]:
+    """Who won, then a line per candidate in the order of the closed form."""
+    if not contenders:
+        return []
+    winner = winner_of(contenders)
+    first = contenders[winner].schedule
+    seconds = show_seconds(first.cost_cycles / clock_hz)
+    origin = "from the database" if contenders[winner].price.is_recalled else "measured now"
+    head = f"{seconds}: the model's number {winner + 1} of {len(contenders)}, {origin}"
+    rows = [("model", "predicted", "measured", "instruction", "tiles", "loops")]
+    for number, contender in enumerate(contenders):
+        schedule = contender.schedule
+        predicted = show_seconds(schedule.estimate.cycles / clock_hz)
+        problem = contender.price.problem
+        took = problem or show_seconds(schedule.cost_cycles / clock_hz)
+        mark = " *" if number == winner else ""
+        instruction = schedule.covering.instruction
+        rows.append((f"{number + 1}{mark}", predicted, took, instruction, *_shape(schedule)))
+    return [head, *align(rows, right=(1,))]
+
+
+def winner_of(contenders: Sequence[Contender]) -> int:
+    """Number of the cheapest one."""
+    priced = [n for n, contender in enumerate(contenders) if contender.price.cycles is not None]
+    return min(priced, key=lambda n: contenders[n].schedule.cost)
+
+
+def contenders_to_json(contenders: Sequence[Contender], clock_hz: float) -> list[Json]:
+    """Null seconds for a candidate that could not be run."""
+    found: list[Json] = []
+    for number, contender in enumerate(contenders):
+        schedule, price = contender.schedule, contender.price
+        tiling = schedule.solution.tiling
+        assert tiling is not None, "a schedule has a tiling"
+        found.append(
+            {
+                "model_rank": number + 1,
+                "predicted_s": schedule.estimate.cycles / clock_hz,
+                "measured_s": None if price.cycles is None else price.cycles / clock_hz,
+                "problem": price.problem,
+                "is_recalled": price.is_recalled,
+                "instruction": schedule.covering.instruction,
+                "tiling": tiling_to_json(tiling),
+            }
+        )
+    return found
+
+
+def _shape(schedule: Schedule) -> tuple[str, str]:
+    """`i 15, j 2 x 16, p 1` in units of so many iterations, and the order of both nests."""
+    tiling = schedule.solution.tiling
+    assert tiling is not None, "a schedule has a tiling"
+    covering: Covering = schedule.covering
+    tiles = []
+    for loop in covering.loops:
+        block = f" x {loop.block}" if loop.block > 1 else ""
+        tiles.append(f"{loop.name} {tiling.tile(loop.name)}{block}")
+    return ", ".join(tiles), f"{' '.join(tiling.outer)} | {' '.join(tiling.inner)}"

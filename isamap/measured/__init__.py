@@ -1,0 +1,21 @@
+"""What candidates take on this processor: a cost model that compiles, times and remembers.
+
+In: candidates, a machine whose programs run here. Out: prices. Not its job: making candidates.
+"""
+
+from .cost_model import Measured
+from .database import Database, default_path
+from .subject import Subject, digest, make_subject
+from .timer import Measurement, ProcessTimer, Timer
+
+__all__ = [
+    "Database",
+    "Measured",
+    "Measurement",
+    "ProcessTimer",
+    "Subject",
+    "Timer",
+    "default_path",
+    "digest",
+    "make_subject",
+]

@@ -1,0 +1,150 @@
+"""Measurements in a file that outlives the process.
+
+In: subjects, digests of programs, measurements. Out: what was measured before. Not its job:
+measuring, what a subject is.
+
+SQLite with its rollback journal (write-ahead logs are unsafe on network file systems): every write
+is one transaction, a second process waits for its turn. `user_version` holds the schema's number.
+"""
+
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+from isamap.errors import IsamapError
+
+from .subject import Subject
+from .timer import Measurement
+
+SCHEMA = 1
+WAIT_S = 30.0  # for another process's transaction
+VARIABLE = "ISAMAP_DATABASE"
+FILE = "measurements.sqlite3"
+COLUMNS = tuple(field.name for field in fields(Subject))
+DECLARED = ", ".join(f"{name} TEXT NOT NULL" for name in COLUMNS)
+TABLES = f"""
+CREATE TABLE subject (key TEXT PRIMARY KEY, {DECLARED});
+CREATE TABLE measurement (
+  subject TEXT NOT NULL REFERENCES subject (key),
+  program TEXT NOT NULL,
+  predicted_s REAL NOT NULL,
+  seconds REAL,
+  least_s REAL,
+  num_samples INTEGER NOT NULL,
+  problem TEXT NOT NULL,
+  measured_at TEXT NOT NULL,
+  PRIMARY KEY (subject, program)
+);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A program of a subject: digest of its text, the closed form's time, the measured one."""
+
+    program: str
+    predicted_s: float
+    measurement: Measurement
+
+
+def default_path() -> Path:
+    """`$ISAMAP_DATABASE`, else a file in the user's folder for caches."""
+    given = os.environ.get(VARIABLE, "")
+    if given:
+        return Path(given)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "isamap" / FILE
+
+
+class Database:
+    """Opens the file for each question; processes may share it.
+
+    Raises:
+        IsamapError (all methods): the file cannot be made, read or written, is no database or one
+            of a newer isamap.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def recall(self, subject: Subject) -> dict[str, Row]:
+        """Rows by program digest."""
+        with self._open() as connection:
+            found = connection.execute(
+                "SELECT program, predicted_s, seconds, least_s, num_samples, problem"
+                " FROM measurement WHERE subject = ?",
+                (subject.key,),
+            )
+            return {program: Row(program, predicted, Measurement(*rest))
+                    for program, predicted, *rest in found}  # fmt: skip
+
+    def record(self, subject: Subject, rows: Mapping[str, Row]) -> None:
+        """Keep rows, in place of older ones."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        marks = ", ".join("?" * (1 + len(COLUMNS)))
+        with self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(
+                f"INSERT OR IGNORE INTO subject VALUES ({marks})", (subject.key, *astuple(subject))
+            )
+            for row in rows.values():
+                m = row.measurement
+                connection.execute(
+                    "INSERT OR REPLACE INTO measurement VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    (subject.key, row.program, row.predicted_s, m.seconds, m.least_s,
+                     m.num_samples, m.problem, at),
+                )  # fmt: skip
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """A connection to a file with the tables in it."""
+        connection: sqlite3.Connection | None = None
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, timeout=WAIT_S, isolation_level=None)
+            self._prepare(connection)
+            yield connection
+        except (OSError, sqlite3.Error) as error:
+            raise self._explain(error) from error
+        finally:
+            if connection is not None:
+                connection.close()  # ends a transaction that was not committed
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the tables where there are none."""
+        if _version(connection) == 0:
+            connection.execute("BEGIN IMMEDIATE")
+            if _version(connection) == 0:  # nobody else was quicker
+                for command in filter(str.strip, TABLES.split(";")):
+                    connection.execute(command)
+                connection.execute(f"PRAGMA user_version = {SCHEMA}")
+            connection.execute("COMMIT")
+        version = _version(connection)
+        if version != SCHEMA:
+            raise IsamapError(
+                f"{self.path} was written by a newer isamap: its schema is {version}, this isamap"
+                f" knows {SCHEMA}",
+                hint="give another file with --database, or upgrade isamap",
+            )
+
+    def _explain(self, error: OSError | sqlite3.Error) -> IsamapError:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        hint = f"give another file with --database, or set {VARIABLE}"
+        return IsamapError(f"the database of measurements {self.path}: {reason}", hint=hint)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    assert isinstance(version, int)
+    return version

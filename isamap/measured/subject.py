@@ -1,0 +1,112 @@
+"""What a measurement depends on beside the program: processor, machine file, kernel, compiler.
+
+In: a kernel, a machine, a toolchain. Out: a `Subject` whose key is equal when times may be compared
+again. Not its job: storing (`database`), measuring.
+"""
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+from isamap.codegen import Toolchain
+from isamap.hwdesc import Hardware
+from isamap.ir import Kernel, pretty
+from isamap.version import __version__
+
+DIGITS = 20  # of digests
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Equal subjects: the same program takes the same time. Digests are of whole contents."""
+
+    processor: str
+    features: str
+    hardware: str
+    hardware_digest: str
+    kernel: str
+    kernel_digest: str
+    sizes: str
+    compiler: str
+    flags: str
+    version: str
+
+    @property
+    def key(self) -> str:
+        """Of everything."""
+        return digest(astuple(self))
+
+
+def make_subject(kernel: Kernel, hw: Hardware, toolchain: Toolchain) -> Subject:
+    """A kernel at its sizes on this processor, compiled for a machine."""
+    model, features = processor()
+    shapes = (f"{b.name}[{', '.join(map(str, b.shape))}]" for b in kernel.buffers)
+    return Subject(
+        model,
+        digest(features),
+        hw.name,
+        digest(hw),
+        kernel.name,
+        digest(pretty(kernel)),
+        " ".join(shapes),
+        compiler_version(toolchain),
+        " ".join(toolchain.all_flags),
+        __version__,
+    )
+
+
+@cache
+def processor() -> tuple[str, tuple[str, ...]]:
+    """This processor's model, and its features where they can be told."""
+    info = Path("/proc/cpuinfo")
+    text = info.read_text(encoding="utf-8", errors="replace") if info.exists() else ""
+    rows = (line.partition(":") for line in text.splitlines() if ":" in line)
+    found: dict[str, str] = {}
+    for name, _, value in rows:
+        found.setdefault(name.strip(), value.strip())
+    names = ("vendor_id", "cpu family", "model", "stepping", "model name", "CPU part")
+    known = [found[name] for name in names if name in found]
+    model = " ".join(known) or platform.processor() or platform.machine()
+    features = found.get("flags") or found.get("Features") or ""
+    return model, tuple(sorted(features.split()))
+
+
+@cache
+def compiler_version(toolchain: Toolchain) -> str:
+    """Asked once per process."""
+    return toolchain.version()
+
+
+def digest(value: object) -> str:
+    """A short hash of what values are compared by; equal in every process and place."""
+    text = "\n".join(_canonical(value))
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def _canonical(value: object) -> list[str]:
+    """Lines that tell any two different values apart: types, names, leaves in their order."""
+    if is_dataclass(value) and not isinstance(value, type):
+        rows = [f"{type(value).__name__} {len(fields(value))}"]
+        for field in fields(value):
+            if field.compare:
+                rows += [field.name, *_canonical(getattr(value, field.name))]
+        return rows
+    match value:
+        case Enum():
+            return [f"{type(value).__name__}.{value.name}"]
+        case None | bool() | int() | float() | Fraction() | str():
+            return [f"{type(value).__name__} {value!r}"]
+        case tuple() | list():
+            return [f"tuple {len(value)}", *(row for part in value for row in _canonical(part))]
+        case frozenset() | set():
+            inner = sorted("\n".join(_canonical(part)) for part in value)
+            return [f"set {len(value)}", *inner]
+        case Mapping():
+            pairs = tuple((key, value[key]) for key in sorted(value))
+            return [f"mapping {len(value)}", *_canonical(pairs)]
+    raise AssertionError(f"no digest of a {type(value).__name__}")

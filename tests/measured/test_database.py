@@ -1,0 +1,108 @@
+"""Measurements that outlive the process: two writers, foreign and newer files, paths that fail."""
+
+import multiprocessing
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from isamap.errors import IsamapError
+from isamap.measured import Database, Measurement, Subject, default_path
+from isamap.measured.database import Row
+
+SUBJECT = Subject("cpu", "f", "hw", "h", "gemm", "k", "A[2, 3]", "cc 1", "-O2", "0.1")
+
+
+def rows(*names: str) -> dict[str, Row]:
+    return {name: Row(name, 1e-3, Measurement(2e-3, 1e-3, 5)) for name in names}
+
+
+def test_what_was_recorded_is_there_for_the_same_subject_alone(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "er" / "m.sqlite3"
+    Database(file).record(SUBJECT, rows("a", "b"))
+    assert Database(file).recall(SUBJECT) == rows("a", "b")
+    for field in Subject.__slots__:
+        assert Database(file).recall(replace(SUBJECT, **{field: "other"})) == {}, field
+
+
+def test_a_second_measurement_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    database = Database(tmp_path / "m")
+    database.record(SUBJECT, rows("a"))
+    newer = {"a": Row("a", 1e-3, Measurement(None, problem="crashed"))}
+    database.record(SUBJECT, newer)
+    assert database.recall(SUBJECT) == newer
+
+
+def write_many(path: Path, start: int) -> None:
+    for number in range(start, start + 25):
+        Database(path).record(SUBJECT, rows(str(number)))
+
+
+def test_two_processes_write_at_once_into_a_file_that_neither_made(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("fork")
+    both = [spawn.Process(target=write_many, args=(tmp_path / "m", n)) for n in (0, 25)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+    assert [process.exitcode for process in both] == [0, 0]
+    assert set(Database(tmp_path / "m").recall(SUBJECT)) == {str(n) for n in range(50)}
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    database = Database(tmp_path / "m")
+    database.record(SUBJECT, rows("a"))
+    nothing: float = None  # type: ignore[assignment]
+    bad = {name: Row(name, when, Measurement(1.0)) for name, when in (("b", 1.0), ("c", nothing))}
+    with pytest.raises(IsamapError, match="NOT NULL constraint failed: measurement.predicted_s"):
+        database.record(SUBJECT, bad)
+    assert set(database.recall(SUBJECT)) == {"a"}
+
+
+def test_a_file_of_a_newer_isamap_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "m"
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    with pytest.raises(IsamapError) as caught:
+        Database(file).recall(SUBJECT)
+    assert caught.value.message == (
+        f"{file} was written by a newer isamap: its schema is 7, this isamap knows 1"
+    )
+    assert caught.value.hint == "give another file with --database, or upgrade isamap"
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database, but long enough to be looked at: " * 40)
+    with pytest.raises(IsamapError, match=f"{file}: file is not a database") as caught:
+        Database(file).recall(SUBJECT)
+    assert "--database" in caught.value.hint
+    assert file.read_text().startswith("not a database")
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IsamapError, match="file/m: (Not a directory|File exists)") as caught:
+        Database(tmp_path / "file" / "m").record(SUBJECT, rows("a"))
+    assert "ISAMAP_DATABASE" in caught.value.hint
+
+
+def test_a_folder_that_cannot_be_written_is_named() -> None:
+    if not Path("/proc/self").is_dir():
+        pytest.skip("needs a folder where nobody, not even root, may write")
+    with pytest.raises(IsamapError, match="the database of measurements /proc/self/m: "):
+        Database(Path("/proc/self/m")).record(SUBJECT, rows("a"))
+
+
+def test_the_default_file_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("ISAMAP_DATABASE", "/elsewhere/m")
+    assert default_path() == Path("/elsewhere/m")
+    monkeypatch.delenv("ISAMAP_DATABASE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert default_path() == Path("/caches/isamap/measurements.sqlite3")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert default_path() == Path("/home/me/.cache/isamap/measurements.sqlite3")

@@ -1,0 +1,135 @@
+"""Programs under the clock: crashes, hangs, kills and compiler errors are told; samples take turns.
+
+Times are never compared with anything but 0.
+"""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+import isamap
+from isamap.codegen import CSource, find_toolchain, generate_c
+from isamap.measured import ProcessTimer
+from isamap.measured.timed_process import Elapsed, RunError, TimedProcess
+from isamap.measured.timer import LEAST_ROUNDS, MOST_ROUNDS, Run, race
+from isamap.native.mapped import map_program
+
+CODEGEN = Path(__file__).parent.parent / "codegen"
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler: install gcc"
+)
+HW = isamap.load_hardware(CODEGEN / "vec4.yaml")
+
+
+@pytest.fixture(scope="module")
+def source() -> CSource:
+    sizes = {"m": 3, "n": 5, "k": 7}
+    kernel = f"{CODEGEN / 'c_kernels.py'}:sgemm_adds"
+    return generate_c(map_program(kernel, HW, sizes, None, "natural", 1.0, True).program, HW)
+
+
+def altered(source: CSource, statement: str) -> CSource:
+    """The function with another body."""
+    head = source.text.index(") {", source.text.index(f"void {source.name}(")) + 3
+    text = f"{source.text[:head]} (void)A, (void)B, (void)C; {statement} }}\n"
+    return CSource(source.name, text, source.header, source.parameters)
+
+
+def test_functions_that_run_have_times_and_the_others_problems(source: CSource) -> None:
+    found = ProcessTimer(limit_s=1.0).time(
+        [
+            source,
+            altered(source, "__builtin_trap();"),
+            altered(source, "for (;;) __asm__ volatile(\"\");"),
+            altered(source, "no_such_thing;"),
+            altered(source, "__builtin_exit(3);"),
+        ],
+        find_toolchain(HW),
+    )  # fmt: skip
+    good, crashed, hung, wrong, left = found
+    assert good.problem == "" and good.seconds is not None and good.least_s is not None
+    assert 0 < good.least_s <= good.seconds
+    assert LEAST_ROUNDS <= good.num_samples <= MOST_ROUNDS + 1
+    assert crashed.seconds is None and crashed.problem.startswith("crashed with SIG")
+    assert hung.problem == "ran longer than 1 s" and hung.is_lasting
+    assert "no_such_thing" in wrong.problem and wrong.seconds is None
+    assert left.problem == "ended with status 3: "
+
+
+def test_a_process_that_is_killed_says_so_and_that_is_not_remembered() -> None:
+    command = ["sh", "-c", "kill -9 $$"]
+    with TimedProcess(command, frozenset(), 5.0) as process:
+        with pytest.raises(RunError, match="was ended by SIGKILL") as caught:
+            process.ask(1)
+        assert not caught.value.is_lasting
+
+
+def test_a_process_that_is_killed_between_two_questions_says_so() -> None:
+    answers = "while read count; do echo 5 6; done"
+    with TimedProcess(["sh", "-c", answers], frozenset(), 5.0) as process:
+        assert process.ask(1) == Elapsed(5e-9, 6e-9)
+        os.kill(process.process.pid, signal.SIGKILL)
+        process.process.wait()
+        with pytest.raises(RunError, match="was ended by SIGKILL"):
+            process.ask(1)
+
+
+def test_a_process_that_ignores_its_alarm_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isamap.measured.timed_process.GRACE_S", 0.1)
+    process = TimedProcess(["sh", "-c", "trap '' ALRM; exec sleep 60"], frozenset(), 0.1)
+    with process, pytest.raises(RunError, match=r"ran longer than 0.1 s"):
+        process.ask(1)
+    assert process.process.returncode == -signal.SIGKILL
+
+
+class Clock:
+    """Processes that answer with made-up times, in the order of the questions."""
+
+    def __init__(self, seconds: list[float]) -> None:
+        self.seconds = seconds
+        self.asked: list[int] = []
+
+    def runs(self) -> list[Run]:
+        runs = [Run() for _ in self.seconds]
+        for number, run in enumerate(runs):
+            run.process = Fake(number, self)  # type: ignore[assignment]
+        return runs
+
+
+class Fake:
+    def __init__(self, number: int, clock: Clock) -> None:
+        self.number, self.clock = number, clock
+
+    def ask(self, count: int) -> Elapsed:
+        self.clock.asked.append(self.number)
+        return Elapsed(count * self.clock.seconds[self.number], 0.0)
+
+
+def test_samples_take_turns_and_the_clearly_slower_ones_drop_out() -> None:
+    clock = Clock([0.1, 0.11, 0.2])
+    runs = clock.runs()
+    race(runs)
+    found = [run.measurement() for run in runs]
+    assert [m.seconds for m in found] == [0.1, 0.11, 0.2]
+    assert [m.num_samples for m in found] == [1 + MOST_ROUNDS, 1 + MOST_ROUNDS, 1 + LEAST_ROUNDS]
+    warm_up = [0, 0, 1, 1, 2, 2]
+    assert clock.asked[: len(warm_up)] == warm_up
+    assert clock.asked[6:15] == [0, 1, 2, 1, 2, 0, 2, 0, 1]
+
+
+def test_long_samples_end_after_the_least_rounds() -> None:
+    clock = Clock([3.0, 3.0])
+    runs = clock.runs()
+    race(runs)
+    assert [run.measurement().num_samples for run in runs] == [1 + LEAST_ROUNDS] * 2
+
+
+def test_short_calls_are_timed_many_at_once() -> None:
+    clock = Clock([1e-5])
+    (run,) = clock.runs()
+    race([run])
+    assert run.count == 400
+    assert run.measurement().seconds == pytest.approx(1e-5)
