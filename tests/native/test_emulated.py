@@ -24,6 +24,7 @@ CASES = (
     ("arm_sme", "sgemm", "fmopa"),
     ("arm_sme", "bgemm", "bfmopa"),
     ("power10_mma", "sgemm", "xvf32gerpp"),
+    ("power10_mma", "sgemm_adds", "xvf32gerpp"),
     ("power10_mma", "gemm_iu", "xvi8ger4pp"),
     ("power10_mma", "bgemm", "xvbf16ger2pp"),
     ("riscv_rvv", "sgemm", "vfmacc_vf"),
