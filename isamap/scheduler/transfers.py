@@ -208,14 +208,15 @@ class Transfers:
                     is_part = part is not None and part[0] == axis.name
                     span = Span(part[2]) if part and is_part else self._axis_span(slot, axis)
                     walks.append((f"{axis.name}_move", span, step, target.axis_steps[axis.name]))
+        steps = frozenset(name for name, span, *_ in walks if span != Span(1))
         for dim in transfer.walked:
-            span = self._dim_span(slot, dim, fine)
+            span = self._dim_span(slot, dim, fine, steps)
             name = f"{dim.axis or slot.plan.blocks[dim.block or 0].loop}_walk"
             walks.append((name, span, dim.source_stride_bytes, dim.target_stride_bytes))
         extents: list[tuple[str, Span]] = []
         chunks: list[tuple[str, Span, int, int]] = []
         for loop, dims in transfer.assigned:
-            span = self._merged_span(slot, dims, fine)
+            span = self._merged_span(slot, dims, fine, steps)
             parts = cut(span, instruction, loop, f"{loop}_part")
             extents.append((loop, parts.extent))
             if parts.calls is not None:
@@ -290,7 +291,9 @@ class Transfers:
                 total += span * (min(reach, tiled.extent) - 1)
         return Span(full, total, offset) if offset.terms else Span(full)
 
-    def _dim_span(self, slot: Slot, dim: CopyDim, fine: bool) -> Span:
+    def _dim_span(self, slot: Slot, dim: CopyDim, fine: bool, steps: frozenset[str]) -> Span:
+        """Positions along a dimension; a tile moves in `steps`. Without one, as for an operand that
+        is the same for every block of the tile, the first block is the largest."""
         if dim.axis is not None:
             return self._axis_span(slot, slot.plan.axis(dim.axis))
         assert dim.block is not None
@@ -299,13 +302,15 @@ class Transfers:
         if tiled.total_extent % tiled.block == 0:
             return Span(block.extent)
         offset = self.frame.unit_index(tiled.name, fine).scaled(tiled.block)
-        if not fine and self.frame.tiling.tile(tiled.name) > 1:
+        if not fine and f"{tiled.name}_move" in steps:
             offset = offset + Affine.of([(f"{tiled.name}_move", tiled.block)])
         return Span(tiled.block, tiled.total_extent, offset)
 
-    def _merged_span(self, slot: Slot, dims: tuple[CopyDim, ...], fine: bool) -> Span:
+    def _merged_span(
+        self, slot: Slot, dims: tuple[CopyDim, ...], fine: bool, steps: frozenset[str]
+    ) -> Span:
         if len(dims) == 1:
-            return self._dim_span(slot, dims[0], fine)
+            return self._dim_span(slot, dims[0], fine, steps)
         count = 1
         for dim in dims:
             count *= dim.extent
