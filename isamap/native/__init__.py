@@ -8,8 +8,9 @@ from .aligned import aligned_bytes
 from .build import build
 from .built import ArrayError, BuiltKernel, CFiles, PreparedKernel
 from .detect import Detection, Peak, detect
+from .execute import execute_c, execute_together
 from .mapped import Mapped
-from .run_on import RemoteRun, execute_c, run_on, whole_arrays
+from .run_on import RemoteRun, run_on, whole_arrays
 
 __all__ = [
     "ArrayError",
@@ -24,6 +25,7 @@ __all__ = [
     "build",
     "detect",
     "execute_c",
+    "execute_together",
     "run_on",
     "whole_arrays",
 ]
