@@ -19,7 +19,8 @@ def test_a_broadcast_fills_the_largest_block_of_its_tile() -> None:
     sizes = {"n": 2, "h": 3, "w": 2, "c": 3, "k": 13, "r": 1, "s": 1, "pad": 1}
     kernel = load_kernel("kernels/conv2d.py", sizes, "conv2d_f32")
     found = coverings(kernel, hw, [], may_reassociate=True)
-    covering = next(c for c in found if c.instruction == "fma_f32" and c.binding == (("j", ("o",)),))
+    wanted = ("fma_f32", (("j", ("o",)),))
+    covering = next(c for c in found if (c.instruction, c.binding) == wanted)
     tiles = (("b", 2), ("p", 2), ("q", 1), ("o", 2), ("u", 1), ("v", 1), ("i", 1))
     stays = tuple(Stay(name, 0, 1, 1) for name in "ABC")
     tiling = Tiling(tiles, tuple("qbopiuv"), tuple("poqibuv"), stays)

@@ -1,0 +1,222 @@
+"""Does every machine whose C runs here compute every kernel that it can map?
+
+In: machines (all with `emit: c` if none is named). Out: a text table in
+`bench/results/targets.txt`; `python bench/run_targets.py`. Not its job: speed.
+
+Every kernel of `kernels/` is mapped at several sizes (`target_sizes`). The C of all of them is
+compiled and run in one process, under the emulator that the machine's file names, and held against
+the kernel's meaning: integers over their full range, floats small whole numbers, whose sums are
+exact. Results must be equal; those of plans that round on the way may lie within their bound.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from host import header
+from target_sizes import Sizes, choose_sizes
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import isamap  # noqa: E402
+from isamap.codegen import find_toolchain, missing_features  # noqa: E402
+from isamap.errors import IsamapError, MappingError  # noqa: E402
+from isamap.hwdesc import Hardware, load_hardware  # noqa: E402
+from isamap.ir import interpret, load_kernels  # noqa: E402
+from isamap.native import execute_together, whole_arrays  # noqa: E402
+from isamap.program import Program  # noqa: E402
+from isamap.verify import compare, plan_tolerance  # noqa: E402
+
+RESULT = ROOT / "bench" / "results" / "targets.txt"
+SEARCH_S = 0.3  # per size: the first schedules will do
+FLAGS = ("-O1",)
+ENOUGH = 2  # sizes; where none of them maps, others are not asked
+NOTE_COLUMNS = 110
+
+Found = isamap.Result | isamap.PlanResult
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A kernel on a machine: sizes by outcome; what went wrong, or why some do not map."""
+
+    hw: str
+    kernel: str
+    outcomes: tuple[tuple[str, int], ...]
+    note: str
+    seconds: float
+
+    def count(self, outcome: str) -> int:
+        """Sizes with this outcome."""
+        return dict(self.outcomes).get(outcome, 0)
+
+
+def judge(task: tuple[str, str, str, int]) -> Row:
+    """Map, run and compare one kernel on one machine."""
+    name, file, own, count = task
+    begin = time.process_time()
+    hw = machine(name)
+    found: list[tuple[Sizes, Found]] = []
+    outcomes: Counter[str] = Counter()
+    notes: list[str] = []
+    for number, sizes in enumerate(choose_sizes(file, own, count)):
+        if number == outcomes["unmapped"] == ENOUGH:
+            outcomes["unmapped"] = count
+            break
+        try:
+            mapped = isamap.map(
+                file, hw, name=own, sizes=sizes, verify="off", time_limit_s=SEARCH_S,
+                may_reassociate=True,
+            )  # fmt: skip
+        except MappingError as error:
+            outcomes["unmapped"] += 1
+            notes.append(reason_of(error))
+            continue
+        except Exception as error:  # a fault of ours is a row of the table
+            outcomes["failed"] += 1
+            notes.insert(0, f"map: {error!r} at {sizes}")
+            continue
+        found.append((sizes, mapped))
+    for outcome, note in run_all(hw, found) if found else ():
+        outcomes[outcome] += 1
+        notes[:0] = [note] if note else []
+    note = notes[0] if notes else ""
+    return Row(name, own, tuple(outcomes.items()), note, time.process_time() - begin)
+
+
+def reason_of(error: MappingError) -> str:
+    """What nothing computes, and the nearest miss, in one line."""
+    lines = [line.strip() for line in error.message.splitlines()]
+    return "; ".join(lines[1:3] if lines[0].endswith("computes") else lines[:2])
+
+
+def run_all(hw: Hardware, found: list[tuple[Sizes, Found]]) -> list[tuple[str, str]]:
+    """Per size "exact", "bounded", "wrong" or "failed", and what is wrong."""
+    inputs = [whole_arrays(mapped.kernel, seed=1) for _, mapped in found]
+    runs = [(program_of(mapped), held) for (_, mapped), held in zip(found, inputs, strict=True)]
+    try:
+        outputs = execute_together(runs, hw, FLAGS)
+    except Exception as error:
+        said = error.message if isinstance(error, IsamapError) else repr(error)
+        if len(found) == 1:
+            return [("failed", " ".join(f"{found[0][0]}: {said}".split()))]
+        half = len(found) // 2  # to find the sizes that it is about
+        return run_all(hw, found[:half]) + run_all(hw, found[half:])
+    return [judge_outputs(*row) for row in zip(found, inputs, outputs, strict=True)]
+
+
+def program_of(mapped: Found) -> Program:
+    """The program that was chosen."""
+    return mapped.plan.program if isinstance(mapped, isamap.PlanResult) else mapped.schedule.program
+
+
+def judge_outputs(
+    found: tuple[Sizes, Found], arrays: dict[str, np.ndarray], got: dict[str, np.ndarray]
+) -> tuple[str, str]:
+    """The outcome of one size, and what is wrong."""
+    sizes, mapped = found
+    expected = interpret(mapped.kernel, arrays)
+    wrong = compare(got, expected, "the kernel's meaning")
+    if wrong is None:
+        return "exact", ""
+    if isinstance(mapped, isamap.PlanResult):
+        tolerance = plan_tolerance(mapped.plan, mapped.kernel, arrays)
+        if compare(got, expected, "the kernel's meaning", tolerance) is None:
+            return "bounded", ""
+    where = f"{wrong.buffer}[{', '.join(map(str, wrong.index))}]"
+    given = " ".join(f"{name}={value}" for name, value in sizes.items())
+    return "wrong", f"{given}: {where} is {wrong.got}, expected {wrong.expected}"
+
+
+@cache
+def machine(name: str) -> Hardware:
+    """A bundled machine, read once per process."""
+    return load_hardware(ROOT / "hw_specs" / f"{name}.yaml")
+
+
+def why_not(name: str) -> str:
+    """Why programs of a machine do not run here; empty if they do."""
+    hw = machine(name)
+    if hw.compiler is None or all(i.c_form is None for i in hw.instructions):
+        return "its instructions have no C text"
+    missing = () if hw.compiler.run else missing_features(hw.compiler)
+    if missing:
+        return f"this processor lacks {', '.join(missing)}"
+    try:
+        find_toolchain(hw)
+    except IsamapError as error:
+        return f"{error.message} ({error.hint})"
+    return ""
+
+
+def main() -> None:
+    """Run all pairs and write the table; exit code 1 where something is wrong."""
+    known = sorted(path.stem for path in (ROOT / "hw_specs").glob("*.yaml"))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hw", nargs="+", choices=known, default=known, metavar="MACHINE")
+    parser.add_argument("--kernel", nargs="+", default=[], help="names; all if left out")
+    parser.add_argument("--sizes", type=int, default=20, help="per kernel")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    reasons = {name: why_not(name) for name in arguments.hw}
+    tasks = [
+        (name, path.stem, own, arguments.sizes)
+        for name, reason in reasons.items()
+        if not reason
+        for path in sorted((ROOT / "kernels").glob("*.py"))
+        for own in load_kernels(path)
+        if own in arguments.kernel or not arguments.kernel
+    ]
+    begin = time.perf_counter()
+    rows: list[Row] = []
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(judge, tasks):
+            print(show(row), flush=True)
+            rows.append(row)
+    lines = report(rows, reasons, time.perf_counter() - begin)
+    if not arguments.kernel and arguments.hw == known:
+        RESULT.write_text("\n".join(lines) + "\n")
+    print("\n".join(lines[: lines.index("")]))
+    raise SystemExit(any(row.count("wrong") or row.count("failed") for row in rows))
+
+
+COLUMNS = ("exact", "bounded", "wrong", "failed", "unmapped")
+
+
+def show(row: Row) -> str:
+    """One line of the table."""
+    counts = " ".join(f"{row.count(outcome) or '':>8}" for outcome in COLUMNS)
+    return f"{row.hw:<12} {row.kernel:<28} {counts}  {row.note[:NOTE_COLUMNS]}".rstrip()
+
+
+def report(rows: list[Row], reasons: dict[str, str], seconds: float) -> list[str]:
+    """Header, sums, a line per machine, the table."""
+    lines = [*header(("numpy",)), f"seconds    {seconds:.0f}"]
+    total = {outcome: sum(row.count(outcome) for row in rows) for outcome in COLUMNS}
+    lines += [f"{outcome:<10} {count} sizes" for outcome, count in total.items()]
+    lines += [
+        "",
+        "bounded    not equal, but within the bound derived for the plan's rounding",
+        "failed     not mapped, compiled or run to its end, for a fault of ours",
+        "",
+    ]
+    for name, reason in reasons.items():
+        mine = [row for row in rows if row.hw == name]
+        mapped = [row for row in mine if row.count("exact") + row.count("bounded")]
+        said = reason or f"{len(mapped)} of {len(mine)} kernels map and run"
+        if not reason.startswith("its instructions"):
+            lines.append(f"{name:<12} {said}")
+    heads = " ".join(f"{outcome:>8}" for outcome in COLUMNS)
+    lines += ["", f"{'machine':<12} {'kernel':<28} {heads}  note"]
+    return [*lines, *map(show, rows)]
+
+
+if __name__ == "__main__":
+    main()
