@@ -15,9 +15,7 @@ from .work import Flow, Work
 
 def stay_of(tiling: Tiling, flow: Flow) -> Stay:
     """The stay that a flow fills or drains."""
-    return next(
-        s for s in tiling.stays if (s.operand, s.residence) == (flow.operand, flow.residence)
-    )
+    return tiling.stay(flow.operand, flow.residence)
 
 
 def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:

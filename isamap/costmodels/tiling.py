@@ -8,7 +8,7 @@ The nest has two bodies: tile loops (level 1, order `outer`) around unit loops (
 block.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from isamap.mapper import Covering, OperandPlan, Residence, TileAxis
 
@@ -38,10 +38,24 @@ class Tiling:
     outer: tuple[str, ...]
     inner: tuple[str, ...]
     stays: tuple[Stay, ...]
+    _tile_of: dict[str, int] = field(init=False, repr=False, compare=False)
+    _stay_of: dict[tuple[str, int], Stay] = field(init=False, repr=False, compare=False)
+    # what `guards` found, for the covering that it was asked about last
+    _guards: "dict[Stay, tuple[Covering, Guards]]" = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # the closed form asks for them by name thousands of times
+        object.__setattr__(self, "_tile_of", dict(self.tiles))
+        object.__setattr__(self, "_stay_of", {(s.operand, s.residence): s for s in self.stays})
+        object.__setattr__(self, "_guards", {})
 
     def tile(self, loop: str) -> int:
         """Units of `loop` in a tile."""
-        return dict(self.tiles)[loop]
+        return self._tile_of[loop]
+
+    def stay(self, operand: str, residence: int) -> Stay:
+        """The stay of an operand in the residence of that number."""
+        return self._stay_of[operand, residence]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +80,43 @@ def trips(covering: Covering, tiling: Tiling, loop: str) -> int:
 
 def guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:
     """Which loops keep the stay's data: those with no loop inside them that changes it."""
-    plan = operand_plan(covering, stay.operand)
-    moving = set(plan.loops)
-    changes_outer = [
-        name in moving and name not in stay.kept and trips(covering, tiling, name) > 1
-        for name in tiling.outer
-    ]
-    changes_inner = [
-        stay.level == 0 and name in moving and tiling.tile(name) > 1 for name in tiling.inner
-    ]
-    keeps_outer: list[str] = []
-    refetch_outer: list[str] = []
-    for position, name in enumerate(tiling.outer):
-        if name in moving or trips(covering, tiling, name) == 1:
-            continue
-        is_changed = any(changes_outer[position + 1 :]) or any(changes_inner)
-        (refetch_outer if is_changed else keeps_outer).append(name)
-    keeps_inner: list[str] = []
-    refetch_inner: list[str] = []
-    for position, name in enumerate(tiling.inner):
-        if name in moving or tiling.tile(name) == 1:
-            continue
-        (refetch_inner if any(changes_inner[position + 1 :]) else keeps_inner).append(name)
-    return Guards(
-        tuple(keeps_outer), tuple(keeps_inner), tuple(refetch_outer), tuple(refetch_inner)
-    )
+    known = tiling._guards.get(stay)
+    if known is not None and known[0] is covering:
+        return known[1]
+    found = _find_guards(covering, tiling, stay)
+    tiling._guards[stay] = covering, found
+    return found
+
+
+def _find_guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:
+    moving = covering.operand(stay.operand).loops
+    inner = [name for name in tiling.inner if tiling.tile(name) > 1]
+    outer = [name for name in tiling.outer if trips(covering, tiling, name) > 1]
+    changing = moving if stay.level == 0 else ()
+    keeps_inner, refetch_inner, is_changed = _part(inner, moving, changing, False)
+    changing = tuple(name for name in moving if name not in stay.kept)
+    keeps_outer, refetch_outer, _ = _part(outer, moving, changing, is_changed)
+    return Guards(keeps_outer, keeps_inner, refetch_outer, refetch_inner)
+
+
+def _part(
+    order: list[str], moving: tuple[str, ...], changing: tuple[str, ...], is_changed: bool
+) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """Of one body's loops that repeat and do not move the stay: those that keep its data, those
+    that fetch it again; and whether anything from there inwards changes it, as `is_changed` says of
+    the loops further inside."""
+    keeps: list[str] = []
+    again: list[str] = []
+    for name in reversed(order):
+        if name not in moving:
+            (again if is_changed else keeps).append(name)
+        is_changed = is_changed or name in changing
+    return tuple(reversed(keeps)), tuple(reversed(again)), is_changed
 
 
 def operand_plan(covering: Covering, name: str) -> OperandPlan:
     """The plan of the operand called `name`."""
-    return next(plan for plan in covering.operands if plan.name == name)
+    return covering.operand(name)
 
 
 def tile_units(covering: Covering, tiling: Tiling, stay: Stay, loop: str) -> int:

@@ -234,26 +234,26 @@ def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
     """
     counts = {unit.name: unit.count for unit in hw.units}
     longest = 0.0
-    for loop in covering.loops:
-        last = loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
-        rest = work.shared_cycles * (1 - last / loop.units)
-        for unit in fill_units(work):
+    for unit in fill_units(work):
+        fills = [f for f in work.flows if f.unit == unit and not f.windows]
+        passes = [flow_passes(covering, tiling, f) for f in fills]
+        for loop in covering.loops:
+            last = loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
+            rest = work.shared_cycles * (1 - last / loop.units)
             fetched = sum(
-                last_passes(covering, tiling, f, loop, last) * f.pass_cycles
-                for f in work.flows
-                if f.unit == unit and not f.windows
+                last_passes(covering, tiling, f, loop, last, whole) * f.pass_cycles
+                for f, whole in zip(fills, passes, strict=True)
             )
             longest = max(longest, rest + fetched / counts[unit])
     return longest
 
 
 def last_passes(
-    covering: Covering, tiling: Tiling, flow: Flow, loop: TiledLoop, last: int
+    covering: Covering, tiling: Tiling, flow: Flow, loop: TiledLoop, last: int, passes: float
 ) -> float:
-    """Passes of a flow during the last tiles of `loop`, which have `last` units."""
-    passes = flow_passes(covering, tiling, flow)
+    """Of all `passes` of a flow, those during the last tiles of `loop`, which have `last` units."""
     guard = guards(covering, tiling, stay_of(tiling, flow))
-    if loop.name in operand_plan(covering, flow.operand).loops or loop.name in guard.refetch_inner:
+    if loop.name in covering.operand(flow.operand).loops or loop.name in guard.refetch_inner:
         return passes * last / loop.units
     is_again = loop.name in guard.refetch_outer
     return passes / trips(covering, tiling, loop.name) if is_again else 0.0

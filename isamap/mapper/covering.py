@@ -226,7 +226,8 @@ class OperandPlan:
     `residences`: from the unit outwards; the first is the memory that the instruction reads. None
     at all: the instruction works on the buffer in place, where it lies between tasks.
     `inlet`, `outlet`: the buffer before and after. `inlet_buffer`: what lies in the inlet;
-    `buffer`, unless an instruction that updates in place begins with another one.
+    `buffer`, unless an instruction that updates in place begins with another one. `loops`: kernel
+    loops that move this operand, in axis order; follows from `axes`.
     """
 
     name: str
@@ -239,11 +240,11 @@ class OperandPlan:
     residences: tuple[Residence, ...]
     inlet: External | None
     outlet: External | None
+    loops: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def loops(self) -> tuple[str, ...]:
-        """Kernel loops that move this operand, in axis order."""
-        return tuple(dict.fromkeys(loop for axis in self.axes for loop in axis.loops))
+    def __post_init__(self) -> None:
+        moving = dict.fromkeys(loop for axis in self.axes for loop in axis.loops)
+        object.__setattr__(self, "loops", tuple(moving))
 
     @property
     def is_output(self) -> bool:
@@ -291,10 +292,21 @@ class Covering:
     operands: tuple[OperandPlan, ...]
     shares: tuple[CoreShare, ...] = ()
     single: "Covering | None" = field(default=None, compare=False)
+    _loop_of: dict[str, TiledLoop] = field(init=False, repr=False, compare=False)
+    _operand_of: dict[str, OperandPlan] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # the closed form asks for them by name thousands of times
+        object.__setattr__(self, "_loop_of", {loop.name: loop for loop in self.loops})
+        object.__setattr__(self, "_operand_of", {plan.name: plan for plan in self.operands})
 
     def loop(self, name: str) -> TiledLoop:
         """The loop called `name`."""
-        return next(loop for loop in self.loops if loop.name == name)
+        return self._loop_of[name]
+
+    def operand(self, name: str) -> OperandPlan:
+        """The plan of the operand called `name`."""
+        return self._operand_of[name]
 
     @property
     def on_one_core(self) -> "Covering":
