@@ -6,7 +6,7 @@ tilings (what a covering costs is taken from its bound), addresses.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from isamap.costmodels import bound_cycles, count_work
 from isamap.errors import MappingError
@@ -20,7 +20,16 @@ MAX_LOOKS = 200  # coverings of a task that are asked for their layouts
 MAX_NODES = 20_000  # partial choices that are looked at
 
 Layouts = Mapping[str, Layout]
-Option = tuple[int, dict[str, Layout]]  # least bound of the coverings with these layouts
+Keys = tuple[tuple[str, LayoutKey], ...]  # of layouts, by buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Layouts that a task has coverings for, of which the least bound is `bound_cycles`."""
+
+    bound_cycles: int
+    layouts: Layouts
+    keys: Keys
 
 
 def agree_layouts(
@@ -42,7 +51,12 @@ def agree_layouts(
         ordered.append(following)
     search = _Search([options[task.number] for task in ordered])
     search.extend(0, 0, {})
-    return search.best
+    if search.best is None:
+        return None
+    chosen: dict[str, Layout] = {}
+    for option in reversed(search.best):  # the task that settled a layout says how it is written
+        chosen |= option.layouts
+    return chosen
 
 
 def layout_options(
@@ -50,7 +64,7 @@ def layout_options(
 ) -> tuple[Option, ...]:
     """Sets of layouts in which coverings of the task find their buffers, lowest bounds first."""
     stream = scheduler.coverings(task, mine)
-    found: dict[tuple[tuple[str, LayoutKey], ...], Option] = {}
+    found: dict[Keys, Option] = {}
     try:
         for covering in islice(stream, MAX_LOOKS):
             ends = [end for plan in covering.operands for end in plan.ends if end[1] in mine]
@@ -60,35 +74,40 @@ def layout_options(
                 continue  # two operands find one buffer in different layouts
             bound, _ = bound_cycles(covering, count_work(covering, scheduler.hw), scheduler.hw)
             key = tuple(sorted(keys))
-            if key not in found or bound < found[key][0]:
-                found[key] = (bound, layouts)
+            if key not in found or bound < found[key].bound_cycles:
+                found[key] = Option(bound, layouts, key)
     except MappingError:
         return ()
-    return tuple(sorted(found.values(), key=lambda option: option[0]))
+    return tuple(sorted(found.values(), key=lambda option: option.bound_cycles))
 
 
-@dataclass(slots=True)
 class _Search:
-    """Depth first, with the sum of bounds cut off at the best."""
+    """Depth first, cut off where the sum of bounds, with the least of those still to come, reaches
+    the best."""
 
-    options: list[tuple[Option, ...]]
-    best: dict[str, Layout] | None = None
-    best_cycles: int | None = None
-    num_nodes: int = 0
+    def __init__(self, options: list[tuple[Option, ...]]) -> None:
+        self.options = options
+        leasts = [min((row.bound_cycles for row in rows), default=0) for rows in options]
+        self.to_come = [*accumulate(reversed(leasts), initial=0)][::-1]  # from each position on
+        self.path: list[Option] = []
+        self.best: tuple[Option, ...] | None = None
+        self.best_cycles: int | None = None
+        self.num_nodes = 0
 
-    def extend(self, position: int, cycles: int, chosen: dict[str, Layout]) -> None:
+    def extend(self, position: int, cycles: int, settled: Mapping[str, LayoutKey]) -> None:
+        """Choose for the tasks from `position` on, beside what is settled."""
         self.num_nodes += 1
-        if self.best_cycles is not None and cycles >= self.best_cycles:
-            return
         if position == len(self.options):
-            self.best, self.best_cycles = chosen, cycles
+            self.best, self.best_cycles = tuple(self.path), cycles
             return
-        for bound, layouts in self.options[position]:
-            if self.num_nodes >= MAX_NODES:
-                return
-            if all(
-                layout_key(chosen[name]) == layout_key(layout)
-                for name, layout in layouts.items()
-                if name in chosen
-            ):
-                self.extend(position + 1, cycles + bound, {**layouts, **chosen})
+        for option in self.options[position]:
+            bound = cycles + option.bound_cycles
+            is_beaten = self.best_cycles is not None and (
+                bound + self.to_come[position + 1] >= self.best_cycles
+            )
+            if is_beaten or self.num_nodes >= MAX_NODES:
+                return  # the options that follow have no lower bounds
+            if all(settled.get(name, key) == key for name, key in option.keys):
+                self.path.append(option)
+                self.extend(position + 1, bound, {**dict(option.keys), **settled})
+                self.path.pop()
