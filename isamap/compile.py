@@ -13,7 +13,7 @@ from isamap.costmodels import COST_MODELS, FASTEST, Aim, CostModel, Roofline, ro
 from isamap.emulator import Timing, set_starts, time_program
 from isamap.errors import IsamapError, KernelError, MappingError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import Kernel, Statement, load_kernels
+from isamap.ir import Kernel, KernelSource, Statement, load_kernels
 from isamap.mapper import Mapping as Binding
 from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten, mappings, unmatched
 from isamap.measured import Measured
@@ -338,15 +338,26 @@ def build_kernel(
         if sizes or name:
             raise KernelError("sizes and a name choose within a file; a Kernel has both already")
         return kernel, None
+    path, chosen, source = _find_source(kernel, name)
+    built = source.build(sizes)
+    return built, KernelFile(path, chosen, tuple({**dict(source.sizes), **sizes}.items()))
+
+
+def kernel_sizes(kernel: str | PathLike[str], name: str | None) -> dict[str, int]:
+    """The sizes of a kernel in a file, with their defaults."""
+    _, _, source = _find_source(kernel, name)
+    return dict(source.sizes)
+
+
+def _find_source(kernel: str | PathLike[str], name: str | None) -> tuple[Path, str, KernelSource]:
+    """The file, the chosen kernel's name, and the kernel at no sizes yet."""
     path, inner = find_kernel(str(kernel))
     known = load_kernels(path)
     chosen = name or inner or next(iter(known))
     if chosen not in known:
         hint = closest(chosen, known) or f"kernels are {', '.join(known)}"
         raise KernelError(f"{path} has no kernel {chosen!r}", hint=hint)
-    source = known[chosen]
-    built = source.build(sizes)
-    return built, KernelFile(Path(path), chosen, tuple({**dict(source.sizes), **sizes}.items()))
+    return Path(path), chosen, known[chosen]
 
 
 def _verify(

@@ -3,8 +3,9 @@
 In: candidates, a machine whose programs run here. Out: prices. Not its job: making candidates.
 """
 
+from .correlate import correlate_ranks
 from .cost_model import Measured
-from .database import Database, default_path
+from .database import Database, Outcome, default_path
 from .subject import Subject, digest, make_subject
 from .timer import Measurement, ProcessTimer, Timer
 
@@ -12,9 +13,11 @@ __all__ = [
     "Database",
     "Measured",
     "Measurement",
+    "Outcome",
     "ProcessTimer",
     "Subject",
     "Timer",
+    "correlate_ranks",
     "default_path",
     "digest",
     "make_subject",

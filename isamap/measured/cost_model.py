@@ -34,6 +34,11 @@ class Measured:
         """As in `--cost measured`."""
         return "measured"
 
+    @property
+    def path(self) -> Path:
+        """Where measurements are kept."""
+        return self.database or default_path()
+
     def check(self, hw: Hardware) -> None:
         """Raise an IsamapError unless programs of the machine run on this processor."""
         if all(instruction.c_form is None for instruction in hw.instructions):
@@ -59,7 +64,7 @@ class Measured:
         """
         toolchain = find_toolchain(hw)
         subject = make_subject(candidates[0].covering.kernel, hw, toolchain)
-        database = Database(self.database or default_path())
+        database = Database(self.path)
         rows = [_describe(candidate, hw) for candidate in candidates]
         known = database.recall(subject)
         wanted = {row.program: row for row in rows if row.source is not None}

@@ -21,13 +21,15 @@ from isamap.errors import IsamapError
 from .subject import Subject
 from .timer import Measurement
 
-SCHEMA = 1
+SCHEMA = 2
 WAIT_S = 30.0  # for another process's transaction
 VARIABLE = "ISAMAP_DATABASE"
 FILE = "measurements.sqlite3"
 COLUMNS = tuple(field.name for field in fields(Subject))
 DECLARED = ", ".join(f"{name} TEXT NOT NULL" for name in COLUMNS)
-TABLES = f"""
+# What brings a file from one schema to the next.
+STEPS = (
+    f"""
 CREATE TABLE subject (key TEXT PRIMARY KEY, {DECLARED});
 CREATE TABLE measurement (
   subject TEXT NOT NULL REFERENCES subject (key),
@@ -40,7 +42,23 @@ CREATE TABLE measurement (
   measured_at TEXT NOT NULL,
   PRIMARY KEY (subject, program)
 );
-"""
+""",
+    """
+CREATE TABLE outcome (
+  key TEXT PRIMARY KEY,
+  kernel TEXT NOT NULL,
+  sizes TEXT NOT NULL,
+  seconds REAL NOT NULL,
+  first_s REAL NOT NULL,
+  predicted_s REAL NOT NULL,
+  winner INTEGER NOT NULL,
+  num_candidates INTEGER NOT NULL,
+  correlation REAL,
+  finished_at TEXT NOT NULL
+);
+""",
+)
+assert len(STEPS) == SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +68,21 @@ class Row:
     program: str
     predicted_s: float
     measurement: Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What measuring a kernel's candidates showed: seconds of the chosen program, of the one that
+    the closed form puts first, and as predicted for the chosen one; the number of the winner in the
+    closed form's order (0: its first), and the rank correlation of predicted and measured times.
+    """
+
+    seconds: float
+    first_s: float
+    predicted_s: float
+    winner: int
+    num_candidates: int
+    correlation: float | None
 
 
 def default_path() -> Path:
@@ -106,6 +139,22 @@ class Database:
                 )  # fmt: skip
             connection.execute("COMMIT")
 
+    def outcome(self, key: str) -> Outcome | None:
+        """What a question with this key ended with, if it did."""
+        columns = ", ".join(field.name for field in fields(Outcome))
+        with self._open() as connection:
+            found = connection.execute(f"SELECT {columns} FROM outcome WHERE key = ?", (key,))
+            row = found.fetchone()
+            return None if row is None else Outcome(*row)
+
+    def finish(self, key: str, subject: Subject, outcome: Outcome) -> None:
+        """Keep what a question ended with."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        row = (key, subject.kernel, subject.sizes, *astuple(outcome), at)
+        with self._open() as connection:
+            marks = ", ".join("?" * len(row))
+            connection.execute(f"INSERT OR REPLACE INTO outcome VALUES ({marks})", row)
+
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """A connection to a file with the tables in it."""
@@ -122,13 +171,14 @@ class Database:
                 connection.close()  # ends a transaction that was not committed
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the tables where there are none."""
-        if _version(connection) == 0:
+        """Bring a new or an older file to this schema."""
+        if _version(connection) < SCHEMA:
             connection.execute("BEGIN IMMEDIATE")
-            if _version(connection) == 0:  # nobody else was quicker
-                for command in filter(str.strip, TABLES.split(";")):
+            for step in STEPS[_version(connection) :]:  # another process may have been quicker
+                for command in filter(str.strip, step.split(";")):
                     connection.execute(command)
-                connection.execute(f"PRAGMA user_version = {SCHEMA}")
+            newest = max(SCHEMA, _version(connection))
+            connection.execute(f"PRAGMA user_version = {newest}")
             connection.execute("COMMIT")
         version = _version(connection)
         if version != SCHEMA:

@@ -11,6 +11,7 @@ from .detect import Detection, Peak, detect
 from .execute import execute_c, execute_together
 from .mapped import Mapped
 from .run_on import RemoteRun, run_on, whole_arrays
+from .tune import Tuned, tune
 
 __all__ = [
     "ArrayError",
@@ -22,10 +23,12 @@ __all__ = [
     "PreparedKernel",
     "RemoteRun",
     "aligned_bytes",
+    "Tuned",
     "build",
     "detect",
     "execute_c",
     "execute_together",
     "run_on",
+    "tune",
     "whole_arrays",
 ]

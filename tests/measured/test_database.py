@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from isamap.errors import IsamapError
-from isamap.measured import Database, Measurement, Subject, default_path
-from isamap.measured.database import Row
+from isamap.measured import Database, Measurement, Outcome, Subject, default_path
+from isamap.measured.database import STEPS, Row
 
 SUBJECT = Subject("cpu", "f", "hw", "h", "gemm", "k", "A[2, 3]", "cc 1", "-O2", "0.1")
 
@@ -68,7 +68,7 @@ def test_a_file_of_a_newer_isamap_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(IsamapError) as caught:
         Database(file).recall(SUBJECT)
     assert caught.value.message == (
-        f"{file} was written by a newer isamap: its schema is 7, this isamap knows 1"
+        f"{file} was written by a newer isamap: its schema is 7, this isamap knows 2"
     )
     assert caught.value.hint == "give another file with --database, or upgrade isamap"
 
@@ -106,3 +106,16 @@ def test_the_default_file_follows_the_environment(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/home/me")
     assert default_path() == Path("/home/me/.cache/isamap/measurements.sqlite3")
+
+
+def test_a_file_of_an_older_schema_is_brought_to_this_one(tmp_path: Path) -> None:
+    file = tmp_path / "m"
+    connection = sqlite3.connect(file)
+    connection.executescript(STEPS[0] + "PRAGMA user_version = 1;")
+    connection.close()
+    outcome = Outcome(1.0, 2.0, 3.0, 1, 8, None)
+    Database(file).record(SUBJECT, rows("a"))
+    Database(file).finish("key", SUBJECT, outcome)
+    assert Database(file).outcome("key") == outcome
+    assert Database(file).outcome("other") is None
+    assert Database(file).recall(SUBJECT) == rows("a")

@@ -1,0 +1,110 @@
+"""Tuning as it goes, and its summary.
+
+In: outcomes as they come. Out: a progress bar, a line per shape, a summary, JSON. Not its job:
+measuring.
+"""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from isamap.native import Tuned
+
+from .json_parts import Json, versions_to_json
+from .units import show_seconds, show_share
+from .write import write_json
+
+NEAR = 1.05  # times the winner: the closed form's first is as good
+
+
+def show_tune(stream: Iterator[Tuned], count: int, json_path: str | None) -> bool:
+    """Show all outcomes; False if Ctrl-C ended it."""
+    done: list[Tuned] = []
+    is_whole = True
+    quiet = json_path == "-"
+    console = Console(highlight=False, quiet=quiet)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeRemainingColumn())  # fmt: skip
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    try:
+        with bar:
+            task = bar.add_task("shapes", total=count)
+            for tuned in stream:
+                done.append(tuned)
+                bar.console.print(tuned_line(tuned), soft_wrap=True)
+                bar.advance(task)
+    except KeyboardInterrupt:
+        is_whole = False
+        console.print(f"stopped: {len(done)} of {count} shapes are done; run it again to go on")
+    for line in summary_lines(done):
+        console.print(line, soft_wrap=True)
+    if json_path is not None:
+        write_json(json_path, _to_json(done, is_whole))
+    return is_whole
+
+
+def tuned_line(tuned: Tuned) -> str:
+    """`m 64, n 64, k 64: 12.1 µs, the model's number 3 of 8 (its first 12.9 µs); ..`."""
+    shape = ", ".join(f"{name} {value}" for name, value in tuned.shape.items()) or "default sizes"
+    found = tuned.outcome
+    if found is None:
+        return f"{shape}: {tuned.problem}"
+    origin = ", known" if tuned.is_recalled else ""
+    agreed = "" if found.correlation is None else f", rank correlation {found.correlation:.2f}"
+    first = "" if found.winner == 0 else f" (its first {show_seconds(found.first_s)})"
+    return (
+        f"{shape}: {show_seconds(found.seconds)}, the model's number {found.winner + 1} of"
+        f" {found.num_candidates}{first}{agreed}{origin}"
+    )
+
+
+def summary_lines(done: Sequence[Tuned]) -> list[str]:
+    """How good the closed form is."""
+    found = [tuned.outcome for tuned in done if tuned.outcome is not None]
+    failed = len(done) - len(found)
+    lines = [f"{failed} shapes could not be measured"] if failed else []
+    if not found:
+        return lines
+    share = statistics.geometric_mean(row.seconds / row.first_s for row in found)
+    near = sum(row.first_s <= NEAR * row.seconds for row in found)
+    lines.append(
+        f"{len(found)} shapes: the model's first reaches {show_share(share)} of the speed of the"
+        f" best one in the geometric mean, and at least {1 / NEAR:.0%} of it for {near}"
+    )
+    ranks = [row.correlation for row in found if row.correlation is not None]
+    if ranks:
+        median = statistics.median(ranks)
+        lines.append(
+            f"rank correlation of predicted and measured times over the candidates of a shape:"
+            f" median {median:.2f}, least {min(ranks):.2f}"
+        )
+    return lines
+
+
+def _to_json(done: Sequence[Tuned], is_whole: bool) -> dict[str, Json]:
+    shapes: list[Json] = [
+        {
+            "sizes": dict(tuned.shape),
+            "problem": tuned.problem,
+            "is_recalled": tuned.is_recalled,
+            **(asdict(tuned.outcome) if tuned.outcome is not None else {}),
+        }
+        for tuned in done
+    ]
+    return {
+        "schema": "isamap-tune",
+        "schema_version": 1,
+        "versions": versions_to_json(),
+        "is_whole": is_whole,
+        "shapes": shapes,
+    }

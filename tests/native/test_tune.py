@@ -1,0 +1,154 @@
+"""`isamap tune`: many shapes, what is done stays done; clocks are made up."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import isamap
+from isamap.cli.main import main
+from isamap.cli.read_shapes import read_shapes
+from isamap.codegen import CSource, Toolchain
+from isamap.measured import Measured, Measurement, correlate_ranks
+from isamap.native import tune
+
+CODEGEN = Path(__file__).parent.parent / "codegen"
+SGEMM = f"{CODEGEN / 'c_kernels.py'}:sgemm"
+VEC4 = CODEGEN / "vec4.yaml"
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler: install gcc"
+)
+
+
+class FakeTimer:
+    """The later in the list, the faster; interrupted at call `stop`."""
+
+    def __init__(self, stop: int = -1) -> None:
+        self.stop = stop
+        self.num_calls = 0
+
+    def time(self, sources: Sequence[CSource], toolchain: Toolchain) -> tuple[Measurement, ...]:
+        if self.num_calls == self.stop:
+            raise KeyboardInterrupt
+        self.num_calls += 1
+        return tuple(Measurement((9 - n) * 1e-6, 1e-6, 5) for n in range(len(sources)))
+
+
+SHAPES = [{"m": m, "n": 3, "k": 5} for m in (1, 2, 3)]
+
+
+@needs_compiler
+def test_an_interrupted_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    begun = []
+    with pytest.raises(KeyboardInterrupt):
+        model = Measured(3, tmp_path / "m", FakeTimer(stop=2))
+        for tuned in tune(SGEMM, VEC4, SHAPES, model=model, may_reassociate=True):
+            begun.append(tuned)
+    assert [tuned.shape for tuned in begun] == SHAPES[:2]
+    timer = FakeTimer()
+    model = Measured(3, tmp_path / "m", timer)
+    done = list(tune(SGEMM, VEC4, SHAPES, model=model, may_reassociate=True))
+    assert [tuned.is_recalled for tuned in done] == [True, True, False]
+    assert timer.num_calls == 1
+    assert [tuned.outcome for tuned in done[:2]] == [tuned.outcome for tuned in begun]
+    outcome = done[2].outcome
+    assert outcome is not None
+    assert outcome.winner == outcome.num_candidates - 1 > 0
+    assert outcome.seconds == pytest.approx((9 - outcome.winner) * 1e-6)
+    assert outcome.first_s == pytest.approx(9e-6)
+    assert outcome.correlation is None or outcome.correlation < 0
+
+
+@needs_compiler
+def test_a_kernel_of_several_tasks_is_timed_as_a_whole(tmp_path: Path) -> None:
+    timer = FakeTimer()
+    (done,) = tune(
+        f"{CODEGEN / 'c_kernels.py'}:sgemm_relu", "x86_avx2", [{"m": 2, "n": 3, "k": 2}],
+        model=Measured(2, tmp_path / "m", timer), may_reassociate=True, time_limit_s=2,
+    )  # fmt: skip
+    assert done.problem == "" and done.outcome is not None
+    assert done.outcome.num_candidates >= 2
+
+
+@needs_compiler
+def test_a_shape_that_cannot_be_mapped_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    model = Measured(2, tmp_path / "m", FakeTimer())
+    shapes = [{"m": 2**40, "n": 2, "k": 2}, {"m": 2, "n": 2, "k": 2}]
+    first, second = tune(SGEMM, VEC4, shapes, model=model, may_reassociate=True)
+    assert first.outcome is None and first.problem
+    assert second.outcome is not None
+
+
+@needs_compiler
+def test_the_command_tells_shapes_and_a_summary(tmp_path: Path) -> None:
+    (tmp_path / "shapes.csv").write_text("m,n,note\n2,3,a\n4,3,b\n2,3,again\n")
+    arguments = ["tune", SGEMM, "--hw", str(VEC4), "--allow", "reassociate", "--candidates", "2"]
+    arguments += ["--sizes", str(tmp_path / "shapes.csv"), "--size", "k=2"]
+    arguments += ["--database", str(tmp_path / "m")]
+    first = CliRunner().invoke(main, arguments)
+    assert first.exit_code == 0, first.output
+    assert "m 2, n 3, k 2: " in first.output and "m 4, n 3, k 2: " in first.output
+    assert "2 shapes: the model's first reaches" in first.output
+    again = CliRunner().invoke(main, [*arguments, "--json", "-"])
+    data = json.loads(again.output)
+    assert data["is_whole"] and [row["is_recalled"] for row in data["shapes"]] == [True, True]
+
+
+KNOWN = ("m", "n", "k")
+
+
+def test_ranges_are_combined() -> None:
+    found = read_shapes(("m=1,5", "n=4..12:4"), None, KNOWN)
+    assert found == tuple({"m": m, "n": n} for m in (1, 5) for n in (4, 8, 12))
+    assert read_shapes((), None, KNOWN) == ({},)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("q=1", "the kernel has no size 'q'"),
+        ("m=1..x", "is not NAME=NUMBERS"),
+        ("m=0", "has a number below 1, or none"),
+        ("m=9..3", "has a number below 1, or none"),
+        ("m=1..10000000", "more than 100000 numbers"),
+    ],
+)
+def test_a_range_that_is_none_is_told(text: str, message: str) -> None:
+    with pytest.raises(isamap.IsamapError, match=message) as caught:
+        read_shapes((text,), None, KNOWN)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text, message, line",
+    [
+        ("a,b\n1,2\n", "is a size of the kernel", 1),
+        ("m,n\n1,2\n3,x\n", "n is 'x', expected a number from 1 up", 3),
+        ("m,n\n1\n", "n is '', expected a number from 1 up", 2),
+        ("", "is a size of the kernel", 1),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_told(
+    text: str, message: str, line: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "shapes.csv"
+    file.write_text(text)
+    with pytest.raises(isamap.IsamapError, match=message) as caught:
+        read_shapes((), str(file), KNOWN)
+    assert caught.value.loc is not None and caught.value.loc.line == line
+
+
+def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(isamap.IsamapError, match="cannot read"):
+        read_shapes((), str(tmp_path / "none.csv"), KNOWN)
+
+
+def test_ranks_agree_or_not() -> None:
+    assert correlate_ranks([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
+    assert correlate_ranks([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    assert correlate_ranks([1, 2, 3, 4, 5], [5, 6, 7, 8, 7]) == pytest.approx(0.8207827)
+    assert correlate_ranks([1, 2], [1, 2]) is None
+    assert correlate_ranks([1, 1, 1], [1, 2, 3]) is None
