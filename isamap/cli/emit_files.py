@@ -39,7 +39,7 @@ def emit_files(
         return
     assert kind == "bin", kind
     binary = write_binary(program, result.kernel, result.hardware, folder, base=base)
-    records = sum(len(run.records) for run in binary.runs)
+    records = sum(run.num_records for run in binary.runs)
     on_host = len(binary.parts) - len(binary.runs)
     size = show_bytes(binary.image_bytes)
     text = f"wrote {folder}: {show_count(records)} records, an image of {size}"

@@ -5,9 +5,10 @@ In: a Program, a Hardware. Out: source text, bytes. Not its job: deciding anythi
 
 from .bits import (
     Binary,
-    Call,
     CallKind,
+    Calls,
     EncodedRun,
+    Form,
     HostStep,
     TableRange,
     assemble,
@@ -34,9 +35,10 @@ from .c import (
 __all__ = [
     "Binary",
     "CSource",
-    "Call",
     "CallKind",
+    "Calls",
     "EncodedRun",
+    "Form",
     "HostStep",
     "Parameter",
     "TableRange",

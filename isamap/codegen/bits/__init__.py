@@ -4,16 +4,17 @@ In: a Program and its machine. Out: binaries, their listing. Not its job: decidi
 """
 
 from .assemble import Binary, EncodedRun, assemble, run_bytes, table_bytes
-from .call import Call, CallKind, HostStep, TableRange
+from .call import CallKind, Calls, Form, HostStep, TableRange
 from .read_binary import disassemble
 from .write_binary import list_binary, write_binary
 from .write_c import write_c
 
 __all__ = [
     "Binary",
-    "Call",
     "CallKind",
+    "Calls",
     "EncodedRun",
+    "Form",
     "HostStep",
     "TableRange",
     "assemble",

@@ -13,9 +13,9 @@ from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.program import Program
 
-from .call import Call, HostStep, TableRange
+from .call import Calls, HostStep, TableRange, count_calls, in_order
 from .cut_runs import cut_runs
-from .encode import Encoder, Record
+from .encode import Records, encode, record_bytes
 from .fill_idle import fill_idle
 from .flatten import flatten
 from .place_tables import ALIGN_BYTES, TablePlacer
@@ -28,8 +28,23 @@ from .spread_tokens import spread_tokens
 class EncodedRun:
     """A run of the machine: its calls, settled, and their records."""
 
-    calls: tuple[Call, ...]
-    records: tuple[Record, ...]
+    calls: tuple[Calls, ...]
+    records: tuple[Records, ...]
+
+    @property
+    def num_calls(self) -> int:
+        """How many calls it makes."""
+        return count_calls(self.calls)
+
+    @property
+    def num_records(self) -> int:
+        """How many records it has."""
+        return sum(len(part.places) for part in self.records)
+
+    @property
+    def num_bytes(self) -> int:
+        """How long its records are together."""
+        return sum(len(part.places) * part.layout.size_bytes for part in self.records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +89,23 @@ def assemble(program: Program, hw: Hardware, base: int | None = None) -> Binary:
         end = _aligned(end + size)
     parts = resolve_latches(cut_runs(flatten(program, hw), hw), hw)
     tables = TablePlacer(hw, end, constants)
-    encoder = Encoder(hw, constants)
     result: list[EncodedRun | HostStep] = []
     for part in parts:
         if isinstance(part, HostStep):
             result.append(part)
             continue
-        calls = tables.place(set_state(spread_tokens(part.calls, hw), hw, constants))
+        calls = spread_tokens(in_order(part.calls), hw)
+        calls = tables.place(set_state(calls, hw, constants))
         if hw.synchronisation is Synchronisation.EXPOSED:
             calls = fill_idle(calls, hw)
-        records = tuple(record for call in calls for record in encoder.encode(call))
-        result.append(EncodedRun(calls, records))
+        result.append(EncodedRun(calls, encode(calls, hw, constants)))
     ranges = tuple(tables.ranges)
     return Binary(program, base, tuple(result), ranges, constants, _aligned(tables.end))
 
 
 def run_bytes(run: EncodedRun, hw: Hardware) -> bytes:
     """A run's records as the machine fetches them."""
-    assert hw.encoding is not None
-    order = hw.encoding.byte_order
-    return b"".join(r.word.to_bytes(r.layout.size_bytes, order) for r in run.records)
+    return record_bytes(run.records, hw)
 
 
 def table_bytes(part: TableRange, hw: Hardware) -> bytes:

@@ -1,50 +1,38 @@
 """Records back to calls.
 
 In: a run's bytes, the image's bytes, the machine. Out: its calls in normal form, equal to those
-that were written. Not its job: files.
+that were written. Not its job: files, which patterns there are (`patterns`), their numbers
+(`solve_calls`).
 
-Every form that a call can take (instruction, copy of a state, newly loaded or kept operands) is a
-pattern of constant bits; where several fit, the one with the most constants is meant. The remaining
-fields are equations for the call's numbers.
+All places where a record may begin are looked at together. Each takes the first pattern that fits
+its bits; where that one's numbers then contradict each other, the next.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import gcd
+
+import numpy as np
 
 from isamap.errors import ProgramError
-from isamap.hwdesc import BitField, Format, Hardware, Linear, advanced, count_equations
+from isamap.hwdesc import Hardware
 
-from .call import Call, CallKind
-from .encode import chosen_value, commands_of
-from .fill_idle import idle_cycles
+from .call import CallKind, Calls, in_order
+from .encode import LIMB_BITS
 from .normal_form import bits_by_name, normal_form
-from .numbers import IntegerForm, integer_form, matters, solve
-from .pack_record import read_field, unpack_record
+from .patterns import Pattern, make_patterns
+from .solve_calls import Solver, read_limbs
 
-Equation = tuple[IntegerForm, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """One record of a pattern: constant bits under `mask`, and fields to solve."""
-
-    layout: Format
-    mask: int
-    word: int
-    fields: tuple[tuple[BitField, IntegerForm], ...]
+NONE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """A form of a call: what is known before its numbers are.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """A run's bytes: `limbs` of the record of each size at every place (`step` bytes apart)."""
 
-    `num_known`: bits that do not depend on the call's numbers; the more, the more special.
-    """
-
-    form: Call
-    shapes: tuple[_Shape, ...]
-    num_known: int
+    step: int
+    num_places: int
+    limbs: Mapping[int, np.ndarray]
 
 
 class Decoder:
@@ -53,256 +41,149 @@ class Decoder:
     def __init__(self, hw: Hardware, image: bytes, constants: Mapping[str, int]) -> None:
         assert hw.encoding is not None
         self.hw = hw
-        self.encoding = hw.encoding
-        self.instructions = {item.name: item for item in hw.instructions}
+        self.byte_order = hw.encoding.byte_order
         self.bits = bits_by_name(hw)
-        self.count_equations = {
-            item.name: [(integer_form(value), 0) for value in count_equations(item)]
-            for item in hw.instructions
-            if item.bits is not None
-        }
-        self.image = image
-        self.constants = dict(constants)
-        patterns = sorted(self._patterns(), key=lambda p: p.num_known, reverse=True)
-        self.patterns = tuple(patterns)
-        self.tables: dict[str, list[int | None]] = {}
-        self.states: dict[tuple[str, int], dict[str, int]] = {}
+        self.patterns = make_patterns(hw, constants)
+        self.solver = Solver(hw, image, constants)
+        sizes = {s.layout.size_bytes for p in self.patterns for s in p.shapes}
+        self.record_sizes = tuple(sorted(sizes))
 
-    def decode(self, data: bytes) -> Iterator[Call]:
-        """The calls of one run.
+    def decode(self, data: bytes) -> tuple[Calls, ...]:
+        """The calls of one run, in normal form.
 
         Raises:
             ProgramError: bytes that are no call of this machine.
         """
-        self.tables = {t.name: [None] * t.capacity for t in self.encoding.tables}
-        self.states = {}
-        position = idle = 0
-        while position < len(data):
-            call, size = self._next(data, position)
-            self._obey(call)
-            position += size
-            if call.kind is CallKind.IDLE:
-                idle += 1
+        if not data:
+            return ()
+        reading = self._read(data)
+        fits = np.stack([self._fits(pattern, reading) for pattern in self.patterns])
+        while True:
+            starts, chosen = self._walk(fits, reading)
+            found, wrong = self._solve(starts, chosen, reading)
+            if len(wrong):
+                self._refuse(fits, wrong, starts, chosen)
                 continue
-            if idle:
-                yield idle_cycles(idle)
-                idle = 0
-            yield normal_form(call, self.bits)
-        if idle:
-            yield idle_cycles(idle)
+            end = _end(starts, chosen, self.patterns, reading)
+            if end * reading.step < len(data):
+                self._fail(data, end * reading.step)
+            merged = _merge_idle(found, starts)
+            return in_order(own for calls in merged for own in normal_form(calls, self.bits))
 
-    def _next(self, data: bytes, position: int) -> tuple[Call, int]:
-        for pattern in self.patterns:
-            words = self._fit(pattern, data, position)
-            call = self._solve(pattern, words) if words is not None else None
-            if call is not None:
-                return call, sum(shape.layout.size_bytes for shape in pattern.shapes)
+    def _read(self, data: bytes) -> _Reading:
+        step = gcd(*self.record_sizes)
+        num_places = -(-len(data) // step)
+        padded = np.frombuffer(data + bytes(2 * max(self.record_sizes)), np.uint8)
+        limbs = {}
+        for size in self.record_sizes:
+            rows = np.arange(num_places)[:, None] * step + np.arange(size)
+            limbs[size] = read_limbs(padded[rows], self.byte_order)
+        return _Reading(step, num_places, limbs)
+
+    def _fits(self, pattern: Pattern, reading: _Reading) -> np.ndarray:
+        """At which places the constant bits of all its records are found."""
+        holds = np.ones(reading.num_places, bool)
+        offset = 0
+        for shape in pattern.shapes:
+            limbs = _shifted(reading.limbs[shape.layout.size_bytes], offset)
+            for number in range(limbs.shape[1]):
+                mask = np.uint64(shape.mask >> number * LIMB_BITS & (1 << LIMB_BITS) - 1)
+                word = np.uint64(shape.word >> number * LIMB_BITS & (1 << LIMB_BITS) - 1)
+                holds &= limbs[:, number] & mask == word
+            offset += shape.layout.size_bytes // reading.step
+        holds[max(0, reading.num_places - offset + 1) :] = False
+        return holds
+
+    def _walk(self, fits: np.ndarray, reading: _Reading) -> tuple[np.ndarray, np.ndarray]:
+        """Where calls begin, one after another while any pattern fits, and which each takes."""
+        choice = np.where(fits.any(axis=0), fits.argmax(axis=0), NONE).tolist()
+        lengths = [pattern.size_bytes // reading.step for pattern in self.patterns]
+        starts = []
+        place = 0
+        while place < reading.num_places and choice[place] != NONE:
+            starts.append(place)
+            place += lengths[choice[place]]
+        return np.array(starts, np.int64), np.array([choice[p] for p in starts], np.int64)
+
+    def _solve(
+        self, starts: np.ndarray, chosen: np.ndarray, reading: _Reading
+    ) -> tuple[list[Calls], np.ndarray]:
+        """The calls, and the places whose numbers contradict each other."""
+        found: list[Calls] = []
+        wrong: list[np.ndarray] = []
+        self.solver.begin()
+        by_kind = sorted(  # tables and states first: instructions depend on them
+            range(len(self.patterns)),
+            key=lambda n: self.patterns[n].form.kind is CallKind.INSTRUCTION,
+        )
+        for number in by_kind:
+            pattern, places = self.patterns[number], starts[chosen == number]
+            if not len(places):
+                continue
+            records = []
+            offset = 0
+            for shape in pattern.shapes:
+                records.append(reading.limbs[shape.layout.size_bytes][places + offset])
+                offset += shape.layout.size_bytes // reading.step
+            calls, refused = self.solver.solve(pattern, places, records)
+            found += calls
+            wrong.append(refused)
+        return found, np.sort(np.concatenate([np.zeros(0, np.int64), *wrong]))
+
+    def _refuse(
+        self, fits: np.ndarray, wrong: np.ndarray, starts: np.ndarray, chosen: np.ndarray
+    ) -> None:
+        """Let wrong places take their next pattern; in place.
+
+        What follows the first one was judged under what stood there. So all others wait, unless no
+        refusal moves the calls behind it or changes what the machine holds.
+        """
+        taken = dict(zip(starts.tolist(), chosen.tolist()))
+        rows = [taken[place] for place in wrong.tolist()]
+        fits[rows, wrong] = False
+        after = np.where(fits[:, wrong].any(axis=0), fits[:, wrong].argmax(axis=0), NONE).tolist()
+        if not all(self._is_alike(a, b) for a, b in zip(rows, after)):
+            fits[rows[1:], wrong[1:]] = True
+
+    def _is_alike(self, first: int, second: int) -> bool:
+        if NONE in (first, second):
+            return False
+        a, b = self.patterns[first], self.patterns[second]
+        both_act = a.form.kind is b.form.kind is CallKind.INSTRUCTION
+        return both_act and a.size_bytes == b.size_bytes
+
+    def _fail(self, data: bytes, position: int) -> None:
         shown = data[position : position + 16].hex(" ")
         raise ProgramError(
             f"byte {position}: {shown} .. is no instruction of {self.hw.name}",
             hint="is it the right machine, and does the program begin here?",
         )
 
-    def _fit(self, pattern: _Pattern, data: bytes, position: int) -> list[int] | None:
-        words = []
-        for shape in pattern.shapes:
-            end = position + shape.layout.size_bytes
-            if end > len(data):
-                return None
-            word = int.from_bytes(data[position:end], self.encoding.byte_order)
-            if word & shape.mask != shape.word:
-                return None
-            words.append(word)
-            position = end
-        return words
 
-    def _solve(self, pattern: _Pattern, words: list[int]) -> Call | None:
-        form = pattern.form
-        equations: list[Equation] = []
-        pops: list[str] = []
-        pushes: list[str] = []
-        for shape, word in zip(pattern.shapes, words, strict=True):
-            equations += [(value, read_field(field, word)) for field, value in shape.fields]
-            for field in shape.layout.fields:
-                count = read_field(field, word)
-                pops += [c for c in field.pops if self._ends_at(c, form)] * count
-                pushes += [c for c in field.pushes if self._starts_at(c, form)] * count
-        values = self._values(form, equations)
-        if values is None:
-            return None
-        return Call(
-            form.kind, form.name, values, tuple(pops), tuple(pushes), form.fresh, form.copies
-        )
-
-    def _values(self, form: Call, equations: list[Equation]) -> dict[str, int] | None:
-        """The call's numbers, or None if they contradict each other."""
-        if form.kind is not CallKind.INSTRUCTION:
-            unknown = {name for value, _ in equations for name, _ in value.terms}
-            found = solve(equations, self.constants, unknown - set(self.constants))
-            return None if found is None else _without(found, self.constants)
-        bits = self.bits[form.name]
-        known = {**self.constants, **dict(bits.fixed)}
-        unknown = set(bits.names) - set(known)
-        unknown |= {f"{e.table}.{p}" for e in bits.entries for p in ("first", "end", "count")}
-        equations = [*equations, *self.count_equations[form.name]]
-        found = solve(equations, known, unknown)
-        if found is None:
-            return None
-        more = self._table_equations(form, found)
-        held = None if more is None else self._obeyed_equations(form, found)
-        if more is None or held is None:
-            return None
-        found = solve([*equations, *more, *held], known, unknown)
-        if found is None:
-            return None
-        for name in bits.names:
-            found.setdefault(name, 0)  # only strides of single steps stay open: any will do
-        return _without(found, self.constants)
-
-    def _table_equations(self, form: Call, found: Mapping[str, int]) -> list[Equation] | None:
-        instruction = self.instructions[form.name]
-        equations: list[Equation] = []
-        for entries in self.bits[form.name].entries:
-            if not {f"{entries.table}.first", f"{entries.table}.end"} <= set(found):
-                return None
-            first, end = found[f"{entries.table}.first"], found[f"{entries.table}.end"]
-            words = self.tables[entries.table][first:end]
-            if not words or None in words:
-                return None
-            layout = self.encoding.format(self.encoding.table(entries.table).format)
-            for number, word in enumerate(words):
-                assert word is not None
-                fields = unpack_record(layout, word)
-                for name, value in entries.values:
-                    if entries.over is not None:
-                        value = advanced(value, instruction, entries.over, number)
-                    equations.append((integer_form(value), fields[name]))
-        return equations
-
-    def _obeyed_equations(self, form: Call, found: Mapping[str, int]) -> list[Equation] | None:
-        """What the state says about the call's numbers; None where it is not set."""
-        counts = dict(self.bits[form.name].counts)
-        equations: list[Equation] = []
-        for obeyed in self.instructions[form.name].obeys:
-            copy = dict(form.copies).get(obeyed.state, 0)
-            values = self.states.get((obeyed.state, copy))
-            if values is None:
-                return None
-            for register, value in obeyed.values:
-                if matters(value, found, counts):
-                    equations.append((integer_form(value), values[register]))
-        return equations
-
-    def _obey(self, call: Call) -> None:
-        """Follow tables and states."""
-        if call.kind is CallKind.SET_STATE:
-            copy = call.values.get("copy", 0)
-            self.states[call.name, copy] = dict(call.values)
-        if call.kind is CallKind.LOAD_TABLE:
-            size = self.encoding.format(self.encoding.table(call.name).format).size_bytes
-            order = self.encoding.byte_order
-            for number in range(call.values["count"]):
-                start = call.values["address"] + number * size
-                entry = self.image[start : start + size]
-                if len(entry) < size:
-                    raise ProgramError(
-                        f"the image has no entries of table '{call.name}' at byte {start}",
-                        hint="give the folder with image and manifest, not the program alone",
-                    )
-                place = call.values["first"] + number
-                self.tables[call.name][place] = int.from_bytes(entry, order)
-
-    def _ends_at(self, channel: str, form: Call) -> bool:
-        return self._channel_units(channel)[1] == self._unit(form)
-
-    def _starts_at(self, channel: str, form: Call) -> bool:
-        return self._channel_units(channel)[0] == self._unit(form)
-
-    def _channel_units(self, channel: str) -> tuple[str, str]:
-        found = next(c for c in self.hw.channels if c.name == channel)
-        return found.source_unit, found.target_unit
-
-    def _unit(self, form: Call) -> str:
-        match form.kind:
-            case CallKind.INSTRUCTION:
-                return self.instructions[form.name].unit
-            case CallKind.LOAD_TABLE:
-                return self.encoding.table(form.name).unit
-            case CallKind.SET_STATE:
-                return self.encoding.state(form.name).unit
-            case CallKind.END | CallKind.IDLE:
-                assert self.encoding.ending is not None
-                return self.encoding.ending.unit
-
-    def _patterns(self) -> Iterator[_Pattern]:
-        for form in self._forms():
-            commands = commands_of(form, self.hw)
-            if not commands:
-                continue
-            shapes = []
-            for command in commands:
-                layout = self.encoding.format(command.format)
-                given = dict(command.values)
-                mask = word = 0
-                fields: list[tuple[BitField, IntegerForm]] = []
-                for field in layout.fields:
-                    if field.pops or field.pushes:
-                        continue
-                    value = chosen_value(given.get(field.name, Linear()), form.copies)
-                    if value.is_constant:
-                        ones = (1 << field.width) - 1
-                        mask |= ones << field.first_bit
-                        word |= (int(value.constant) & ones) << field.first_bit
-                    else:
-                        fields.append((field, integer_form(value)))
-                shapes.append(_Shape(layout, mask, word, tuple(fields)))
-            yield _Pattern(form, tuple(shapes), sum(map(self._num_known, shapes)))
-
-    def _num_known(self, shape: _Shape) -> int:
-        known = (
-            f.width
-            for f, value in shape.fields
-            if all(name in self.constants for name, _ in value.terms)
-        )
-        return shape.mask.bit_count() + sum(known)
-
-    def _forms(self) -> Iterator[Call]:
-        """Every form that a call can take, without numbers."""
-        for table in self.encoding.tables:
-            yield Call(CallKind.LOAD_TABLE, table.name, {})
-        for state in self.encoding.states:
-            yield Call(CallKind.SET_STATE, state.name, {})
-        if self.encoding.ending is not None:
-            yield Call(CallKind.END, "end", {})
-        if self.encoding.idle is not None:
-            yield idle_cycles(1)
-        for instruction in self.hw.instructions:
-            bits = instruction.bits
-            if bits is None or bits.latches or bits.view_of:
-                continue
-            latched = sorted({c.only[0] for c in bits.commands if c.only is not None})
-            several = [
-                [(obeyed.state, copy) for copy in range(self.encoding.state(obeyed.state).copies)]
-                for obeyed in instruction.obeys
-                if self.encoding.state(obeyed.state).copies > 1
-            ]
-            for copies in product(*several):
-                for fresh in _subsets(latched):
-                    yield Call(
-                        CallKind.INSTRUCTION, instruction.name, {}, (), (), fresh, tuple(copies)
-                    )
+def _shifted(limbs: np.ndarray, places: int) -> np.ndarray:
+    """Each place's record is that of a later one; behind the end nothing fits anyway."""
+    if places == 0:
+        return limbs
+    return np.concatenate([limbs[places:], np.zeros_like(limbs[:places])])
 
 
-def _subsets(names: list[str]) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = [()]
-    for name in names:
-        found += [(*some, name) for some in found]
-    return found
+def _end(
+    starts: np.ndarray, chosen: np.ndarray, patterns: tuple[Pattern, ...], reading: _Reading
+) -> int:
+    """The place behind the last call."""
+    if not len(starts):
+        return 0
+    return int(starts[-1]) + patterns[int(chosen[-1])].size_bytes // reading.step
 
 
-def _name(name: str) -> IntegerForm:
-    return IntegerForm(((name, 1),), 0, 1)
-
-
-def _without(values: Mapping[str, int], names: Mapping[str, int]) -> dict[str, int]:
-    return {name: value for name, value in values.items() if name not in names}
+def _merge_idle(found: list[Calls], starts: np.ndarray) -> list[Calls]:
+    """Idle cycles that follow each other are one call."""
+    result = []
+    for calls in found:
+        if calls.form.kind is CallKind.IDLE:
+            numbers = np.searchsorted(starts, calls.places)
+            firsts = np.flatnonzero(np.diff(numbers, prepend=-2) != 1)
+            lengths = np.diff(np.append(firsts, len(numbers)))
+            calls = replace(calls.take(firsts), values={"cycles": lengths})
+        result.append(calls)
+    return result

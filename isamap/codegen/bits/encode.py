@@ -1,69 +1,66 @@
 """Calls to records.
 
-In: calls whose tables, states and tokens are settled. Out: records as integers, and bytes. Not its
+In: calls whose tables, states and tokens are settled. Out: records, by columns of words. Not its
 job: settling (`assemble`), reading back (`decode`).
+
+The n-th record of a run is the n-th command of its calls in order. Calls of one form have the same
+commands, so a form's records differ only in the fields that hold quantities.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import BitField, Choice, Command, Format, Hardware, Linear
 
-from .call import Call, CallKind
-from .numbers import IntegerForm, evaluate_form, integer_form, not_whole
-from .pack_record import field_bits
+from .call import CallKind, Calls, Column, Form
+from .numbers import evaluate_all
+from .pack_record import field_error
 
-Key = tuple[CallKind, str, tuple[str, ...], tuple[tuple[str, int], ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Template:
-    """A record with its constants in place, and the fields that change."""
-
-    layout: Format
-    word: int
-    fields: tuple[tuple[BitField, Linear, IntegerForm], ...]
-    tokens: tuple[BitField, ...]
-    shift_by_base: tuple[tuple[int, Fraction], ...]  # (first bit, factor) of fields with the base
+LIMB_BITS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record: its format, its bits, and where the base address was added, how often."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """Records of one format. `places`: [n], where each stands among all of its run. `limbs`:
+    [n, words of 64 bits], the least significant first. `shift_by_base`: (first bit, factor) of
+    each field to which the base address was added, times the factor."""
 
     layout: Format
-    word: int
+    places: np.ndarray
+    limbs: np.ndarray
     shift_by_base: tuple[tuple[int, Fraction], ...] = ()
 
 
-def commands_of(call: Call, hw: Hardware) -> tuple[Command, ...]:
-    """The commands that a call writes."""
+def commands_of(form: Form, hw: Hardware) -> tuple[Command, ...]:
+    """The commands that a call of a form writes (an idle one: per cycle)."""
     assert hw.encoding is not None
-    match call.kind:
+    match form.kind:
         case CallKind.LOAD_TABLE:
-            return (hw.encoding.table(call.name).load,)
+            return (hw.encoding.table(form.name).load,)
         case CallKind.SET_STATE:
-            return (hw.encoding.state(call.name).setter,)
+            return (hw.encoding.state(form.name).setter,)
         case CallKind.IDLE:
             assert hw.encoding.idle is not None
-            return (hw.encoding.idle,) * call.values["cycles"]
+            return (hw.encoding.idle,)
         case CallKind.END:
             assert hw.encoding.ending is not None
             return (hw.encoding.ending.command,)
         case CallKind.INSTRUCTION:
-            bits = hw.instruction(call.name).bits
+            bits = hw.instruction(form.name).bits
             if bits is None:
                 raise ProgramError(
-                    f"{hw.name} does not say how '{call.name}' is written as bits",
-                    loc=hw.instruction(call.name).loc,
+                    f"{hw.name} does not say how '{form.name}' is written as bits",
+                    loc=hw.instruction(form.name).loc,
                     hint="add 'emit: {bits: ..}' to it",
                 )
             return tuple(
                 command
                 for command in bits.commands
-                if command.only is None or (command.only[0] in call.fresh) is command.only[1]
+                if command.only is None or (command.only[0] in form.fresh) is command.only[1]
             )
 
 
@@ -75,62 +72,97 @@ def chosen_value(choice: Choice, copies: tuple[tuple[str, int], ...]) -> Linear:
     return choice[copies[0][1]]
 
 
-class Encoder:
-    """Writes calls; `constants`: the base address and where blocks of zeros lie."""
+def encode(
+    batches: tuple[Calls, ...], hw: Hardware, constants: Mapping[str, int]
+) -> tuple[Records, ...]:
+    """The records of a run. `constants`: the base address and where blocks of zeros lie.
 
-    def __init__(self, hw: Hardware, constants: Mapping[str, int]) -> None:
-        assert hw.encoding is not None
-        self.hw = hw
-        self.encoding = hw.encoding
-        self.constants = dict(constants)
-        self.templates: dict[Key, tuple[_Template, ...]] = {}
+    Raises:
+        ProgramError: a number does not fit its field, or is none that the field can say.
+    """
+    commands = [commands_of(calls.form, hw) for calls in batches]
+    counts = [len(own) * _times(calls) for calls, own in zip(batches, commands, strict=True)]
+    per_call = np.zeros(sum(map(len, batches)), np.int64)
+    for calls, count in zip(batches, counts, strict=True):
+        per_call[calls.places] = count
+    firsts = np.cumsum(per_call) - per_call
+    result = []
+    for calls, own in zip(batches, commands, strict=True):
+        if calls.form.kind is CallKind.IDLE:
+            times = calls.column("cycles")
+            within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+            places = np.repeat(firsts[calls.places], times) + within
+            one = Calls(calls.form, places, {})
+            result.append(_records(one, own[0], places, hw, constants))
+            continue
+        for number, command in enumerate(own):
+            places = firsts[calls.places] + number
+            result.append(_records(calls, command, places, hw, constants))
+    return tuple(result)
 
-    def encode(self, call: Call) -> Iterator[Record]:
-        """The call's records.
 
-        Raises:
-            ProgramError: a number does not fit its field, or is none that the field can say.
-        """
-        if call.kind is CallKind.IDLE:
-            for command in commands_of(call, self.hw):
-                yield Record(
-                    self.encoding.format(command.format), self._template(command, call).word
-                )
-            return
-        key = (call.kind, call.name, call.fresh, call.copies)
-        templates = self.templates.get(key)
-        if templates is None:
-            templates = tuple(self._template(c, call) for c in commands_of(call, self.hw))
-            self.templates[key] = templates
-        values = {**self.constants, **call.values}
-        for template in templates:
-            word = template.word
-            for field, value, form in template.fields:
-                number, rest = evaluate_form(form, values)
-                if rest:
-                    raise not_whole(value, values, call.name)
-                word |= field_bits(field, number, template.layout, call.name)
-            for field in template.tokens:
-                count = sum(channel in field.pops for channel in call.pops)
-                count += sum(channel in field.pushes for channel in call.pushes)
-                word |= field_bits(field, count, template.layout, call.name)
-            yield Record(template.layout, word, template.shift_by_base)
+def _times(calls: Calls) -> Column:
+    return calls.values["cycles"] if calls.form.kind is CallKind.IDLE else 1
 
-    def _template(self, command: Command, call: Call) -> _Template:
-        layout = self.encoding.format(command.format)
-        word = 0
-        fields: list[tuple[BitField, Linear, IntegerForm]] = []
-        for name, choice in command.values:
-            value = chosen_value(choice, call.copies)
-            field = layout.field(name)
-            if value.is_constant:
-                word |= field_bits(field, int(value.constant), layout, call.name)
-            else:
-                fields.append((field, value, integer_form(value)))
-        tokens = tuple(field for field in layout.fields if field.pops or field.pushes)
-        by_base = tuple(
-            (field.first_bit, dict(value.terms)["base"])
-            for field, value, _ in fields
-            if "base" in value.names
-        )
-        return _Template(layout, word, tuple(fields), tokens, by_base)
+
+def _records(
+    calls: Calls,
+    command: Command,
+    places: np.ndarray,
+    hw: Hardware,
+    constants: Mapping[str, int],
+) -> Records:
+    """One record per call, of one command."""
+    assert hw.encoding is not None
+    form, layout = calls.form, hw.encoding.format(command.format)
+    values = {**constants, **calls.values}
+    limbs = np.zeros((len(places), -(-8 * layout.size_bytes // LIMB_BITS)), np.uint64)
+    by_base: list[tuple[int, Fraction]] = []
+    for name, choice in command.values:
+        value, field = chosen_value(choice, form.copies), layout.field(name)
+        _put(limbs, field, evaluate_all(value, values, form.name), layout, form.name)
+        if "base" in value.names:
+            by_base.append((field.first_bit, dict(value.terms)["base"]))
+    for field in layout.fields:
+        if field.pops or field.pushes:
+            count = sum(channel in field.pops for channel in form.pops)
+            count += sum(channel in field.pushes for channel in form.pushes)
+            _put(limbs, field, count, layout, form.name)
+    return Records(layout, places, limbs, tuple(by_base))
+
+
+def _put(limbs: np.ndarray, field: BitField, value: Column, layout: Format, who: str) -> None:
+    """Values into their places, which hold zeros.
+
+    Raises:
+        ProgramError: one does not fit.
+    """
+    if isinstance(value, int):
+        if not field.least <= value <= field.most:
+            raise field_error(field, value, layout, who)
+        bits = np.array([value & ((1 << field.width) - 1)], np.uint64)
+    else:
+        for extreme in (int(value.min()), int(value.max())):
+            if not field.least <= extreme <= field.most:
+                raise field_error(field, extreme, layout, who)
+        bits = value.astype(np.uint64) & np.uint64((1 << field.width) - 1)
+    limb, shift = divmod(field.first_bit, LIMB_BITS)
+    limbs[:, limb] |= bits << np.uint64(shift)
+    if shift + field.width > LIMB_BITS:
+        limbs[:, limb + 1] |= bits >> np.uint64(LIMB_BITS - shift)
+
+
+def record_bytes(records: tuple[Records, ...], hw: Hardware) -> bytes:
+    """Records as the machine fetches them, one after another."""
+    assert hw.encoding is not None
+    sizes = np.zeros(sum(len(part.places) for part in records), np.int64)
+    for part in records:
+        sizes[part.places] = part.layout.size_bytes
+    offsets = np.cumsum(sizes) - sizes
+    result = np.zeros(int(sizes.sum()), np.uint8)
+    for part in records:
+        size = part.layout.size_bytes
+        own = np.ascontiguousarray(part.limbs.astype("<u8")).view(np.uint8)[:, :size]
+        own = own[:, ::-1] if hw.encoding.byte_order == "big" else own
+        result[offsets[part.places][:, None] + np.arange(size)] = own
+    return result.tobytes()

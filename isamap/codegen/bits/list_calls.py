@@ -3,22 +3,40 @@
 In: calls in normal form. Out: lines. Not its job: which calls.
 """
 
-from .call import Call, CallKind, HostStep
+from collections.abc import Iterable
+
+from .call import CallKind, Calls, HostStep, count_calls
 
 
-def show_call(call: Call) -> str:
-    """`gemm outer=3 inner=5 uop=1 A=0 W=256 .. pop load_to_compute`; addresses are bytes."""
-    words = [call.name]
-    if call.kind is CallKind.IDLE:
-        return f"idle {call.values['cycles']}"
-    if call.kind in (CallKind.LOAD_TABLE, CallKind.SET_STATE):
-        words = [call.kind.value, call.name]
-    words += [f"{name}={value}" for name, value in call.values.items()]
-    words += [f"with {state}[{copy}]" for state, copy in call.copies]
-    words += [f"new {operand}" for operand in call.fresh]
-    words += [f"pop {channel}" for channel in call.pops]
-    words += [f"push {channel}" for channel in call.pushes]
-    return " ".join(words)
+def show_calls(batches: Iterable[Calls]) -> list[str]:
+    """`gemm outer=3 inner=5 uop=1 A=0 W=256 .. pop load_to_compute`, in order; addresses are
+    bytes."""
+    batches = tuple(batches)
+    lines = [""] * count_calls(batches)
+    for calls in batches:
+        for place, line in zip(calls.places.tolist(), _show(calls)):
+            lines[place] = line
+    return lines
+
+
+def _show(calls: Calls) -> list[str]:
+    form = calls.form
+    words = [form.name]
+    if form.kind in (CallKind.LOAD_TABLE, CallKind.SET_STATE):
+        words = [form.kind.value, form.name]
+    if form.kind is CallKind.IDLE:
+        words += ["%d"]
+    else:
+        words += [f"{name}=%d" for name in calls.values]
+    words += [f"with {state}[{copy}]" for state, copy in form.copies]
+    words += [f"new {operand}" for operand in form.fresh]
+    words += [f"pop {channel}" for channel in form.pops]
+    words += [f"push {channel}" for channel in form.pushes]
+    text = " ".join(words)
+    if not calls.values:
+        return [text] * len(calls)
+    columns = [calls.column(name).tolist() for name in calls.values]
+    return [text % row for row in zip(*columns)]
 
 
 def show_host_step(step: HostStep) -> str:

@@ -57,11 +57,10 @@ def _parts(binary: Binary) -> list[Json]:
         if isinstance(part, HostStep):
             parts.append({"host": _host_step(part)})
             continue
-        size = sum(record.layout.size_bytes for record in part.records)
-        run: dict[str, Json] = {"offset": offset, "bytes": size}
-        run |= {"records": len(part.records), "calls": len(part.calls)}
+        run: dict[str, Json] = {"offset": offset, "bytes": part.num_bytes}
+        run |= {"records": part.num_records, "calls": part.num_calls}
         parts.append({"run": run})
-        offset += size
+        offset += part.num_bytes
     return parts
 
 

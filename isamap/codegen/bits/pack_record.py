@@ -31,11 +31,16 @@ def field_bits(field: BitField, value: int, layout: Format, who: str) -> int:
         ProgramError: it does not fit.
     """
     if not field.least <= value <= field.most:
-        raise ProgramError(
-            f"{who}: field '{field.name}' of format '{layout.name}' holds {field.least} to"
-            f" {field.most}, not {value}"
-        )
+        raise field_error(field, value, layout, who)
     return (value & ((1 << field.width) - 1)) << field.first_bit
+
+
+def field_error(field: BitField, value: int, layout: Format, who: str) -> ProgramError:
+    """The error of a value that does not fit."""
+    return ProgramError(
+        f"{who}: field '{field.name}' of format '{layout.name}' holds {field.least} to"
+        f" {field.most}, not {value}"
+    )
 
 
 def unpack_record(layout: Format, word: int) -> dict[str, int]:

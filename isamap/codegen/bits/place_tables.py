@@ -7,14 +7,17 @@ Equal sequences of entries are held once. When a table is full it is filled anew
 which is safe because one unit loads and uses it in order.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import Entries, Hardware, Table, advanced
 
-from .call import Call, CallKind, TableRange
-from .numbers import evaluate
+from .call import CallKind, Calls, Column, Form, TableRange, in_order, one_call, split_by
+from .numbers import evaluate_all
 from .pack_record import pack_record
 
 ALIGN_BYTES = 64
@@ -22,11 +25,21 @@ ALIGN_BYTES = 64
 
 @dataclass(slots=True)
 class _Filling:
-    """What a table holds since it was last filled from the start, and where its load stands."""
+    """What a table holds since it was last filled from the start: where its load stands, the
+    entries, and where sequences of them (by their numbers) begin."""
 
-    position: int
+    place: int
     entries: list[int] = field(default_factory=list)
-    places: dict[tuple[int, ...], int] = field(default_factory=dict)
+    firsts: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _User:
+    """Calls that refer to a table, and the number of the sequence that each needs."""
+
+    calls: Calls
+    batch: int
+    sequences: np.ndarray
 
 
 class TablePlacer:
@@ -39,78 +52,101 @@ class TablePlacer:
         self.end = address
         self.constants = constants
         self.ranges: list[TableRange] = []
-        self.users = {i.name: i.bits.entries for i in hw.instructions if i.bits and i.bits.entries}
-        self.known: dict[tuple[object, ...], tuple[int, ...]] = {}
+        self.needs = {i.name: i.bits.entries for i in hw.instructions if i.bits and i.bits.entries}
 
-    def place(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
+    def place(self, batches: tuple[Calls, ...]) -> tuple[Calls, ...]:
         """One run's calls with loads; a run begins with empty tables."""
-        if not self.users:
-            return calls
-        result: list[Call] = []
-        filling: dict[str, _Filling] = {}
-        for call in calls:
-            values = dict(call.values)
-            for entries in self._users(call):
-                table = self.encoding.table(entries.table)
-                words = self._words(call, entries, table)
-                first = self._find(table, words, filling, result)
-                values[f"{table.name}.first"] = first
-                values[f"{table.name}.end"] = first + len(words)
-                values[f"{table.name}.count"] = len(words)
-            result.append(replace(call, values=values) if self._users(call) else call)
-        for name, filled in filling.items():
-            self._finish(self.encoding.table(name), filled, result)
-        return tuple(result)
+        if not self.needs:
+            return batches
+        result = list(batches)
+        loads: list[Calls] = []
+        for table in self.encoding.tables:
+            known: dict[tuple[int, ...], int] = {}
+            users = [
+                _User(calls, number, self._sequences(calls, entries, table, known))
+                for number, calls in enumerate(result)
+                if calls.form.kind is CallKind.INSTRUCTION
+                for entries in self.needs.get(calls.form.name, ())
+                if entries.table == table.name
+            ]
+            sequences = tuple(known)
+            sizes = np.array([len(words) for words in sequences], np.int64)
+            firsts, own_loads = self._fill(table, sequences, users)
+            loads += own_loads
+            for user, first in zip(users, firsts, strict=True):
+                count = sizes[user.sequences]
+                named = {"first": first, "end": first + count, "count": count}
+                values: dict[str, Column] = {f"{table.name}.{n}": v for n, v in named.items()}
+                result[user.batch] = result[user.batch].with_values(values)
+        return in_order([*loads, *result])
 
-    def _users(self, call: Call) -> tuple[Entries, ...]:
-        return self.users.get(call.name, ()) if call.kind is CallKind.INSTRUCTION else ()
+    def _sequences(
+        self, calls: Calls, entries: Entries, table: Table, known: dict[tuple[int, ...], int]
+    ) -> np.ndarray:
+        """The number of the entries that each call needs, in `known` (which grows)."""
+        item = self.hw.instruction(calls.form.name)
+        names = {name for _, value in entries.values for name in value.names}
+        if entries.over is not None:
+            steps = {f"{operand.name}.{entries.over}" for operand in item.operands}
+            names |= {entries.over, *steps}
+        relevant = sorted(names & set(calls.values))
+        found = np.zeros(len(calls), np.int64)
+        if not relevant:
+            found[:] = known.setdefault(self._words(calls, 0, entries, table), len(known))
+            return found
+        for _, rows in split_by(np.stack([calls.column(name) for name in relevant], axis=1)):
+            words = self._words(calls, int(np.argmax(rows)), entries, table)
+            found[rows] = known.setdefault(words, len(known))
+        return found
 
-    def _words(self, call: Call, entries: Entries, table: Table) -> tuple[int, ...]:
-        key = (call.name, entries.table, *call.values.values())
-        if key not in self.known:
-            self.known[key] = tuple(self._entry_words(call, entries, table))
-        return self.known[key]
-
-    def _entry_words(self, call: Call, entries: Entries, table: Table) -> Iterator[int]:
+    def _words(self, calls: Calls, row: int, entries: Entries, table: Table) -> tuple[int, ...]:
+        """The entries that one call needs."""
         layout = self.encoding.format(table.format)
-        count = call.values[entries.over] if entries.over is not None else 1
-        instruction = self.hw.instruction(call.name)
-        known = {**call.values, **self.constants}
-        for number in range(count):
-            values = {}
-            for name, value in entries.values:
-                if entries.over is not None:
-                    value = advanced(value, instruction, entries.over, number)
-                values[name] = evaluate(value, known, call.name)
-            yield pack_record(layout, values, call.name)
+        values = calls.row(row)
+        count = values[entries.over] if entries.over is not None else 1
+        item = self.hw.instruction(calls.form.name)
+        numbers = np.arange(count)
+        columns = {}
+        for name, value in entries.values:
+            moved: Column = evaluate_all(value, {**values, **self.constants}, item.name)
+            if entries.over is not None and count > 1:
+                step = advanced(value, item, entries.over, 1).plus(value, Fraction(-1))
+                form = {**values, **self.constants}
+                whole = value.plus(step)
+                moved = moved + numbers * (evaluate_all(whole, form, item.name) - moved)
+            columns[name] = np.broadcast_to(moved, count).tolist()
+        return tuple(
+            pack_record(layout, {n: c[number] for n, c in columns.items()}, item.name)
+            for number in range(count)
+        )
 
-    def _find(
-        self,
-        table: Table,
-        words: tuple[int, ...],
-        filling: dict[str, _Filling],
-        result: list[Call],
-    ) -> int:
-        """Where the words stand in the table, put there if they are new."""
-        if len(words) > table.capacity:
-            raise ProgramError(
-                f"{self.hw.name}: a call needs {len(words)} entries of table '{table.name}',"
-                f" which holds {table.capacity}"
-            )
-        filled = filling.get(table.name)
-        if filled is not None and words in filled.places:
-            return filled.places[words]
-        if filled is None or len(filled.entries) + len(words) > table.capacity:
-            if filled is not None:
-                self._finish(table, filled, result)
-            filled = filling[table.name] = _Filling(len(result))
-            result.append(Call(CallKind.LOAD_TABLE, table.name, {}))
-        first = filled.places[words] = len(filled.entries)
-        filled.entries += words
-        return first
+    def _fill(
+        self, table: Table, sequences: tuple[tuple[int, ...], ...], users: list[_User]
+    ) -> tuple[list[np.ndarray], list[Calls]]:
+        """Where each call's entries stand in the table, and the loads that put them there."""
+        for words in sequences:
+            if len(words) > table.capacity:
+                raise ProgramError(
+                    f"{self.hw.name}: a call needs {len(words)} entries of table '{table.name}',"
+                    f" which holds {table.capacity}"
+                )
+        loads: list[Calls] = []
+        filled: _Filling | None = None
+        found = [np.zeros(len(user.calls), np.int64) for user in users]
+        for place, user, row, number in _by_place(users):
+            if filled is None or number not in filled.firsts:
+                words = sequences[number]
+                if filled is None or len(filled.entries) + len(words) > table.capacity:
+                    loads += [self._load(table, filled)] if filled is not None else []
+                    filled = _Filling(place)
+                filled.firsts[number] = len(filled.entries)
+                filled.entries += words
+            found[user][row] = filled.firsts[number]
+        loads += [self._load(table, filled)] if filled is not None else []
+        return found, loads
 
-    def _finish(self, table: Table, filled: _Filling, result: list[Call]) -> None:
-        """Say in the load what it loads, now that all of it is known."""
+    def _load(self, table: Table, filled: _Filling) -> Calls:
+        """The load, now that all that it loads is known."""
         entries = tuple(filled.entries)
         size = self.encoding.format(table.format).size_bytes
         same = (r.address for r in self.ranges if (r.table, r.entries) == (table.name, entries))
@@ -120,4 +156,17 @@ class TablePlacer:
             self.end = address + size * len(entries)
             self.ranges.append(TableRange(table.name, address, entries))
         values = {"first": 0, "count": len(entries), "address": address}
-        result[filled.position] = replace(result[filled.position], values=values)
+        return one_call(Form(CallKind.LOAD_TABLE, table.name), filled.place, values)
+
+
+def _by_place(users: list[_User]) -> Iterable[tuple[int, int, int, int]]:
+    """(place, user, row, sequence) of all calls in order."""
+    if not users:
+        return ()
+    places = np.concatenate([user.calls.places for user in users])
+    numbers = np.repeat(np.arange(len(users)), [len(user.calls) for user in users])
+    rows = np.concatenate([np.arange(len(user.calls)) for user in users])
+    sequences = np.concatenate([user.sequences for user in users])
+    order = np.argsort(places, kind="stable")
+    columns = (places, numbers, rows, sequences)
+    return zip(*(column[order].tolist() for column in columns))

@@ -12,7 +12,7 @@ from isamap.hwdesc import Hardware
 
 from .call import HostStep
 from .decode import Decoder
-from .list_calls import show_call, show_host_step
+from .list_calls import show_calls, show_host_step
 from .manifest import IMAGE, MANIFEST, PROGRAM, Json, host_step
 
 
@@ -74,7 +74,7 @@ def _read_part(part: dict[str, Json]) -> HostStep | slice:
 
 
 def _list_run(decoder: Decoder, data: bytes) -> str:
-    return "\n".join(["run", *(f"  {show_call(call)}" for call in decoder.decode(data))]) + "\n"
+    return "\n".join(["run", *(f"  {line}" for line in show_calls(decoder.decode(data)))]) + "\n"
 
 
 def _read(path: Path) -> bytes:

@@ -9,36 +9,40 @@ from dataclasses import replace
 from isamap.errors import ProgramError
 from isamap.hwdesc import Format, Hardware
 
-from .call import Call, CallKind
+from .call import CallKind, Calls, Form, in_order
 from .cut_runs import carrier
 
 
-def spread_tokens(calls: tuple[Call, ...], hw: Hardware) -> tuple[Call, ...]:
+def spread_tokens(batches: tuple[Calls, ...], hw: Hardware) -> tuple[Calls, ...]:
     """The calls, with calls that only carry tokens before and after those that have too many.
 
     Raises:
         ProgramError: no call of the unit can carry a token of some channel.
     """
-    result: list[Call] = []
-    for call in calls:
-        if not (call.pops or call.pushes):
-            result.append(call)
+    result: list[Calls] = []
+    for calls in batches:
+        form = calls.form
+        if not (form.pops or form.pushes):
+            result.append(calls)
             continue
-        room_pops, room_pushes = _room(call, hw)
-        pops, late_pops = _split(call.pops, room_pops)
-        pushes, late_pushes = _split(call.pushes, room_pushes)
-        result += _carriers(call, late_pops, (), hw)
-        result.append(replace(call, pops=pops, pushes=pushes))
-        result += _carriers(call, (), late_pushes, hw)
-    return tuple(result)
+        room_pops, room_pushes = _room(form, hw)
+        pops, late_pops = _split(form.pops, room_pops)
+        pushes, late_pushes = _split(form.pushes, room_pushes)
+        own = replace(calls, form=replace(form, pops=pops, pushes=pushes))
+        result += (
+            *(Calls(one, calls.places, {}) for one in _carriers(form, late_pops, (), hw)),
+            own,
+            *(Calls(one, calls.places, {}) for one in _carriers(form, (), late_pushes, hw)),
+        )
+    return in_order(result)
 
 
 def _carriers(
-    call: Call, pops: tuple[str, ...], pushes: tuple[str, ...], hw: Hardware
-) -> list[Call]:
+    form: Form, pops: tuple[str, ...], pushes: tuple[str, ...], hw: Hardware
+) -> list[Form]:
     found = []
     while pops or pushes:
-        empty = Call(CallKind.INSTRUCTION, carrier(hw, unit_of(call, hw)), {})
+        empty = Form(CallKind.INSTRUCTION, carrier(hw, unit_of(form, hw)))
         room_pops, room_pushes = _room(empty, hw)
         now_pops, rest_pops = _split(pops, room_pops)
         now_pushes, rest_pushes = _split(pushes, room_pushes)
@@ -52,36 +56,36 @@ def _carriers(
     return found
 
 
-def unit_of(call: Call, hw: Hardware) -> str:
+def unit_of(form: Form, hw: Hardware) -> str:
     """The unit that executes a call."""
     assert hw.encoding is not None
-    match call.kind:
+    match form.kind:
         case CallKind.INSTRUCTION:
-            return hw.instruction(call.name).unit
+            return hw.instruction(form.name).unit
         case CallKind.LOAD_TABLE:
-            return hw.encoding.table(call.name).unit
+            return hw.encoding.table(form.name).unit
         case CallKind.SET_STATE:
-            return hw.encoding.state(call.name).unit
+            return hw.encoding.state(form.name).unit
         case CallKind.END | CallKind.IDLE:
             assert hw.encoding.ending is not None
             return hw.encoding.ending.unit
 
 
-def token_format(call: Call, hw: Hardware) -> Format | None:
+def token_format(form: Form, hw: Hardware) -> Format | None:
     """The format of a call's only record; None if it has several (and carries no tokens)."""
     assert hw.encoding is not None
-    if call.kind is CallKind.END:
+    if form.kind is CallKind.END:
         assert hw.encoding.ending is not None
         return hw.encoding.format(hw.encoding.ending.command.format)
-    bits = hw.instruction(call.name).bits
+    bits = hw.instruction(form.name).bits
     if bits is None or len(bits.commands) != 1:
         return None
     return hw.encoding.format(bits.commands[0].format)
 
 
-def _room(call: Call, hw: Hardware) -> tuple[dict[str, int], dict[str, int]]:
+def _room(form: Form, hw: Hardware) -> tuple[dict[str, int], dict[str, int]]:
     """How many tokens per channel the call can pop, and push."""
-    layout = token_format(call, hw)
+    layout = token_format(form, hw)
     pops: dict[str, int] = {}
     pushes: dict[str, int] = {}
     for field in layout.fields if layout else ():

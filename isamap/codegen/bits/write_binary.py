@@ -17,7 +17,7 @@ from isamap.program import Program, pack
 
 from .assemble import Binary, assemble, run_bytes, table_bytes
 from .call import HostStep
-from .list_calls import show_call, show_host_step
+from .list_calls import show_calls, show_host_step
 from .manifest import IMAGE, LISTING, MANIFEST, PROGRAM, make_manifest
 from .normal_form import bits_by_name, normal_form
 
@@ -80,5 +80,6 @@ def list_binary(binary: Binary, hw: Hardware) -> str:
             lines.append(show_host_step(part))
         else:
             lines.append("run")
-            lines += [f"  {show_call(normal_form(call, known))}" for call in part.calls]
+            normal = (own for calls in part.calls for own in normal_form(calls, known))
+            lines += [f"  {line}" for line in show_calls(normal)]
     return "\n".join(lines) + "\n"

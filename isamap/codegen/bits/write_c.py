@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from isamap.errors import ProgramError
@@ -18,9 +19,9 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.program import Program
 
-from .assemble import Binary, assemble, table_bytes
+from .assemble import Binary, EncodedRun, assemble, table_bytes
 from .call import HostStep
-from .encode import Record
+from .encode import LIMB_BITS, Records
 from .manifest import MANIFEST, make_manifest
 from .pack_record import read_field
 
@@ -70,9 +71,10 @@ def make_c(binary: Binary, hw: Hardware) -> str:
     ]
     calls = []
     for number, run in enumerate(binary.runs):
-        for first in range(0, len(run.records), CHUNK):
+        statements = _statements(run, hw)
+        for first in range(0, len(statements), CHUNK):
             function = f"{name}_run_{number}_{first // CHUNK}"
-            lines += _function(function, run.records[first : first + CHUNK], hw)
+            lines += _function(function, statements[first : first + CHUNK])
             calls.append(f"  {function}(image);")
     lines += [f"void {name}_run(uint8_t *image)", "{", *calls, "}"]
     return "\n".join(lines) + "\n"
@@ -84,7 +86,7 @@ def c_name(name: str) -> str:
 
 
 def _count(binary: Binary) -> int:
-    return sum(len(run.records) for run in binary.runs)
+    return sum(run.num_records for run in binary.runs)
 
 
 def _places(binary: Binary, name: str) -> Iterator[str]:
@@ -111,34 +113,41 @@ def _prepare(binary: Binary, hw: Hardware, name: str) -> Iterator[str]:
     yield "}"
 
 
-def _function(name: str, records: tuple[Record, ...], hw: Hardware) -> list[str]:
+def _function(name: str, statements: list[str]) -> list[str]:
     lines = [f"static void {name}(uint8_t *image)", "{"]
     lines.append("  const uint64_t base = (uint64_t)(uintptr_t)image;")
     lines.append("  (void)base;")
-    return [*lines, *(f"  {_statement(record, hw)}" for record in records), "}"]
+    return [*lines, *(f"  {statement}" for statement in statements), "}"]
 
 
-def _statement(record: Record, hw: Hardware) -> str:
-    layout = record.layout
-    if not layout.c:
-        raise ProgramError(
-            f"{hw.name} does not say how a record of format '{layout.name}' is written in C",
-            hint="add 'c:' to the format",
-        )
-    return HOLE.sub(lambda hole: _filled(hole[1], record, hw), layout.c.strip())
+def _statements(run: EncodedRun, hw: Hardware) -> list[str]:
+    """One per record, in order."""
+    found = [""] * run.num_records
+    for part in run.records:
+        if not part.layout.c:
+            raise ProgramError(
+                f"{hw.name} does not say how a record of format '{part.layout.name}' is written"
+                " in C",
+                hint="add 'c:' to the format",
+            )
+        text = part.layout.c.strip()
+        for place, limbs in zip(part.places.tolist(), part.limbs.tolist()):
+            word = sum(limb << LIMB_BITS * number for number, limb in enumerate(limbs))
+            found[place] = HOLE.sub(partial(_filled, part, word, hw), text)
+    return found
 
 
-def _filled(hole: str, record: Record, hw: Hardware) -> str:
+def _filled(part: Records, bits: int, hw: Hardware, hole: re.Match[str]) -> str:
     """A whole word, or the number in a field."""
     assert hw.encoding is not None
-    word = WORD.fullmatch(hole)
+    word = WORD.fullmatch(hole[1])
     if word is None:
-        return str(read_field(record.layout.field(hole), record.word))
+        return str(read_field(part.layout.field(hole[1]), bits))
     width = hw.encoding.word_bits
     first = int(word[1]) * width
-    value = (record.word >> first) & ((1 << width) - 1)
+    value = (bits >> first) & ((1 << width) - 1)
     text = f"{value:#x}ull"
-    for bit, factor in record.shift_by_base:
+    for bit, factor in part.shift_by_base:
         if first <= bit < first + width:
             text += f" + {_shifted(bit - first, factor)}"
     return text
