@@ -21,11 +21,17 @@ from .options import (
 @cost_options
 @layout_option
 @allow_option
+@click.option(
+    "--ahead",
+    metavar="BUFFERS",
+    default="",
+    help="Inputs packed before the call, in the order of use, such as weights: 'W,U'.",
+)
 @click.option("--time-limit", default=10.0, show_default=True, help="Seconds for the search.")
 def build_command(
     kernel: str, hardware: str, out: str, sizes: tuple[str, ...], name: str | None, cost: str,
     candidates: int | None, database: str | None, layouts: str,
-    allowed: tuple[str, ...], time_limit: float,
+    allowed: tuple[str, ...], ahead: str, time_limit: float,
 ) -> None:  # fmt: skip
     """Compile KERNEL (a file, a bundled name, either with :NAME) for this processor."""
     from isamap.native import build  # start-up time: the solver and NumPy load only now
@@ -36,11 +42,14 @@ def build_command(
         kernel, hardware, sizes=read_sizes(sizes), name=name, out=out, layouts=layouts,
         time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
         cost=read_cost(cost, candidates, database),
+        ahead=[name.strip() for name in ahead.split(",") if name.strip()],
     )  # fmt: skip
     files = built.files
     for path in (files.source, files.header, files.depfile, files.library):
         click.echo(str(path))
     for contenders in built.mapped.compared:
         click.echo("\n".join(measured_lines(contenders, built.mapped.hardware.clock_hz)))
+    packers = {p.buffer: built.source.packers.get(p.name) for p in built.source.parameters}
     for buffer in built.packed:
-        click.echo(f"{buffer} is wanted in another layout: {files.header} has its bytes")
+        by = f": pack it with {packers[buffer]}" if packers[buffer] else ""
+        click.echo(f"{buffer} is wanted in another layout, see {files.header}{by}")

@@ -6,7 +6,7 @@ C text (`codegen`).
 
 import ctypes
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -31,16 +31,21 @@ def build(
     time_limit_s: float = 10.0,
     may_reassociate: bool = False,
     cost: str | CostModel = "analytical",
+    ahead: Sequence[str] = (),
 ) -> BuiltKernel:
     """Map a kernel and compile its C for this processor; options as for `map`.
 
     Args:
+        ahead: inputs that stay the same over many calls, such as weights: the program takes them
+            in the order of its use, and `BuiltKernel.prepare` packs them, once.
         out: folder for the C file, header, depfile and library; a temporary one if left out.
 
     Raises:
         IsamapError: the machine's programs run elsewhere, or there is no compiler.
     """
-    mapped = map_program(kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate, cost)
+    mapped = map_program(
+        kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate, cost, tuple(ahead)
+    )
     source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
     if toolchain.run:

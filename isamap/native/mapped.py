@@ -11,9 +11,10 @@ from os import PathLike
 from isamap.compile import PlanResult, Result
 from isamap.compile import map as map_kernel
 from isamap.costmodels import CostModel
-from isamap.hwdesc import Hardware
+from isamap.errors import KernelError
+from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
-from isamap.program import Program
+from isamap.program import Program, in_use_order
 from isamap.scheduler import Contender
 
 
@@ -44,7 +45,13 @@ def map_program(
     time_limit_s: float,
     may_reassociate: bool,
     cost: str | CostModel = "analytical",
+    ahead: tuple[str, ...] = (),
 ) -> Mapped:
+    """`ahead`: inputs that are packed before the program runs, into the order of their use.
+
+    Raises:
+        KernelError: `ahead` names no input.
+    """
     result = map_kernel(
         kernel, hw, sizes=sizes, name=name, layouts=layouts, time_limit_s=time_limit_s,
         verify="off", may_reassociate=may_reassociate, cost=cost,
@@ -57,4 +64,13 @@ def map_program(
             program = result.plan.program
             answers = [task.answer for task in result.plan.tasks if task.answer is not None]
     compared = tuple(answer.contenders for answer in answers if answer.contenders)
+    inputs = [buffer.name for buffer in result.kernel.buffers if buffer.role is Role.IN]
+    for buffer in ahead:
+        if buffer not in inputs:
+            raise KernelError(
+                f"{result.kernel.name} has no input {buffer!r} that could be packed ahead",
+                hint=f"its inputs are {', '.join(inputs)}",
+            )
+    machine = with_host_calls(result.hardware, program.host_calls)
+    program = in_use_order(program, machine, ahead)
     return Mapped(result.kernel, result.hardware, program, cycles, compared)

@@ -20,6 +20,7 @@ from .program import (
     When,
 )
 from .serialise import SCHEMA_VERSION, from_json, to_json
+from .use_order import in_use_order
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -40,6 +41,7 @@ __all__ = [
     "Spread",
     "When",
     "from_json",
+    "in_use_order",
     "listing",
     "natural_layout",
     "pack",

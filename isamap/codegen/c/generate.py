@@ -205,6 +205,6 @@ def _header_text(name: str, parameters: tuple[Parameter, ...], packers: Mapping[
     for p in parameters:
         if p.name in packers:
             lines += [f"/* Packs {p.name}, once for as many calls as it stays the same. */"]
-            lines += [f"{pack_signature(packers[p.name], p)};", ""]
+            lines += [f"{pack_signature(packers[p.name])};", ""]
     lines += ["#ifdef __cplusplus", "#undef restrict", "}", "#endif", f"#endif /* {guard} */", ""]
     return "\n".join(lines)

@@ -1,13 +1,17 @@
 """C that brings an array into a layout, and C that fills a layout with zeros.
 
-In: a layout. Out: loops; None for layouts in byte planes and paddings that have no C constant. Not
-its job: choosing layouts, reading arrays back (`program.unpack`).
+In: a layout. Out: loops; None for layouts in byte planes. Not its job: choosing layouts, reading
+arrays back (`program.unpack`).
 """
 
-from isamap.ir import Affine, is_float, size_bytes
+from math import prod
+
+import numpy as np
+
+from isamap.ir import Affine, numpy_dtype, size_bytes
 from isamap.program import Axis, Layout
 
-from .parameters import Parameter, element_type
+from .parameters import Parameter
 from .text import affine_text
 
 
@@ -16,32 +20,31 @@ def fill_lines(parameter: Parameter) -> list[str] | None:
     layout = parameter.layout
     if layout.padding == 0:
         return [f"memset({parameter.name}, 0, {layout.size_bytes});"]
-    return _loops(layout, "0", parameter.name)
+    return _loops(layout, "0", f"(({_bits_type(layout)} *){parameter.name})")
 
 
 def pack_function(name: str, parameter: Parameter) -> list[str] | None:
     """`void <name>(from, to)`: `to` gets the row-major array `from` in the parameter's layout."""
     layout = parameter.layout
-    loops = _loops(layout, "from", "to")
+    loops = _loops(layout, "x", "y")
     if loops is None:
         return None
-    positions = 1
-    for axis in layout.axes:
-        positions *= axis.size
+    positions = prod(axis.size for axis in layout.axes)
     has_gaps = positions * size_bytes(layout.dtype) != layout.size_bytes
     clear = [f"memset(to, 0, {layout.size_bytes});"] if has_gaps else []
-    return [
-        f"{pack_signature(name, parameter)} {{",
-        *(f"  {line}" for line in (*clear, *loops)),
-        "}",
-        "",
-    ]
+    kind = _bits_type(layout)
+    lines = [*clear, f"const {kind} *const x = from;", f"{kind} *const y = to;", *loops]
+    return [f"{pack_signature(name)} {{", *(f"  {line}" for line in lines), "}", ""]
 
 
-def pack_signature(name: str, parameter: Parameter) -> str:
+def pack_signature(name: str) -> str:
     """The head of the function."""
-    kind = element_type(parameter.layout.dtype)
-    return f"void {name}(const {kind} *restrict from, {kind} *restrict to)"
+    return f"void {name}(const void *restrict from, void *restrict to)"
+
+
+def _bits_type(layout: Layout) -> str:
+    """Elements are moved as bits, so that machines without C for their floats pack as well."""
+    return f"uint{8 * size_bytes(layout.dtype)}_t"
 
 
 def _loops(layout: Layout, source: str, target: str) -> list[str] | None:
@@ -50,8 +53,6 @@ def _loops(layout: Layout, source: str, target: str) -> list[str] | None:
     is_whole = all(axis.stride_bytes % size == 0 for axis in layout.axes)
     if layout.plane_bytes is not None or not is_whole:
         return None
-    if layout.padding and is_float(layout.dtype) and element_type(layout.dtype)[0] == "u":
-        return None  # a type that C lacks: its bits are not the number's
     axes = sorted(layout.axes, key=lambda axis: -axis.stride_bytes)
     names = {axis: f"d{number}" for number, axis in enumerate(axes)}
     place = Affine.of((names[axis], axis.stride_bytes // size) for axis in axes)
@@ -64,13 +65,18 @@ def _loops(layout: Layout, source: str, target: str) -> list[str] | None:
         tests += _outside(layout, dim, shape[dim], affine_text(index))
     value = source if source == "0" else f"{source}[{affine_text(element)}]"
     if tests:
-        value = f"{' || '.join(tests)} ? {layout.padding} : {value}"
+        value = f"{' || '.join(tests)} ? {_padding_bits(layout)} : {value}"
     lines = []
     for depth, axis in enumerate(axes):
         name = names[axis]
         head = f"for (int64_t {name} = 0; {name} < {axis.size}; ++{name})"
         lines.append("  " * depth + head)
     return [*lines, "  " * len(axes) + f"{target}[{affine_text(place)}] = {value};"]
+
+
+def _padding_bits(layout: Layout) -> int:
+    own = np.asarray(layout.padding).astype(numpy_dtype(layout.dtype))
+    return int.from_bytes(own.tobytes(), "little")
 
 
 def _index(layout: Layout, dim: int, names: dict[Axis, str]) -> Affine:

@@ -1,0 +1,214 @@
+"""Lay inputs out in the order in which a program uses them.
+
+In: a program, inputs that are packed ahead of its calls. Out: the same program on other layouts.
+Not its job: deciding which inputs those are, packing.
+
+Where tiles of a row-major matrix are read one after another, every row of a tile lies a whole row
+apart; here a tile's elements lie side by side, in the order of the loops around the calls.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from isamap.hwdesc import Hardware
+from isamap.ir import Affine, numpy_dtype
+
+from .layout import Axis, Layout
+from .program import Address, For, Issue, Node, Operand, Placement, Program, When
+
+ALIGN_BYTES = 64
+
+Digit = tuple[int, int]  # dimension of the array, elements per step
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """An operand on the input: steps of everything that moves it, outermost first.
+
+    `extents`: of each digit, the most that it takes here.
+    """
+
+    digits: tuple[Digit, ...]
+    extents: tuple[int, ...]
+
+
+def in_use_order(program: Program, hw: Hardware, buffers: tuple[str, ...]) -> Program:
+    """The program with each of these inputs in the order of its use; as it lies where it has
+    another layout already, or where calls cut it in different ways.
+
+    hw: with the program's host calls.
+    """
+    for buffer in buffers:
+        for placement in program.inputs:
+            if placement.buffer == buffer and placement.layout.is_natural:
+                program = _reorder(program, placement, hw)
+    return program
+
+
+def _reorder(program: Program, placement: Placement, hw: Hardware) -> Program:
+    shared = [p for p in program.outputs if p.address == placement.address]
+    found = list(_uses(program.body, placement, hw, ()))
+    uses = [use for use in found if use is not None]
+    if shared or not uses or len(uses) < len(found):
+        return program
+    layout = _layout(placement.layout, uses)
+    if layout is None:
+        return program
+    places = (*program.inputs, *program.outputs, *program.scratch)
+    end = max(p.address + p.layout.size_bytes for p in places)
+    moved = replace(placement, address=-(-end // ALIGN_BYTES) * ALIGN_BYTES, layout=layout)
+    steps = {(axis.dim, axis.step): axis.stride_bytes for axis in layout.axes}
+    body = _rewritten(program.body, placement, moved, steps, hw)
+    if body is None:
+        return program
+    inputs = tuple(moved if p is placement else p for p in program.inputs)
+    return replace(program, inputs=inputs, body=body)
+
+
+def _uses(
+    body: tuple[Node, ...], placement: Placement, hw: Hardware, loops: tuple[For, ...]
+) -> Iterator[_Use | None]:
+    """How each call moves over the input; None for a call that moves in no such way."""
+    for node in body:
+        match node:
+            case For():
+                yield from _uses(node.body, placement, hw, (*loops, node))
+            case When():
+                yield from _uses(node.body, placement, hw, loops)
+            case Issue():
+                for number, operand in enumerate(node.operands):
+                    if _lies_in(operand, placement, hw):
+                        yield _use(node, number, placement, hw, loops)
+
+
+def _lies_in(operand: Operand, placement: Placement, hw: Hardware) -> bool:
+    start = operand.address.offset.constant - placement.address
+    is_external = operand.memory == hw.external.name
+    return is_external and 0 <= start < placement.layout.size_bytes
+
+
+def _use(
+    issue: Issue, number: int, placement: Placement, hw: Hardware, loops: tuple[For, ...]
+) -> _Use | None:
+    operand = issue.operands[number]
+    address = operand.address
+    if address.rotations or address.offset.constant != placement.address:
+        return None
+    moves = [(address.offset.coefficient(loop.loop), loop.span.limit) for loop in loops]
+    moves += [(repeat.strides_bytes[number], repeat.span.limit) for repeat in issue.repeats]
+    moves += list(zip(operand.strides_bytes, _shape(issue, operand, hw), strict=True))
+    digits, extents = [], []
+    for stride, extent in moves:
+        if stride == 0 or extent == 1:
+            continue
+        digit = _digit(stride, placement.layout)
+        if digit is None or digit in digits:
+            return None
+        digits.append(digit)
+        extents.append(extent)
+    return _Use(tuple(digits), tuple(extents))
+
+
+def _shape(issue: Issue, operand: Operand, hw: Hardware) -> tuple[int, ...]:
+    return hw.instruction(issue.instruction).semantics.buffer(operand.name).shape
+
+
+def _digit(stride: int, layout: Layout) -> Digit | None:
+    """Which dimension so many bytes move along, and how far; None: along no single one."""
+    for axis in layout.axes:
+        if axis.size > 1 and axis.stride_bytes <= stride:
+            is_whole = stride % axis.stride_bytes == 0
+            return (axis.dim, stride // axis.stride_bytes) if is_whole else None
+    return None
+
+
+def _layout(natural: Layout, uses: list[_Use]) -> Layout | None:
+    """A place for every element that the uses reach, neighbours in the order of the longest use;
+    None where an element would have two."""
+    extents: dict[Digit, int] = {}
+    for use in sorted(uses, key=lambda use: -len(use.digits)):
+        for digit, extent in zip(use.digits, use.extents, strict=True):
+            extents[digit] = max(extent, extents.get(digit, 0))
+    for dim, size in enumerate(natural.shape):
+        steps = sorted((step for d, step in extents if d == dim), reverse=True)
+        for step, finer in zip(steps, (*steps[1:], None)):
+            reach = 1 if finer is None else finer * extents[dim, finer]
+            if reach > step or step * (extents[dim, step] - 1) >= size:
+                return None
+    axes: list[Axis] = []
+    stride = numpy_dtype(natural.dtype).itemsize
+    for (dim, step), extent in reversed(extents.items()):
+        axes.insert(0, Axis(dim, step, extent, stride))
+        stride *= extent
+    border = (0,) * len(natural.shape)
+    return Layout(natural.dtype, natural.shape, tuple(axes), border, stride)
+
+
+def _rewritten(
+    body: tuple[Node, ...],
+    old: Placement,
+    new: Placement,
+    steps: dict[Digit, int],
+    hw: Hardware,
+) -> tuple[Node, ...] | None:
+    """The nodes with every operand on the input moved; None where an instruction cannot take it."""
+    nodes: list[Node] = []
+    for node in body:
+        if isinstance(node, Issue):
+            issue = node
+            for number, operand in enumerate(node.operands):
+                if _lies_in(operand, old, hw):
+                    moved = _moved(issue, number, old, new, steps, hw)
+                    if moved is None:
+                        return None
+                    issue = moved
+            nodes.append(issue)
+            continue
+        inner = _rewritten(node.body, old, new, steps, hw)
+        if inner is None:
+            return None
+        nodes.append(replace(node, body=inner))
+    return tuple(nodes)
+
+
+def _moved(
+    issue: Issue,
+    number: int,
+    old: Placement,
+    new: Placement,
+    steps: dict[Digit, int],
+    hw: Hardware,
+) -> Issue | None:
+    operand, instruction = issue.operands[number], hw.instruction(issue.instruction)
+
+    def step(stride: int) -> int:
+        digit = _digit(stride, old.layout)
+        return steps.get(digit, stride) if digit is not None and stride else stride
+
+    rule = next(rule for rule in instruction.operands if rule.name == operand.name)
+    rules = [*rule.strides, *(repeat.strides[number] for repeat in instruction.repeats)]
+    before = [*operand.strides_bytes, *(r.strides_bytes[number] for r in issue.repeats)]
+    sizes = [*_shape(issue, operand, hw), *(repeat.span.limit for repeat in issue.repeats)]
+    after = [step(s) if size > 1 else s for s, size in zip(before, sizes, strict=True)]
+    terms = [(name, step(c)) for name, c in operand.address.offset.terms]
+    starts = [stride for _, stride in terms] + after[len(operand.strides_bytes) :]
+    is_taken = all(
+        new_one == old_one or (one.allows(new_one) and not one.is_dense)
+        for one, old_one, new_one in zip(rules, before, after, strict=True)
+    )
+    if not is_taken or any(start % rule.align_bytes for start in starts):
+        return None
+    count = len(operand.strides_bytes)
+    place = Address(Affine.of(terms, new.address))
+    moved = replace(operand, address=place, strides_bytes=tuple(after[:count]))
+    repeats = tuple(
+        replace(
+            repeat,
+            strides_bytes=(
+                *repeat.strides_bytes[:number], stride, *repeat.strides_bytes[number + 1 :],
+            ),
+        )
+        for repeat, stride in zip(issue.repeats, after[count:], strict=True)
+    )  # fmt: skip
+    operands = (*issue.operands[:number], moved, *issue.operands[number + 1 :])
+    return replace(issue, operands=operands, repeats=repeats)

@@ -1,0 +1,63 @@
+"""Inputs in the order of their use: the same results, other layouts."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isamap.compile import Result
+from isamap.compile import map as map_kernel
+from isamap.emulator import run
+from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import interpret
+from isamap.native import whole_arrays
+from isamap.program import in_use_order
+
+FOLDER = Path(__file__).parent.parent / "codegen"
+KERNELS = FOLDER / "c_kernels.py"
+
+
+@pytest.fixture(scope="module")
+def machine() -> Hardware:
+    return load_hardware(FOLDER / "vec4.yaml")
+
+
+def mapped(kernel: str, machine: Hardware, sizes: dict[str, int]) -> Result:
+    found = map_kernel(
+        f"{KERNELS}:{kernel}", machine, sizes=sizes, verify="off", time_limit_s=1,
+        may_reassociate=True,
+    )  # fmt: skip
+    assert isinstance(found, Result)
+    return found
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 5, 7), (13, 23, 11)])
+def test_products_stay_right_with_both_inputs_reordered(
+    sizes: tuple[int, int, int], machine: Hardware
+) -> None:
+    found = mapped("sgemm", machine, dict(zip("mnk", sizes, strict=True)))
+    program = in_use_order(found.schedule.program, machine, ("A", "B"))
+    if sizes != (1, 1, 1):
+        assert not any(p.layout.is_natural for p in program.inputs if p.buffer != "C")
+    arrays = whole_arrays(found.kernel, 0)
+    expected = interpret(found.kernel, arrays)["C"]
+    assert np.array_equal(run(program, machine, arrays).outputs["C"], expected)
+
+
+def test_elements_of_a_tile_lie_side_by_side(machine: Hardware) -> None:
+    """B is read in vectors of 4 along n, then along k: rows of a tile touch."""
+    found = mapped("sgemm", machine, {"m": 4, "n": 40, "k": 9})
+    program = in_use_order(found.schedule.program, machine, ("B",))
+    (layout,) = (p.layout for p in program.inputs if p.buffer == "B")
+    lanes = [axis for axis in layout.axes if axis.dim == 1 and axis.step == 1]
+    rows = [axis for axis in layout.axes if axis.dim == 0 and axis.step == 1]
+    tile = [axis.size for axis in layout.axes if axis.stride_bytes < rows[0].stride_bytes]
+    assert lanes[0].stride_bytes == 4
+    assert rows[0].stride_bytes == 4 * np.prod(tile) < 40 * 4
+
+
+def test_windows_that_overlap_stay_as_they_lie(machine: Hardware) -> None:
+    """`X` moves with two loops along one dimension: an element would have two places."""
+    found = mapped("window", machine, {})
+    program = found.schedule.program
+    assert in_use_order(program, machine, ("X",)) == program
