@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "mapper")]
+sys.path.insert(0, str(ROOT))
 
-from brute_mappings import (  # noqa: E402
+from isamap.hwdesc import Instruction  # noqa: E402
+from isamap.ir import Kernel, pretty  # noqa: E402
+from tests.mapper.brute_mappings import (  # noqa: E402
     SMOPA,
     found_mappings,
     instructions,
@@ -25,9 +27,6 @@ from brute_mappings import (  # noqa: E402
     right_mappings,
     sliding,
 )
-
-from isamap.hwdesc import Instruction  # noqa: E402
-from isamap.ir import Kernel, pretty  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "complete_mappings.txt"
 

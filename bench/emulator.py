@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "emulator")]
-
-from hand_programs import gemm, machine  # noqa: E402
+sys.path.insert(0, str(ROOT))
 
 from isamap.emulator import run, time_program  # noqa: E402
 from isamap.emulator.build import find_compiler  # noqa: E402
+from tests.emulator.hand_programs import gemm, machine  # noqa: E402
 
 SIZES = ((2048, 704, 2048), (5124, 700, 2048))
 

@@ -22,11 +22,11 @@ from pathlib import Path
 
 import numpy as np
 from host import header
+from rich.console import Console
+from rich.progress import track
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "scheduler")]
-
-from lowered import lower_mapping  # noqa: E402
+sys.path.insert(0, str(ROOT))
 
 from isamap.compile import list_mappings  # noqa: E402
 from isamap.emulator import run  # noqa: E402
@@ -44,6 +44,7 @@ from isamap.ir import (  # noqa: E402
 from isamap.mapper import Mapping, mappings  # noqa: E402
 from isamap.program import Program  # noqa: E402
 from isamap.verify import compare  # noqa: E402
+from tests.scheduler.lowered import lower_mapping  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "mappings.txt"
 SMALL_EXTENTS = ((3, 5, 7), (3, 19, 5))  # sizes above 4, in turn
@@ -194,7 +195,8 @@ def main() -> None:
     ]
     begin = time.perf_counter()
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        rows = list(pool.map(judge, [(pair, arguments.per_pair) for pair in pairs]))
+        found = pool.map(judge, [(pair, arguments.per_pair) for pair in pairs])
+        rows = list(track(found, "mappings", len(pairs), console=Console(stderr=True)))
     text = "\n".join(report(rows, arguments.per_pair, time.perf_counter() - begin)) + "\n"
     print(text)
     RESULT.parent.mkdir(exist_ok=True)
