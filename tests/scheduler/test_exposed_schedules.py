@@ -74,6 +74,6 @@ def test_exhaustive_search_finds_nothing_better() -> None:
     work = count_work(covering, HW)
     best = search_exhaustively(covering, work, HW)
     assert best is not None and best.tiling is not None
-    solution = solve(covering, work, HW)
+    solution = solve(covering, work, HW, time_limit_s=60)
     assert solution.status is Status.OPTIMAL
     assert best.value <= solution.cycles <= best.value + 1, best.tiling

@@ -27,8 +27,8 @@ def with_units(count: int) -> Hardware:
 
 def test_four_units_share_the_calls() -> None:
     big = kernel("gemm", "gemm", (("m", 256), ("n", 256), ("k", 256)))
-    one = find_schedule(big, with_units(1)).best
-    answer = find_schedule(big, with_units(4))
+    one = find_schedule(big, with_units(1), time_limit_s=60).best
+    answer = find_schedule(big, with_units(4), time_limit_s=60)
     assert answer.status is Status.OPTIMAL
     assert answer.best.estimate.cycles < one.estimate.cycles / 3
     timing = time_program(answer.best.program, with_units(4))
@@ -43,9 +43,9 @@ def test_nothing_is_better_than_what_is_found(count: int) -> None:
     hw = with_less_memory(with_units(count), covering, {"scratchpad": 3, "accumulator": 2})
     work = count_work(covering, hw)
     best = search_exhaustively(covering, work, hw)
-    found = solve(covering, work, hw)
+    found = solve(covering, work, hw, time_limit_s=60)
     assert best is not None
     assert found.cycles <= best.value
     assert bound_cycles(covering, work, hw)[0] <= found.cycles
-    answer = find_schedule(subject, hw)
+    answer = find_schedule(subject, hw, time_limit_s=60)
     assert_computes(subject, answer.best.program, hw, f"{count} units")
