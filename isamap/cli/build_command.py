@@ -27,11 +27,18 @@ from .options import (
     default="",
     help="Inputs packed before the call, in the order of use, such as weights: 'W,U'.",
 )
+@click.option(
+    "--threads",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many share the work; the numbers stay the same.",
+)
 @click.option("--time-limit", default=10.0, show_default=True, help="Seconds for the search.")
 def build_command(
     kernel: str, hardware: str, out: str, sizes: tuple[str, ...], name: str | None, cost: str,
     candidates: int | None, database: str | None, layouts: str,
-    allowed: tuple[str, ...], ahead: str, time_limit: float,
+    allowed: tuple[str, ...], ahead: str, threads: int, time_limit: float,
 ) -> None:  # fmt: skip
     """Compile KERNEL (a file, a bundled name, either with :NAME) for this processor."""
     from isamap.native import build  # start-up time: the solver and NumPy load only now
@@ -42,7 +49,7 @@ def build_command(
         kernel, hardware, sizes=read_sizes(sizes), name=name, out=out, layouts=layouts,
         time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
         cost=read_cost(cost, candidates, database),
-        ahead=[name.strip() for name in ahead.split(",") if name.strip()],
+        ahead=[name.strip() for name in ahead.split(",") if name.strip()], threads=threads,
     )  # fmt: skip
     files = built.files
     for path in (files.source, files.header, files.depfile, files.library):

@@ -41,12 +41,13 @@ from .options import (
     metavar="FILE",
     help="Where measurements are kept (default: $ISAMAP_DATABASE, or the user's cache folder).",
 )
+@click.option("--threads", default=1, show_default=True, type=click.IntRange(1))
 @click.option("--time-limit", default=10.0, show_default=True, help="Seconds per shape's search.")
 @click.option("--json", "json_path", metavar="FILE", help="Write outcomes as JSON (-: stdout).")
 def tune_command(
     kernel: str, hardware: str, name: str | None, sizes: tuple[str, ...], table: str | None,
     layouts: str, allowed: tuple[str, ...], candidates: int, database: str | None,
-    time_limit: float, json_path: str | None,
+    threads: int, time_limit: float, json_path: str | None,
 ) -> None:  # fmt: skip
     """Measure the best schedules of shapes of KERNEL (a file, a bundled name, either with :NAME).
 
@@ -65,6 +66,7 @@ def tune_command(
     stream = tune(
         kernel, hardware, shapes, model=model, name=name, layouts=layouts,
         time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
+        threads=threads,
     )  # fmt: skip
     if not show_tune(stream, len(shapes), json_path):
         raise SystemExit(EXIT_INTERRUPTED)

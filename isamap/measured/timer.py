@@ -5,7 +5,8 @@ none. Not its job: which functions, remembering.
 
 All wait in processes of their own, on one core, and take turns, so that whatever disturbs the
 machine disturbs all. A sample is the processor time of a few milliseconds of calls after a warm-up;
-the measurement is the median. What is clearly slower than the best is dropped from further turns.
+of functions that start threads, the time by the wall clock. The measurement is the median. What is
+clearly slower than the best is dropped from further turns.
 """
 
 import os
@@ -70,6 +71,7 @@ class ProcessTimer:
         return tuple(found)
 
     def _time(self, sources: Sequence[CSource], toolchain: Toolchain) -> list[Measurement]:
+        threads = max(source.num_threads for source in sources)
         with tempfile.TemporaryDirectory(prefix="isamap-time-") as name, ExitStack() as open_:
             folders = [Path(name, str(number)) for number in range(len(sources))]
             with ThreadPoolExecutor(COMPILERS) as pool:
@@ -80,8 +82,8 @@ class ProcessTimer:
                 run = Run(problem=problem)
                 if not problem:
                     command = [str(folder / "timer")]
-                    process = TimedProcess(command, one_core(), self.limit_s)
-                    run = Run(open_.enter_context(process))
+                    process = TimedProcess(command, cores(threads), self.limit_s)
+                    run = Run(open_.enter_context(process), is_threaded=threads > 1)
                 runs.append(run)
             race(runs)
         return [run.measurement() for run in runs]
@@ -90,8 +92,11 @@ class ProcessTimer:
 class Run:
     """One function while it is timed."""
 
-    def __init__(self, process: TimedProcess | None = None, problem: str = "") -> None:
+    def __init__(
+        self, process: TimedProcess | None = None, problem: str = "", *, is_threaded: bool = False
+    ) -> None:
         self.process = process
+        self.is_threaded = is_threaded
         self.count = 1  # calls per sample
         self.samples: list[float] = []
         self.problem = problem
@@ -119,7 +124,8 @@ class Run:
         if self.process is None or self.problem:
             return None
         try:
-            return self.process.ask(count).own_s
+            elapsed = self.process.ask(count)
+            return elapsed.wall_s if self.is_threaded else elapsed.own_s
         except RunError as error:
             self.problem, self.is_lasting = str(error), error.is_lasting
             return None
@@ -161,14 +167,14 @@ def compile_timer(source: CSource, folder: Path, toolchain: Toolchain) -> str:
     (folder / f"{source.name}.h").write_text(source.header)
     main.write_text(generate_timer(source))
     try:
-        toolchain.compile_program((c_file, main), folder / "timer")
+        toolchain.compile_program((c_file, main), folder / "timer", source.flags)
     except IsamapError as error:
         return error.message
     return ""
 
 
-def one_core() -> frozenset[int]:
-    """A core that this process may use; none where that cannot be told."""
+def cores(count: int) -> frozenset[int]:
+    """So many cores that this process may use; none where that cannot be told."""
     if not hasattr(os, "sched_getaffinity"):
         return frozenset()
-    return frozenset({max(os.sched_getaffinity(0))})
+    return frozenset(sorted(os.sched_getaffinity(0))[-count:])

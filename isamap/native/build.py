@@ -32,19 +32,21 @@ def build(
     may_reassociate: bool = False,
     cost: str | CostModel = "analytical",
     ahead: Sequence[str] = (),
+    threads: int = 1,
 ) -> BuiltKernel:
     """Map a kernel and compile its C for this processor; options as for `map`.
 
     Args:
         ahead: inputs that stay the same over many calls, such as weights: the program takes them
             in the order of its use, and `BuiltKernel.prepare` packs them, once.
+        threads: how many share the work, as the schedule splits it; the numbers stay the same.
         out: folder for the C file, header, depfile and library; a temporary one if left out.
 
     Raises:
         IsamapError: the machine's programs run elsewhere, or there is no compiler.
     """
     mapped = map_program(
-        kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate, cost, tuple(ahead)
+        kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate, cost, tuple(ahead), threads
     )
     source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
@@ -55,7 +57,7 @@ def build(
         )
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="isamap-build-"))
     files = _write_files(folder, source, mapped, kernel)
-    toolchain.compile_shared(files.source, files.library)
+    toolchain.compile_shared(files.source, files.library, source.flags)
     library = ctypes.CDLL(str(files.library.resolve()))
     for name in (source.name, *source.packers.values()):
         library[name].restype = None

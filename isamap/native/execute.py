@@ -60,7 +60,8 @@ def execute_together(
             file.write_text(text)
         for source in sources:
             (folder / f"{source.name}.h").write_text(source.header)
-        linked = ("-static", *flags) if toolchain.run else flags
+        threaded = dict.fromkeys(flag for source in sources for flag in source.flags)
+        linked = (*threaded, *(("-static", *flags) if toolchain.run else flags))
         toolchain.compile_program(tuple(files), folder / "program", linked)
         given = [_given(source, held) for source, (_, held) in zip(sources, runs, strict=True)]
         (folder / "input").write_bytes(b"".join(given))

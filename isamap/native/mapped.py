@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 
-from isamap.compile import PlanResult, Result
+from isamap.compile import PlanResult, Result, load_machine
 from isamap.compile import map as map_kernel
 from isamap.costmodels import CostModel
 from isamap.errors import KernelError
@@ -16,6 +16,8 @@ from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
 from isamap.program import Program, in_use_order
 from isamap.scheduler import Contender
+
+from .threads import on_threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,16 @@ def map_program(
     may_reassociate: bool,
     cost: str | CostModel = "analytical",
     ahead: tuple[str, ...] = (),
+    threads: int = 1,
 ) -> Mapped:
     """`ahead`: inputs that are packed before the program runs, into the order of their use.
 
     Raises:
         KernelError: `ahead` names no input.
     """
+    machine = on_threads(load_machine(hw), threads)
     result = map_kernel(
-        kernel, hw, sizes=sizes, name=name, layouts=layouts, time_limit_s=time_limit_s,
+        kernel, machine, sizes=sizes, name=name, layouts=layouts, time_limit_s=time_limit_s,
         verify="off", may_reassociate=may_reassociate, cost=cost,
     )  # fmt: skip
     cycles = result.timing.cycles if result.timing is not None else 0
@@ -71,6 +75,6 @@ def map_program(
                 f"{result.kernel.name} has no input {buffer!r} that could be packed ahead",
                 hint=f"its inputs are {', '.join(inputs)}",
             )
-    machine = with_host_calls(result.hardware, program.host_calls)
+    machine = with_host_calls(machine, program.host_calls)
     program = in_use_order(program, machine, ahead)
     return Mapped(result.kernel, result.hardware, program, cycles, compared)

@@ -17,6 +17,7 @@ from isamap.measured import Database, Measured, Outcome, correlate_ranks, digest
 from isamap.scheduler import Contender
 
 from .mapped import Mapped, map_program
+from .threads import on_threads
 
 Shape = Mapping[str, int]
 
@@ -41,6 +42,7 @@ def tune(
     layouts: str = "natural",
     time_limit_s: float = 10.0,
     may_reassociate: bool = False,
+    threads: int = 1,
 ) -> Iterator[Tuned]:
     """One shape after the other; those that the database knows to be finished take no time.
 
@@ -49,7 +51,7 @@ def tune(
     Raises:
         IsamapError: the machine is not this processor, or the database cannot be used.
     """
-    machine = load_machine(hw)
+    machine = on_threads(load_machine(hw), threads)
     model.check(machine)
     toolchain = find_toolchain(machine)
     database = Database(model.path)

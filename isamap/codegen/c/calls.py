@@ -23,6 +23,8 @@ from .host_loops import Place, write_host_call
 from .parameters import Parameter, element_type, parameter_at
 from .text import divides, number_text, offset_text, span_text
 
+MAX_STACK_BYTES = 64 * 1024  # larger memories become static
+
 
 def c_identifier(name: str) -> str:
     """A C identifier like `name`."""
@@ -50,6 +52,22 @@ class CallWriter:
         self.variables = variables
         self.arrays: dict[str, None] = {}
         self.registers: dict[tuple[str, int, str], None] = {}  # memory, register, C type
+        self.regions: list[CallWriter] = []  # of what all cores run
+
+    def region(self) -> "CallWriter":
+        """A writer for a region, whose registers and arrays each core has for itself."""
+        self.regions.append(CallWriter(self.hw, self.parameters, self.variables, self.host_calls))
+        return self.regions[-1]
+
+    def is_large(self, memory: str) -> bool:
+        """Is the array too large for a stack?"""
+        return self.hw.memory(memory).size_bytes > MAX_STACK_BYTES
+
+    @property
+    def all_arrays(self) -> tuple[str, ...]:
+        """Memories that are arrays somewhere."""
+        inside = (name for region in self.regions for name in region.all_arrays)
+        return tuple(dict.fromkeys((*self.arrays, *inside)))
 
     @property
     def variables_by_type(self) -> dict[str, list[str]]:

@@ -19,11 +19,13 @@ from .calls import CallWriter, c_identifier
 from .host_loops import host_functions
 from .pack_loops import fill_lines, pack_function, pack_signature
 from .parameters import Parameter, parameters_of
-from .specialise import CCall, CIf, CLoop, CNode, NotStaticError, specialise
+from .regions import CoreLoop, mark_regions
+from .specialise import CCall, CIf, CLoop, CNode, CRegion, CShare, NotStaticError, specialise
 from .text import LEAST, span_text
 
-MAX_STACK_BYTES = 64 * 1024  # larger memories become static
 LINE_COLUMNS = 100
+CORE = "isamap_core"  # number of the core that runs an iteration of a parallel loop
+THREAD_FLAGS = ("-fopenmp",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class CSource:
     """A C function: its file, its header, its name and its pointer parameters.
 
     `packers`: functions in the same file that bring an input into its parameter's layout, by the
-    parameter's name.
+    parameter's name. `num_threads`: how many it starts.
     """
 
     name: str
@@ -39,6 +41,12 @@ class CSource:
     header: str
     parameters: tuple[Parameter, ...]
     packers: Mapping[str, str] = field(default_factory=dict)
+    num_threads: int = 1
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What the compiler needs beside the machine's flags."""
+        return THREAD_FLAGS if self.num_threads > 1 else ()
 
 
 def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = None) -> CSource:
@@ -49,16 +57,20 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
         given: buffers that the caller fills; None: all that the program reads. What else it reads
             begins as zeros, and the function sees to that.
 
+    Loops spread over cores are shared out to threads, one per core.
+
     Raises:
-        ProgramError: an instruction without `emit: c`, or an address outside all buffers.
+        ProgramError: an instruction without `emit: c`, an address outside all buffers, or cores
+            that would wait for each other.
     """
     hw = with_host_calls(hw, program.host_calls)
     named = frozenset(m.name for m in hw.memories if m.is_named)
     variables = named | frozenset(m.name for m in hw.memories if m.c_types)
     parameters = parameters_of(program, given)
     host = frozenset(call.name for call in program.host_calls)
+    marked = mark_regions(program, hw, parameters)
     try:
-        body = specialise(program.body, variables)
+        body = specialise(marked, variables)
         calls = CallWriter(hw, parameters, variables, host)
     except NotStaticError as error:
         if named:
@@ -66,7 +78,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
                 f"registers of {', '.join(sorted(named))} are named by number, and {error}",
                 hint="ask for smaller sizes, or give the registers C types",
             ) from None
-        body = specialise(program.body, frozenset())
+        body = specialise(marked, frozenset())
         calls = CallWriter(hw, parameters, frozenset(), host)
     lines = _write_nodes(body, calls, 1)
     rule = hw.compiler or CompilerRule()
@@ -76,7 +88,8 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
     for parameter in parameters:
         text += "\n".join(["", *packers[parameter.name]]) if parameter.name in packers else ""
     names = {parameter: f"{name}_pack_{parameter}" for parameter in packers}
-    return CSource(name, text, _header_text(name, parameters, names), parameters, names)
+    header = _header_text(name, parameters, names)
+    return CSource(name, text, header, parameters, names, hw.num_cores if calls.regions else 1)
 
 
 def _packers(name: str, parameters: tuple[Parameter, ...]) -> dict[str, list[str]]:
@@ -105,9 +118,36 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
                 lines.append(f"{indent}if ({tests}) {{")
                 lines += _write_nodes(body, calls, depth + 1)
                 lines.append(f"{indent}}}")
+            case CShare(name, stop, body):
+                end = str(stop) if isinstance(stop, int) else span_text(stop)
+                lines.append(f"{indent}if ({name} < {end}) {{")
+                lines += _write_nodes(body, calls, depth + 1)
+                lines.append(f"{indent}}}")
+            case CRegion(body, loops):
+                lines += _write_region(body, loops, calls.region(), depth)
             case CCall(issue):
                 lines += [indent + line for line in calls.write(issue)]
     return lines
+
+
+def _write_region(
+    nodes: tuple[CNode, ...], loops: tuple[CoreLoop, ...], calls: CallWriter, depth: int
+) -> list[str]:
+    """A parallel loop over the cores, right on however many threads there are."""
+    indent, count = "  " * depth, calls.hw.num_cores
+    rule = calls.hw.compiler or CompilerRule()
+    lines = [f"for (int {CORE} = 0; {CORE} < {count}; ++{CORE}) {{"]
+    for loop in loops:
+        value = CORE if loop.step == 1 else f"{CORE} / {loop.step}"
+        value += f" % {loop.modulo}" if loop.modulo * loop.step < count else ""
+        lines.append(f"  const int64_t {loop.name} = {value};")
+        if loop.modulo > loop.limit:
+            lines.append(f"  if ({loop.name} >= {loop.limit}) continue;")
+    body = _write_nodes(nodes, calls, depth + 1)
+    lines += [*_declarations(calls), *(f"  {line}" for line in rule.begin.splitlines())]
+    ends = [f"{indent}  {line}" for line in rule.end.splitlines()]
+    pragma = f"#pragma omp parallel for num_threads({count}) schedule(static, 1)"
+    return [pragma, *(indent + line for line in lines), *body, *ends, f"{indent}}}"]
 
 
 def _test_text(loop: str, edge: Edge, count: int | Span) -> str:
@@ -135,11 +175,10 @@ def _file_text(
     if any("isamap_least(" in line for line in body):
         lines += LEAST.splitlines() + [""]
     lines += host_functions(body) if program.host_calls else []
-    large = [m for m in calls.arrays if hw.memory(m).size_bytes > MAX_STACK_BYTES]
-    for memory in large:
+    for memory in filter(calls.is_large, calls.all_arrays):
         size = hw.memory(memory).size_bytes
         lines += [f"static _Thread_local _Alignas(64) uint8_t {memory}[{size}];", ""]
-    lines += [*_signature(name, calls.parameters, " {"), *_declarations(calls, hw, large)]
+    lines += [*_signature(name, calls.parameters, " {"), *_declarations(calls)]
     lines += [f"  {line}" for line in (*clear, *rule.begin.splitlines())]
     lines += body
     lines += [f"  {line}" for line in rule.end.splitlines()]
@@ -161,12 +200,13 @@ def _clearing(parameters: tuple[Parameter, ...]) -> list[str]:
     return lines
 
 
-def _declarations(calls: CallWriter, hw: Hardware, large: list[str]) -> list[str]:
+def _declarations(calls: CallWriter) -> list[str]:
     lines = []
     for memory in calls.arrays:
-        assert hw.memory(memory).kind is MemoryKind.MANAGED, "buffers are parameters"
-        if memory not in large:
-            lines.append(f"  _Alignas(64) uint8_t {memory}[{hw.memory(memory).size_bytes}];")
+        row = calls.hw.memory(memory)
+        assert row.kind is MemoryKind.MANAGED, "buffers are parameters"
+        if not calls.is_large(memory):
+            lines.append(f"  _Alignas(64) uint8_t {memory}[{row.size_bytes}];")
     for c_type, names in calls.variables_by_type.items():
         line = f"  {c_type}"
         for name in names:

@@ -11,9 +11,10 @@ remains has no condition in it. Order never changes.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from isamap.errors import ProgramError
 from isamap.ir import Affine
 from isamap.program import Address, Edge, For, Issue, Node, Operand, Rotation, Span, When
+
+from .regions import CoreLoop, MarkedNode, Region
 
 MAX_CALLS = 20_000  # written out; beyond, registers become places in an array
 
@@ -37,13 +38,30 @@ class CIf:
 
 
 @dataclass(frozen=True, slots=True)
+class CShare:
+    """Run `body` on cores whose `name`, the value of a loop spread over cores, is below `stop`."""
+
+    name: str
+    stop: int | Span
+    body: tuple["CNode", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CRegion:
+    """Run `body` on all cores beside each other."""
+
+    body: tuple["CNode", ...]
+    loops: tuple[CoreLoop, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CCall:
     """One call; its spans are constant (`total` None) wherever they can be."""
 
     issue: Issue
 
 
-CNode = CLoop | CIf | CCall
+CNode = CLoop | CIf | CShare | CRegion | CCall
 
 
 class NotStaticError(Exception):
@@ -62,7 +80,7 @@ class _At:
 _Known = Mapping[str, _At]
 
 
-def specialise(body: tuple[Node, ...], variables: frozenset[str]) -> tuple[CNode, ...]:
+def specialise(body: tuple[MarkedNode, ...], variables: frozenset[str]) -> tuple[CNode, ...]:
     """The nodes for C; `variables`: memories whose places are variables (none: nothing is written
     out).
 
@@ -79,15 +97,17 @@ class _Specialiser:
         self.variables = variables
         self.num_calls = 0
 
-    def nodes(self, body: tuple[Node, ...], known: _Known) -> tuple[CNode, ...]:
+    def nodes(self, body: tuple[MarkedNode, ...], known: _Known) -> tuple[CNode, ...]:
         return tuple(made for node in body for made in self.node(node, known))
 
-    def node(self, node: Node, known: _Known) -> tuple[CNode, ...]:
+    def node(self, node: MarkedNode, known: _Known) -> tuple[CNode, ...]:
         match node:
             case For():
                 return self.loop(node, known)
             case When(conditions, body):
                 return self.when(conditions, body, known)
+            case Region(body, over):
+                return (CRegion(self.nodes(body, known), over),)
             case Issue():
                 loops = [repeat for repeat in node.repeats if repeat.span != Span(1)]
                 if loops:
@@ -96,10 +116,7 @@ class _Specialiser:
 
     def loop(self, node: For, known: _Known) -> tuple[CNode, ...]:
         if node.spread is not None:
-            raise ProgramError(
-                f"loop {node.loop} is spread over cores: such programs have no C so far",
-                hint="map onto one core of the machine",
-            )
+            return self.share(node, known)
         count = resolve_span(node.span, known)
         if self.variables and self._moves_variables(node):
             if not isinstance(count, int):
@@ -115,6 +132,13 @@ class _Specialiser:
             body = self.nodes(node.body, {**known, node.loop: _At(first, last, count)})
             made += body if first == last else [CLoop(node.loop, first, last + 1, body)]
         return tuple(made)
+
+    def share(self, node: For, known: _Known) -> tuple[CNode, ...]:
+        """What a core does of a spread loop; no condition where all cores have a share."""
+        count = resolve_span(node.span, known)
+        at = _At(0, node.span.limit - 1, count)
+        body = self.nodes(node.body, {**known, node.loop: at})
+        return body if count == node.span.limit else (CShare(node.loop, count, body),)
 
     def _pieces(self, node: For, count: int) -> list[tuple[int, int]]:
         """Ranges of iterations that are written apart: a different first, the rest, a different
@@ -222,7 +246,7 @@ def _holds(at: _At, edge: Edge) -> bool | None:
     return at.first == end if at.first == end or at.last < end else None
 
 
-def _issues(body: tuple[Node, ...]) -> Iterator[Issue]:
+def _issues(body: tuple[MarkedNode, ...]) -> Iterator[Issue]:
     for node in body:
         if isinstance(node, Issue):
             yield node
@@ -230,7 +254,7 @@ def _issues(body: tuple[Node, ...]) -> Iterator[Issue]:
             yield from _issues(node.body)
 
 
-def _edges(loop: str, body: tuple[Node, ...]) -> Iterator[Edge]:
+def _edges(loop: str, body: tuple[MarkedNode, ...]) -> Iterator[Edge]:
     """At which edges of the loop something inside it differs."""
     for node in body:
         match node:
@@ -240,6 +264,8 @@ def _edges(loop: str, body: tuple[Node, ...]) -> Iterator[Edge]:
                 yield from _edges(loop, inner)
             case When(conditions, inner):
                 yield from (edge for name, edge in conditions if name == loop)
+                yield from _edges(loop, inner)
+            case Region(inner):
                 yield from _edges(loop, inner)
             case Issue():
                 spans = [*(s for _, s in node.extents), *(r.span for r in node.repeats)]
