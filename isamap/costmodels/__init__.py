@@ -35,6 +35,7 @@ from .tiling import (
     guards,
     operand_plan,
     splits_along,
+    tile_strides,
     tile_units,
     trips,
 )
@@ -105,6 +106,7 @@ __all__ = [
     "slowest_block_cycles",
     "splits_along",
     "sweep_wait",
+    "tile_strides",
     "tile_units",
     "trips",
 ]

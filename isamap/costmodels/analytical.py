@@ -82,8 +82,10 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     busiest += hidden / OVERLAP_LOSS
     startup = startup_cycles(covering, work, tiling, hw)
     finish = finish_cycles(covering, work, tiling, hw)
-    refills = refill_cycles(covering, tiling, hw)
+    caches = refill_cycles(covering, tiling, hw)
+    refills = tuple(cache.busy_cycles for cache in caches)
     busiest = max(busiest, *_cache_cycles(work, units, refills)) + sum(refills) / REFILL_LOSS
+    busiest += sum(cache.waiting_cycles for cache in caches)
     return Estimate(
         ceil(busiest + startup + finish),
         tuple((name, ceil(cycles)) for name, cycles in units.items()),

@@ -1,47 +1,62 @@
 """Cycles that caches spend on being refilled, which the closed form counts on machines with caches.
 
-In: a covering, a tiling, the machine. Out: cycles per cache. Not its job: what an access costs that
-hits the nearest cache (units and ports of the instructions say that), what overlaps (`analytical`).
+In: a covering, a tiling, the machine. Out: busy and waiting cycles per cache. Not its job: what an
+access costs that hits the nearest cache (units and ports of the instructions say that), what
+overlaps (`analytical`).
 
 Model. From the innermost loop outwards, the loops are found whose data fit a cache together: by
 size, and by ways, since rows whose distance has many factors of two share few sets. One loop
 further out, everything is brought in once, shared lines counted once; loops outside that bring it
 in again, but for those that an operand has not moved under since. Lines are whole; a target's lines
-come and go. What stays in registers takes no room. Source: distinct lines after Ferrante, Sarkar
+come and go. What stays in registers takes no room; a packed stay is one more array, beside the one
+that it is copied from. A line that begins a row of neighbours, or a page of them, comes unannounced
+and takes the cache's latency on top. Source: distinct lines after Ferrante, Sarkar
 and Thrash, On Estimating and Enhancing Cache Effectiveness (1991).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, gcd
+from math import ceil, gcd, prod
 
 from isamap.hwdesc import Direction, Hardware, Memory
 from isamap.ir import size_bytes
-from isamap.mapper import Covering, External, OperandPlan
+from isamap.mapper import Covering, OperandPlan
 
-from .tiling import Stay, Tiling, guards
+from .tiling import Stay, Tiling, axis_strides, guards, operand_plan, tile_strides
+
+PAGE_BYTES = 4096  # prefetchers of hardware stop at its end
+
+
+@dataclass(frozen=True, slots=True)
+class Refills:
+    """Cycles in which a cache takes in lines, and what unannounced lines wait on top."""
+
+    busy_cycles: float
+    waiting_cycles: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A program loop that repeats, over tiles of a kernel loop or over the units of a tile; what
-    one iteration moves, in units."""
+    """A program loop that repeats, over tiles of a kernel loop or over the units of a tile."""
 
     loop: str
     is_tile: bool
     count: float
-    units: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """An operand's buffer: byte strides per unit of each loop, (count, stride) inside a block.
+    """An operand's buffer, or a packed stay of it: byte strides per iteration of unit loops and of
+    tile loops (True), (count, stride) inside a block.
 
-    `num_quiet`: innermost loops in which it is not touched. `times`: 2 for a target.
+    `still`: loops in whose first iteration alone it is touched; `num_quiet`: how many innermost
+    ones are among them. `times`: 2 for a target.
     """
 
-    strides: dict[str, int]
+    strides: dict[tuple[str, bool], int]
     inside: tuple[tuple[int, int], ...]
     element_bytes: int
+    still: frozenset[tuple[str, bool]]
     num_quiet: int
     times: int
 
@@ -55,74 +70,122 @@ class _Lines:
     pitch_bytes: int
 
 
-def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[float, ...]:
-    """Cycles in which each cache, the nearest first, takes in lines."""
+def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Refills, ...]:
+    """What each cache, the nearest first, takes in."""
     if not hw.caches:
         return ()
     nest = _nest(covering, tiling)
-    streams = [
-        _stream(covering, tiling, nest, plan, end)
-        for plan in covering.operands
-        for end in (plan.outlet or plan.inlet,)
-        if end is not None and end.home is None
-    ]
-    return tuple(_refilled_bytes(c, nest, streams) / _bytes_per_cycle(c) for c in hw.caches)
+    streams = [s for plan in covering.operands for s in _streams(covering, tiling, nest, plan)]
+    return tuple(_refills(cache, nest, streams) for cache in hw.caches)
 
 
 def _nest(covering: Covering, tiling: Tiling) -> list[_Loop]:
     """Loops from the innermost outwards."""
     inner = [
-        _Loop(name, False, tiling.tile(name), 1) for name in tiling.inner if tiling.tile(name) > 1
+        _Loop(name, False, tiling.tile(name)) for name in tiling.inner if tiling.tile(name) > 1
     ]
     outer = []
     for name in tiling.outer:
         tile, units = tiling.tile(name), covering.loop(name).units
         if tile < units:
-            outer.append(_Loop(name, True, units / tile, tile))
+            outer.append(_Loop(name, True, units / tile))
     return [*reversed(inner), *reversed(outer)]
 
 
+def _streams(
+    covering: Covering, tiling: Tiling, nest: list[_Loop], plan: OperandPlan
+) -> Iterator[_Stream]:
+    """The operand's buffer in the external memory, and its packed stays."""
+    stays = {stay.residence: stay for stay in tiling.stays if stay.operand == plan.name}
+    end = plan.outlet or plan.inlet
+    times = 2 if plan.is_output else 1
+    if end is not None and end.home is None:
+        strides: dict[tuple[str, bool], int] = {}
+        for axis, stride in zip(plan.axes, end.axis_strides_bytes, strict=True):
+            for name in axis.loops:
+                step = axis.step(covering.loop(name)) * stride
+                for key, units in (((name, False), 1), ((name, True), tiling.tile(name))):
+                    strides[key] = strides.get(key, 0) + units * step
+        last = stays.get(len(plan.residences) - 1)
+        yield _stream(covering, tiling, nest, plan, strides, end.block_strides_bytes, last, times)
+    for number, residence in enumerate(plan.residences):
+        if residence.is_packed:
+            stay = stays[number]
+            inside, _ = axis_strides(covering, tiling, stay, plan, residence)
+            apart = tile_strides(covering, tiling, stay, plan, residence)
+            strides = {(name, True): step for name, step in apart.items()}
+            strides |= {(a.loops[0], False): inside[a.name] for a in plan.axes if stay.level}
+            yield _stream(
+                covering, tiling, nest, plan, strides, residence.block_strides_bytes,
+                stays.get(number - 1), times,
+            )  # fmt: skip
+
+
 def _stream(
-    covering: Covering, tiling: Tiling, nest: list[_Loop], plan: OperandPlan, end: External
+    covering: Covering,
+    tiling: Tiling,
+    nest: list[_Loop],
+    plan: OperandPlan,
+    strides: dict[tuple[str, bool], int],
+    block_strides: tuple[int, ...],
+    stay: Stay | None,
+    times: int,
 ) -> _Stream:
-    strides: dict[str, int] = {}
-    for axis, stride in zip(plan.axes, end.axis_strides_bytes, strict=True):
-        for name in axis.loops:
-            strides[name] = strides.get(name, 0) + axis.step(covering.loop(name)) * stride
-    inside = tuple(
-        (block.extent, stride)
-        for block, stride in zip(plan.blocks, end.block_strides_bytes, strict=True)
-    )
-    last = next((stay for stay in reversed(tiling.stays) if stay.operand == plan.name), None)
-    quiet = _num_quiet(covering, tiling, nest, last) if last is not None else 0
-    return _Stream(strides, inside, size_bytes(plan.dtype), quiet, 2 if plan.is_output else 1)
+    """An array that is touched whenever `stay` (None: every call) needs other data."""
+    inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
+    still = _still(covering, tiling, stay) if stay else frozenset()
+    quiet = 0
+    while stay and quiet < len(nest) and _is_quiet(nest[quiet], stay, still):
+        quiet += 1
+    return _Stream(strides, inside, size_bytes(plan.dtype), still, quiet, times)
 
 
-def _num_quiet(covering: Covering, tiling: Tiling, nest: list[_Loop], stay: Stay) -> int:
-    """Innermost loops during which the stay keeps its data."""
+def _still(covering: Covering, tiling: Tiling, stay: Stay) -> frozenset[tuple[str, bool]]:
+    """Loops during which the stay keeps its data."""
     guard = guards(covering, tiling, stay)
-    count = 0
-    for loop in nest:
-        kept = loop.loop in (guard.outer if loop.is_tile else guard.inner)
-        if not kept and (loop.is_tile or stay.level == 0):
-            break
-        count += 1
-    return count
+    moving = operand_plan(covering, stay.operand).loops
+    inner = [n for n in tiling.inner if n not in moving] if stay.level else guard.inner
+    return frozenset({*((n, True) for n in guard.outer), *((n, False) for n in inner)})
 
 
-def _refilled_bytes(cache: Memory, nest: list[_Loop], streams: list[_Stream]) -> float:
+def _is_quiet(loop: _Loop, stay: Stay, still: frozenset[tuple[str, bool]]) -> bool:
+    """Is nothing fetched in the loop, or a whole tile before it?"""
+    return (loop.loop, loop.is_tile) in still or (not loop.is_tile and stay.level == 1)
+
+
+def _refills(cache: Memory, nest: list[_Loop], streams: list[_Stream]) -> Refills:
     fitting = 0
     while fitting < len(nest) and _fits(cache, nest[: fitting + 1], streams):
         fitting += 1
-    total = 0.0
+    total = starts = 0.0
     for stream in streams:
-        moved = _lines(cache, nest[: fitting + 1], stream).size_bytes
-        is_still = fitting == len(nest) or not stream.strides.get(nest[fitting].loop)
+        lines = _lines(cache, nest[: fitting + 1], stream)
+        times = 1.0
+        is_unmoved = fitting == len(nest) or not _stride(stream, nest[fitting])
         for loop in nest[fitting + 1 :]:
-            is_still = is_still and not stream.strides.get(loop.loop)
-            moved *= 1 if is_still else loop.count
-        total += stream.times * moved
-    return total
+            is_unmoved = is_unmoved and not _stride(stream, loop)
+            is_still = is_unmoved or (loop.loop, loop.is_tile) in stream.still
+            times *= 1 if is_still else loop.count
+        total += stream.times * times * lines.size_bytes
+        starts += times * _unannounced(cache, nest, stream, lines)
+    return Refills(total / _bytes_per_cycle(cache), starts * cache.latency_cycles)
+
+
+def _unannounced(cache: Memory, nest: list[_Loop], stream: _Stream, lines: _Lines) -> float:
+    """Lines that no prefetcher foresees: the first of a row or page, or all where one tile's unit
+    loops walk too many rows side by side."""
+    line = cache.granule_bytes
+    side_by_side = prod(
+        loop.count for loop in nest if not loop.is_tile and _stride(stream, loop) > line
+    )
+    if cache.prefetched_rows and side_by_side > cache.prefetched_rows:
+        return lines.size_bytes / line
+    return max(lines.rows, lines.size_bytes / PAGE_BYTES)
+
+
+def _stride(stream: _Stream, loop: _Loop) -> int:
+    """Bytes that one iteration moves on."""
+    return stream.strides.get((loop.loop, loop.is_tile), 0)
 
 
 def _fits(cache: Memory, loops: list[_Loop], streams: list[_Stream]) -> bool:
@@ -143,7 +206,7 @@ def _fits(cache: Memory, loops: list[_Loop], streams: list[_Stream]) -> bool:
 def _lines(cache: Memory, loops: list[_Loop], stream: _Stream) -> _Lines:
     """The lines that one round of the loops touches."""
     line = cache.granule_bytes
-    walked = [(x.count, stream.strides.get(x.loop, 0) * x.units) for x in loops]
+    walked = [(x.count, _stride(stream, x)) for x in loops]
     run, rows, pitch = stream.element_bytes, 1.0, 0
     for count, stride in sorted((*stream.inside, *walked), key=lambda dim: dim[1]):
         if stride == 0 or count <= 1:

@@ -138,7 +138,10 @@ def axis_extent(covering: Covering, tiling: Tiling, stay: Stay, axis: TileAxis) 
 def axis_strides(
     covering: Covering, tiling: Tiling, stay: Stay, plan: OperandPlan, residence: Residence
 ) -> tuple[dict[str, int], int]:
-    """Byte stride of every axis in the stay's memory, and the bytes of one slot."""
+    """Byte stride of every axis in the stay's memory, inside a tile where it is packed, and the
+    bytes of one slot."""
+    if residence.is_packed:
+        return _packed_strides(covering, tiling, stay, plan, residence)
     strides: dict[str, int] = {}
     running = residence.position_bytes
     for name, step in residence.windows:
@@ -150,6 +153,41 @@ def axis_strides(
             strides[axis.name] = running
             running *= axis_extent(covering, tiling, stay, axis)
     return strides, running
+
+
+def _packed_strides(
+    covering: Covering, tiling: Tiling, stay: Stay, plan: OperandPlan, residence: Residence
+) -> tuple[dict[str, int], int]:
+    """Units lie in the order in which the unit loops use them, tiles in that of the tile loops."""
+    strides: dict[str, int] = {}
+    running = residence.position_bytes
+    for loop in reversed(tiling.inner):
+        for axis in plan.axes:
+            if loop in axis.loops:
+                strides[axis.name] = running
+                running *= tiling.tile(loop) if stay.level else 1
+    for loop in stay.kept:
+        running *= trips(covering, tiling, loop)
+    return strides, running
+
+
+def tile_strides(
+    covering: Covering, tiling: Tiling, stay: Stay, plan: OperandPlan, residence: Residence
+) -> dict[str, int]:
+    """Bytes from one tile to the next along each kept loop."""
+    strides, running = axis_strides(covering, tiling, stay, plan, residence)
+    if not residence.is_packed:
+        axes = ((axis, loop) for axis in plan.axes for loop in axis.loops if loop in stay.kept)
+        return {
+            loop: axis.step(covering.loop(loop)) * strides[axis.name] * tiling.tile(loop)
+            for axis, loop in axes
+        }
+    apart: dict[str, int] = {}
+    for loop in tiling.outer:
+        if loop in stay.kept:
+            running //= trips(covering, tiling, loop)
+            apart[loop] = running
+    return apart
 
 
 def splits_along(covering: Covering, tiling: Tiling, plan: OperandPlan) -> str | None:

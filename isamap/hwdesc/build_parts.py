@@ -41,6 +41,13 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         c_types=_build_c_types(model, path, reader),
         is_named=model.named_by_number,
         ways=reader.integer(model.ways, (*path, "ways"), 1) if model.ways else 0,
+        latency_cycles=float(reader.amount(model.latency, Quantity.TIME, (*path, "latency")))
+        if model.latency
+        else 0.0,
+        prefetched_rows=reader.integer(model.prefetched_rows, (*path, "prefetched_rows"), 1)
+        if model.prefetched_rows
+        else 0,
+        within=model.within,
         source=model.source,
         fifo=build_fifo(model.fifo, (*path, "fifo"), reader),
         loc=reader.document.key_loc(path),

@@ -47,6 +47,11 @@ def check_memories(memories: Mapping[str, Memory], reader: Reader) -> None:
         message = f"second external memory '{memory.name}', the first is '{external[0].name}'"
         reader.error(message, ("memories", memory.name, "kind"), hint)
     for memory in memories.values():
+        is_part = memory.kind is MemoryKind.MANAGED and memory.within in [m.name for m in external]
+        if external and memory.within is not None and not is_part:
+            message = f"'{memory.name}' is no managed memory within the external one"
+            hint = f"write 'kind: managed' and 'within: {external[0].name}'"
+            reader.error(message, ("memories", memory.name, "within"), hint)
         if memory.size_bytes % memory.granule_bytes:
             message = (
                 f"the size of '{memory.name}', {memory.size_bytes} bytes, is no multiple of its "

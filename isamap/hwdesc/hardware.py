@@ -53,6 +53,9 @@ class Memory:
     scalar type the C type of a granule (registers as C variables). `is_named`: C text names
     registers by their numbers, which must be constants. A cache's granule is its line, its ports
     say how fast it is refilled, `ways` how many lines a set has (0: a line may lie anywhere).
+    `latency_cycles`: added by a line that no neighbour announced, `prefetched_rows`: how many rows
+    of neighbours can be told apart (0: any number). `within`: the external memory that a managed
+    one is a part of, behind the same caches.
     """
 
     name: str
@@ -66,6 +69,9 @@ class Memory:
     c_types: tuple[tuple[str, str], ...] = ()
     is_named: bool = False
     ways: int = 0
+    latency_cycles: float = 0.0
+    prefetched_rows: int = 0
+    within: str | None = None
     source: str = ""
     fifo: Fifo | None = None
     loc: Loc | None = field(default=None, compare=False)

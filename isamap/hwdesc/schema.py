@@ -64,6 +64,21 @@ class MemoryModel(Model):
         description="Of a cache: lines per set. Its granule is the line, its port 'write' the pace "
         "at which lines come in from behind it.",
     )
+    latency: Text | None = Field(
+        default=None,
+        description="Of a cache: what a line from behind it adds, '40 cycles', where no line "
+        "before it in the same page was used just before (no prefetcher foresees it).",
+    )
+    prefetched_rows: Integer | None = Field(
+        default=None,
+        description="Of a cache: rows of lines that its prefetcher follows side by side; where a "
+        "program walks more of them, every line has the latency.",
+    )
+    within: Text | None = Field(
+        default=None,
+        description="Of a managed memory: the external memory that it is a part of, 'dram'. What "
+        "is copied there goes through the same caches, in the order in which it is used.",
+    )
     named_by_number: StrictBool = Field(
         default=False,
         description="Registers that C text names itself, as in '\"vadd v{D_at // 16}\"' (inline "

@@ -392,4 +392,6 @@ class Chains:
             assert dim.block is not None, "operands with windows pass through one memory"
             strides[dim.block] = dim.source_stride_bytes
             span = max(span, dim.source_stride_bytes * dim.extent)
-        return Residence(memory, tuple(strides), -(-span // align) * align, align)
+        is_packed = self.hw.memory(memory).within is not None
+        room = -(-span // align) * align
+        return Residence(memory, tuple(strides), room, align, is_packed=is_packed)

@@ -197,7 +197,8 @@ class Residence:
     the windows' loops.
     `fill` brings blocks in from the next outer memory, `zero` clears them, `finish` updates them in
     place before `drain` takes them out. `opening`: the instruction that computes the first addend
-    of each element onto zeros, where nothing clears them.
+    of each element onto zeros, where nothing clears them. `is_packed`: in the external memory,
+    behind its caches, where what is used one after the other lies side by side.
     """
 
     memory: str
@@ -211,6 +212,7 @@ class Residence:
     drain: Transfer | None = None
     finish: tuple[Transfer, ...] = ()
     opening: str | None = None
+    is_packed: bool = False
 
     @property
     def position_bytes(self) -> int:

@@ -40,10 +40,13 @@ def plan_operand(subject: Subject) -> tuple[OperandPlan, ...] | str:
     if any(source and source.home for source in (subject.own, subject.inlet, subject.outlet)):
         return tuple(plans)  # which of them others can live with is not known yet
     front: list[OperandPlan] = []
-    fastest = float("inf")
-    for _, cycles, plan in sorted(rows, key=lambda row: row[:2]):
-        if cycles < fastest:
-            fastest = cycles
+    fastest: dict[tuple[str, ...], float] = {}
+    for rank, cycles, plan in sorted(rows, key=lambda row: row[:2]):
+        staged = tuple(r.memory for r in plan.residences if r.is_packed)
+        if staged and rank:
+            continue  # the layout that would be asked of the caller is the one that packing gives
+        if cycles < fastest.get(staged, float("inf")):
+            fastest[staged] = cycles
             front.append(plan)
     return tuple(front)
 

@@ -166,6 +166,7 @@ class _Builder:
             self.align,
             windows,
             is_boxed,
+            is_packed=self.subject.hw.memory(rule.memory).within is not None and not windows,
         )
 
     def _plain(self, dim: _Dim, span: int, strides: dict[str, int]) -> int | str:

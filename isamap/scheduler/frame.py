@@ -145,23 +145,17 @@ class Frame:
             max((s * b.extent for s, b in zip(strides, plan.blocks, strict=True)), default=1),
         )
 
-    def held_index(self, slot: Slot, loop: str, inner: bool) -> Affine:
-        """Number of the unit within what the stay holds side by side."""
-        if slot.stay.level == 0:
-            return Affine()
-        if loop in slot.stay.kept:
-            return self.local_index(loop, inner)
-        is_looped = inner and self.tiling.tile(loop) > 1
-        return Affine.var(unit_name(loop)) if is_looped else Affine()
-
     def slot_address(self, slot: Slot, inner: bool) -> Address:
         """Where the current block (`inner`) or the tile begins in the stay's memory."""
-        offset = Affine((), slot.base)
-        for axis in slot.plan.axes:
+        terms = [
+            (tile_name(loop), stride) for loop, stride in slot.tile_strides if self.trips[loop] > 1
+        ]
+        for axis in slot.plan.axes if inner and slot.stay.level else ():
             for loop in axis.loops:
-                step = axis.step(self.covering.loop(loop)) * slot.stride(axis.name)
-                offset = offset + self.held_index(slot, loop, inner).scaled(step)
-        return Address(offset, self.rotation(slot))
+                if self.tiling.tile(loop) > 1:
+                    step = axis.step(self.covering.loop(loop)) * slot.stride(axis.name)
+                    terms.append((unit_name(loop), step))
+        return Address(Affine.of(terms, slot.base), self.rotation(slot))
 
     def passage_address(self, slot: Slot, passage: Passage, *, is_out: bool) -> Address:
         """Where the current block of a stay lies on its way out: the blocks take turns."""

@@ -4,8 +4,9 @@ In: a covering, its work, the machine, an aim. Out: a tiling found by growing ti
 value falls, or None when not even single units fit. Not its job: optimality.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 from isamap.costmodels import (
     FASTEST,
@@ -23,6 +24,7 @@ from .legality import is_legal
 from .options import stay_choices, stays_of, tile_options
 
 Rank = tuple[float, float]
+Kept = Mapping[tuple[str, int], tuple[str, ...]]  # per operand and residence the loops it keeps
 
 
 def schedule_greedily(
@@ -33,12 +35,13 @@ def schedule_greedily(
     best: tuple[Rank, Tiling] | None = None
     for levels in stay_choices(covering, hw):
         for outer in _orders(covering):
-            start = _smallest(covering, hw, levels, outer)
-            if start is None:
-                continue
-            rank, grown = _grow(covering, work, hw, start, aim)
-            if best is None or rank < best[0]:
-                best = (rank, grown)
+            for kept in _kept_choices(covering, outer):
+                start = _smallest(covering, hw, levels, outer, kept)
+                if start is None:
+                    continue
+                rank, grown = _grow(covering, work, hw, start, aim)
+                if best is None or rank < best[0]:
+                    best = (rank, grown)
         if best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
             break
     return best[1] if best else None
@@ -58,6 +61,21 @@ def _orders(covering: Covering) -> tuple[tuple[str, ...], ...]:
     return ((*held, *free, *sums, *rest), (*held, *free[::-1], *sums, *rest))
 
 
+def _kept_choices(covering: Covering, outer: tuple[str, ...]) -> Iterator[Kept]:
+    """What packed stays keep: tiles of one or more of the innermost loops that move them."""
+    packed = [
+        (plan.name, number, [n for n in outer if n in plan.loops and covering.loop(n).units > 1])
+        for plan in covering.operands
+        for number, residence in enumerate(plan.residences)
+        if residence.is_packed
+    ]
+    for counts in product(*(range(1, 1 + max(1, len(loops))) for _, _, loops in packed)):
+        yield {
+            (name, number): tuple(loops[len(loops) - count :]) if count <= len(loops) else ()
+            for count, (name, number, loops) in zip(counts, packed, strict=True)
+        }
+
+
 def inner_order(covering: Covering) -> tuple[str, ...]:
     """Reductions outside, so that sums of different elements alternate; then the stationary
     operand's loops."""
@@ -70,19 +88,26 @@ def inner_order(covering: Covering) -> tuple[str, ...]:
 
 
 def _smallest(
-    covering: Covering, hw: Hardware, levels: tuple[tuple[int, ...], ...], outer: tuple[str, ...]
+    covering: Covering,
+    hw: Hardware,
+    levels: tuple[tuple[int, ...], ...],
+    outer: tuple[str, ...],
+    kept: Kept,
 ) -> Tiling | None:
     """Single-unit tiles, double-buffered as far as there is room."""
     tiles = tuple((loop.name, 1) for loop in covering.loops)
-    tiling = Tiling(tiles, outer, inner_order(covering), stays_of(covering, levels, {}))
+    stays = tuple(
+        replace(stay, kept=kept.get((stay.operand, stay.residence), ()))
+        for stay in stays_of(covering, levels, {})
+    )
+    tiling = Tiling(tiles, outer, inner_order(covering), stays)
     if not is_legal(covering, tiling, hw):
         return None
     for number, stay in enumerate(tiling.stays):
         if not may_double(operand_plan(covering, stay.operand), stay.residence, hw):
             continue
-        stays = list(tiling.stays)
-        stays[number] = replace(stay, slots=2)
-        doubled = replace(tiling, stays=tuple(stays))
+        more = (replace(stay, slots=2), *tiling.stays[number + 1 :])
+        doubled = replace(tiling, stays=(*tiling.stays[:number], *more))
         if is_legal(covering, doubled, hw):
             tiling = doubled
     return tiling

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan
+from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan, tile_strides
 from isamap.hwdesc import Hardware
 from isamap.ir import Role, covers
 from isamap.mapper import Covering, OperandPlan, Passage, Residence
@@ -30,6 +30,7 @@ class Slot:
     base: int
     slot_bytes: int
     strides: tuple[tuple[str, int], ...]  # per axis
+    tile_strides: tuple[tuple[str, int], ...]  # per kept loop
 
     def stride(self, axis: str) -> int:
         """Bytes per position of `axis`."""
@@ -148,7 +149,9 @@ def _lay_out(
         strides, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
         align = _align(covering, stay)
         base = -(-used.get(residence.memory, 0) // align) * align
-        slots.append(Slot(stay, plan, residence, base, slot_bytes, tuple(strides.items())))
+        apart = tile_strides(covering, tiling, stay, plan, residence)
+        steps = tuple(strides.items()), tuple(apart.items())
+        slots.append(Slot(stay, plan, residence, base, slot_bytes, *steps))
         used[residence.memory] = base + slot_bytes * stay.slots
     return tuple(slots), used
 

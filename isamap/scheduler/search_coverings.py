@@ -76,6 +76,7 @@ class CoveringSearch:
         self.solved: list[Schedule] = []
         self.contenders: tuple[Contender, ...] = ()
         self.spreads: set[tuple[object, ...]] = set()  # over cores, that were looked at
+        self.means: set[tuple[object, ...]] = set()  # of coverings that were looked at
         self.num_unfit = 0
         self.num_excluded = 0  # by the aim's limits
         self.num_unordered = 0
@@ -106,9 +107,9 @@ class CoveringSearch:
         is_late = time.perf_counter() > self.deadline or self.watch.is_stopped
         return (is_late and bool(self.by_rank)) or len(self.alternatives) >= MAX_COVERINGS
 
-    def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float]:
+    def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float, int]:
         least = least_costs(*pair, self.hw).at_least(self.least)
-        return rank_of(pair[0]), self.aim.value(least)
+        return rank_of(pair[0]), self.aim.value(least), num_copies(pair[0])
 
     def _floor(self, compute_cycles: int) -> float:
         """What no covering with so many cycles of compute goes below."""
@@ -143,6 +144,11 @@ class CoveringSearch:
             if key in self.spreads:  # the same along other axes of the cores
                 return
             self.spreads.add(key)
+        if self.hw.caches and not self.hw.external.ports:
+            means = packed_means(covering)
+            if means in self.means:
+                return
+            self.means.add(means)
         rank = rank_of(covering)
         rivals = [self.slack * s.solution.value for r, s in self.by_rank.items() if r <= rank]
         cutoff = min(rivals, default=None)
@@ -288,3 +294,22 @@ def _solution(listed: Listed) -> Solution:
     return replace(
         solution, status=Status.FEASIBLE, tiling=listed.tiling, cycles=cycles, value=listed.value
     )
+
+
+def num_copies(covering: Covering) -> int:
+    """In how many memories its operands stay."""
+    return sum(len(plan.residences) for plan in covering.operands)
+
+
+def packed_means(covering: Covering) -> tuple[object, ...]:
+    """What decides how well caches serve a covering: another one of the same, that copies more into
+    registers what a call may read in place, is no better where no port counts such reads."""
+    ways = frozenset(
+        (
+            plan.buffer,
+            tuple(r.memory for r in plan.residences if r.is_packed),
+            tuple(end.layout for _, _, end in plan.ends),
+        )
+        for plan in covering.operands
+    )
+    return covering.loops, ways
