@@ -1,0 +1,105 @@
+"""Operands packed on their way: emulated and compiled, against the kernel's meaning."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from isamap.codegen import missing_features
+from isamap.costmodels import Stay, Tiling
+from isamap.emulator import run, time_program
+from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import interpret, load_kernel
+from isamap.mapper import Covering, OperandPlan, coverings
+from isamap.native import execute_c, whole_arrays
+from isamap.resources import find_hardware
+from isamap.scheduler import is_legal, lower
+from isamap.scheduler.options import stay_choices, stays_of
+from tests.native.test_x86 import KERNELS
+
+LOOPS = ("i", "j", "p")
+
+
+def packing(hw: Hardware, sizes: dict[str, int]) -> list[Covering]:
+    """Coverings of a product, vectors along the rows of B, in which something is packed."""
+    kernel = load_kernel(KERNELS, sizes, "sgemm")
+    found = coverings(kernel, hw, [], may_reassociate=True)
+    return [
+        covering
+        for covering in found
+        if dict(covering.binding)["j"] == ("j",)
+        and covering.instruction != "fma_f32"
+        and any(map(packs, covering.operands))
+    ]
+
+
+def machine() -> Hardware:
+    """x86_avx512 with little room for packed operands, which the emulator clears in every run."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    small = (replace(m, size_bytes=8192) if m.within else m for m in hw.memories)
+    return replace(hw, memories=tuple(small))
+
+
+def packs(plan: OperandPlan) -> bool:
+    return any(residence.is_packed for residence in plan.residences)
+
+
+def tilings(covering: Covering, hw: Hardware, tiles: tuple[int, ...]) -> list[Tiling]:
+    """Legal ones in both orders of the result, packed stays keeping tiles of some loops or none."""
+    made = []
+    for outer, levels in product((("i", "j", "p"), ("j", "i", "p")), stay_choices(covering, hw)):
+        for count in range(3):
+            stays = [
+                keeping(covering, stay, outer, count) for stay in stays_of(covering, levels, {})
+            ]
+            sizes = tuple(
+                (name, min(tile, covering.loop(name).units))
+                for name, tile in zip(LOOPS, tiles, strict=True)
+            )
+            tiling = Tiling(sizes, outer, ("p", "j", "i"), tuple(stays))
+            made += [tiling] if is_legal(covering, tiling, hw) else []
+    return list(dict.fromkeys(made))
+
+
+def keeping(covering: Covering, stay: Stay, outer: tuple[str, ...], count: int) -> Stay:
+    plan = next(p for p in covering.operands if p.name == stay.operand)
+    moving = [name for name in outer if name in plan.loops and covering.loop(name).units > 1]
+    is_packed = plan.residences[stay.residence].is_packed
+    return replace(stay, kept=tuple(moving[len(moving) - count :]) if is_packed and count else ())
+
+
+CASES = [((7, 19, 6), (2, 1, 1)), ((7, 37, 5), (3, 2, 2)), ((1, 33, 3), (1, 2, 3))]
+
+
+@pytest.mark.parametrize("sizes, tiles", CASES, ids=str)
+def test_packed_operands_are_right_in_the_emulator(
+    sizes: tuple[int, int, int], tiles: tuple[int, int, int]
+) -> None:
+    hw = machine()
+    found = packing(hw, dict(zip("mnk", sizes, strict=True)))
+    packed = {tuple(map(packs, c.operands)) for c in found}
+    assert packed == {(False, True, False), (True, False, False), (True, True, False)}
+    for covering in found:
+        arrays = whole_arrays(covering.kernel, 1)
+        expected = interpret(covering.kernel, arrays)["C"]
+        for tiling in tilings(covering, hw, tiles):
+            program = lower(covering, tiling, hw)
+            assert program is not None
+            time_program(program, hw, compiled=False)
+            shaped = {p.buffer: arrays[p.buffer].reshape(p.layout.shape) for p in program.inputs}
+            got = run(program, hw, shaped, compiled=False).outputs["C"]
+            np.testing.assert_array_equal(got.reshape(expected.shape), expected, str(tiling))
+
+
+def test_packed_operands_are_right_when_compiled() -> None:
+    hw = machine()
+    if hw.compiler is None or missing_features(hw.compiler):
+        pytest.skip("this processor lacks what the machine needs")
+    for covering in packing(hw, {"m": 7, "n": 37, "k": 5}):
+        arrays = whole_arrays(covering.kernel, 1)
+        tiling = tilings(covering, hw, (3, 2, 1))[-1]
+        program = lower(covering, tiling, hw)
+        assert program is not None
+        got = execute_c(program, hw, arrays)["C"]
+        np.testing.assert_array_equal(got, interpret(covering.kernel, arrays)["C"], str(tiling))
