@@ -109,7 +109,11 @@ class CoveringSearch:
 
     def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float, int]:
         least = least_costs(*pair, self.hw).at_least(self.least)
-        return rank_of(pair[0]), self.aim.value(least), num_copies(pair[0])
+        return rank_of(pair[0]), self.aim.value(least), self._num_copies(pair[0])
+
+    def _num_copies(self, covering: Covering) -> int:
+        """In how many memories operands stay, where that decides what is looked at first."""
+        return sum(len(plan.residences) for plan in covering.operands) if self.hw.caches else 0
 
     def _floor(self, compute_cycles: int) -> float:
         """What no covering with so many cycles of compute goes below."""
@@ -294,11 +298,6 @@ def _solution(listed: Listed) -> Solution:
     return replace(
         solution, status=Status.FEASIBLE, tiling=listed.tiling, cycles=cycles, value=listed.value
     )
-
-
-def num_copies(covering: Covering) -> int:
-    """In how many memories its operands stay."""
-    return sum(len(plan.residences) for plan in covering.operands)
 
 
 def packed_means(covering: Covering) -> tuple[object, ...]:

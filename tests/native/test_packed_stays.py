@@ -69,7 +69,7 @@ def keeping(covering: Covering, stay: Stay, outer: tuple[str, ...], count: int) 
     return replace(stay, kept=tuple(moving[len(moving) - count :]) if is_packed and count else ())
 
 
-CASES = [((7, 19, 6), (2, 1, 1)), ((7, 37, 5), (3, 2, 2)), ((1, 33, 3), (1, 2, 3))]
+CASES = [((5, 19, 3), (2, 1, 2)), ((1, 33, 3), (1, 2, 1))]
 
 
 @pytest.mark.parametrize("sizes, tiles", CASES, ids=str)
