@@ -3,7 +3,6 @@
 Only what the host computes between two runs is executed by isamap, from the text in the manifest.
 """
 
-import itertools
 import json
 from pathlib import Path
 
@@ -23,49 +22,64 @@ class Loader:
         self.image = bytearray((folder / self.manifest["image"]["file"]).read_bytes())
         assert len(self.image) == self.manifest["image"]["bytes"]
 
+    @property
+    def base(self):
+        """Where the image lies in the machine's memory."""
+        return self.manifest["image"]["base"]
+
     def put(self, arrays):
         """Every input where and as the manifest says."""
         zeros = [(place, np.zeros(place["shape"])) for place in self.manifest["cleared"]]
         given = [(place, arrays[place["buffer"]]) for place in self.manifest["inputs"]]
         for place, array in (*zeros, *given):
-            array = array.reshape(place["shape"]).astype(TYPES[place["type"]])
-            for lies_at, index in self.positions(place):
-                value = array.dtype.type(place["padding"]) if index is None else array[index]
-                raw = value.tobytes()
-                for number, byte in enumerate(raw):
-                    self.image[lies_at + number * (place["plane_bytes"] or 1)] = byte
+            array = np.asarray(array).reshape(place["shape"]).astype(TYPES[place["type"]])
+            lies_at, index, is_inside = self.positions(place)
+            values = np.full(len(lies_at), place["padding"], array.dtype)
+            values[is_inside] = array[tuple(digit[is_inside] for digit in index)]
+            memory = np.frombuffer(self.image, np.uint8)
+            for number, where in enumerate(self.byte_places(place, lies_at, array.itemsize)):
+                memory[where] = values.view(np.uint8).reshape(-1, array.itemsize)[:, number]
 
     def get(self):
         """Every output, by name."""
         found = {}
+        memory = np.frombuffer(self.image, np.uint8)
         for place in self.manifest["outputs"]:
             array = np.zeros(place["shape"], TYPES[place["type"]])
-            for lies_at, index in self.positions(place):
-                if index is not None:
-                    step = place["plane_bytes"] or 1
-                    raw = bytes(self.image[lies_at + n * step] for n in range(array.itemsize))
-                    array[index] = np.frombuffer(raw, array.dtype)[0]
+            lies_at, index, is_inside = self.positions(place)
+            places = self.byte_places(place, lies_at[is_inside], array.itemsize)
+            raw = np.stack([memory[where] for where in places], axis=1)
+            array[tuple(digit[is_inside] for digit in index)] = raw.view(array.dtype)[:, 0]
             found[place["buffer"]] = array.reshape(place["array_shape"])
         return found
 
+    def byte_places(self, place, lies_at, size):
+        """Where each byte of the elements at some places lies, from the lowest."""
+        step = place["plane_bytes"] or 1
+        return [lies_at + number * step for number in range(size)]
+
     def positions(self, place):
-        """(byte in the image, index in the array or None for padding) of every position."""
+        """Of every position its byte in the image, its index in the array, and whether it is
+        inside (else it is padding)."""
+        sizes = [axis["size"] for axis in place["axes"]]
+        digits = np.indices(sizes).reshape(len(sizes), -1)
+        lies_at = np.full(digits.shape[1], place["offset"])
+        index = [np.full(digits.shape[1], -border) for border in place["border"]]
+        for digit, axis in zip(digits, place["axes"]):
+            index[axis["dim"]] += digit * axis["step"]
+            lies_at += digit * axis["stride_bytes"]
         shape = [*place["shape"], *[1] * (len(place["border"]) - len(place["shape"]))]
-        for digits in itertools.product(*(range(axis["size"]) for axis in place["axes"])):
-            index = [-border for border in place["border"]]
-            lies_at = place["offset"]
-            for digit, axis in zip(digits, place["axes"]):
-                index[axis["dim"]] += digit * axis["step"]
-                lies_at += digit * axis["stride_bytes"]
-            is_inside = all(0 <= i < size for i, size in zip(index, shape))
-            yield lies_at, tuple(index[: len(place["shape"])]) if is_inside else None
+        is_inside = np.ones(digits.shape[1], bool)
+        for along, size in zip(index, shape):
+            is_inside &= (along >= 0) & (along < size)
+        return lies_at, index[: len(place["shape"])], is_inside
 
     def run(self, machine, host):
-        """The parts in order: `machine(image, records)` or `host(image, text, operands)`."""
+        """The parts in order: `machine(image, records, base)` or `host(image, text, operands)`."""
         for part in self.manifest["program"]["parts"]:
             if "run" in part:
                 first, size = part["run"]["offset"], part["run"]["bytes"]
-                machine(self.image, self.program[first : first + size])
+                machine(self.image, self.program[first : first + size], self.base)
             else:
                 step = part["host"]
                 text = self.manifest["host_calls"][step["call"]]

@@ -17,11 +17,12 @@ FIFO_DEPTH = 4
 
 
 class OpenTpu:
-    """The machine around one image that serves as host memory and as weight DRAM."""
+    """The machine around one image, at address `base`, that serves as host memory and as weight
+    DRAM."""
 
-    def __init__(self, image, seed=0):
+    def __init__(self, image, base=0, seed=0):
         noise = np.random.default_rng(seed)
-        self.image = image
+        self.image, self.base = image, base
         self.buffer = noise.integers(-128, 128, (4096, N)).astype(np.int8)
         self.sums = noise.integers(-(2**31), 2**31, (4096, N)).astype(np.int32)
         self.tile = noise.integers(-128, 128, (N, N)).astype(np.int8)
@@ -54,7 +55,9 @@ class OpenTpu:
         self.last[opcode] = (cycle, length)
         if opcode == RW:
             assert len(self.fifo) < FIFO_DEPTH, "the weight FIFO is full"
-            data = bytes(self.image[address * N * N : (address + 1) * N * N])
+            first = address * N * N - self.base
+            assert 0 <= first <= len(self.image) - N * N, "outside the image"
+            data = bytes(self.image[first : first + N * N])
             self.fifo.append((cycle, np.frombuffer(data, np.int8).reshape(N, N)))
         elif opcode == MMC:
             self.multiply(cycle, flags, length, address, row, before, rows)
@@ -87,7 +90,9 @@ class OpenTpu:
 
     def move(self, cycle, opcode, flags, address, row):
         """One row between host, unified buffer and sums: read and written in one cycle."""
-        place = slice(address * N, address * N + N)
+        first = address * N - self.base
+        place = slice(first, first + N)
+        assert opcode == ACT or 0 <= first <= len(self.image) - N, "outside the image"
 
         def read():
             if opcode == RHM:

@@ -44,9 +44,10 @@ def run_on_host(image, text, operands):
         views[name][...] = array
 
 
-def run_program(program, kernel, hw, folder, arrays, machine):
-    """Outputs of a program's binary on `machine(image, records)`; its listing must read back."""
-    binary = write_binary(program, kernel, hw, folder)
+def run_program(program, kernel, hw, folder, arrays, machine, base=None):
+    """Outputs of a program's binary on `machine(image, records, base)`; its listing must read
+    back."""
+    binary = write_binary(program, kernel, hw, folder, base=base)
     assert disassemble(folder, hw) == list_binary(binary, hw)
     loader = Loader(folder)
     loader.put(arrays)
@@ -54,13 +55,14 @@ def run_program(program, kernel, hw, folder, arrays, machine):
     return loader.get()
 
 
-def check_kernel(kernel, hw, folder, machine, sizes=None, seed=0, **options):
-    """Bit-exact against NumPy, or AssertionError; the loader comes back for further looks."""
+def check_kernel(kernel, hw, folder, machine, sizes=None, bases=(None,), **options):
+    """Bit-exact against NumPy wherever the image lies, or AssertionError; the program."""
     built, program, machine_spec = map_program(kernel, hw, sizes, **options)
-    arrays = random_arrays(built, seed)
-    found = run_program(program, built, machine_spec, folder, arrays, machine)
     reference = reference_of(kernel, built.name, sizes)
-    wanted = reference(**{name: array.copy() for name, array in arrays.items()})
-    for name, array in wanted.items():
-        np.testing.assert_array_equal(found[name], array, err_msg=f"{kernel} {name}")
+    for seed, base in enumerate(bases):
+        arrays = random_arrays(built, seed)
+        found = run_program(program, built, machine_spec, folder, arrays, machine, base)
+        wanted = reference(**{name: array.copy() for name, array in arrays.items()})
+        for name, array in wanted.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=f"{kernel} {name}")
     return program

@@ -17,11 +17,14 @@ KERNELS = {
 }
 
 
-def run_opentpu(image, records):
+BASES = (0, 256 * 9)
+
+
+def run_opentpu(image, records, base):
     """One program on a machine that was just switched on."""
-    OpenTpu(image).run(records)
+    OpenTpu(image, base).run(records)
 
 
 @pytest.mark.parametrize(("kernel", "sizes"), KERNELS.values(), ids=KERNELS)
 def test_programs_keep_every_distance_and_compute_what_numpy_computes(kernel, sizes, tmp_path):
-    check_kernel(kernel, "opentpu", tmp_path, run_opentpu, sizes, time_limit_s=3)
+    check_kernel(kernel, "opentpu", tmp_path, run_opentpu, sizes, BASES, time_limit_s=1)

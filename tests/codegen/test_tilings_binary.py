@@ -25,8 +25,8 @@ SUBJECTS = (
     ("conv2d", {"h": 3, "w": 4, "c": 18, "k": 9}),
 )
 MACHINES = {
-    "vta": lambda image, records: Vta(image, 5).run(records),
-    "gemmini": lambda image, records: Gemmini(image, 0x8000_0000, 5).run(records),
+    "vta": lambda image, records, base: Vta(image, base, 5).run(records),
+    "gemmini": lambda image, records, base: Gemmini(image, base, 5).run(records),
 }
 
 

@@ -1,7 +1,5 @@
 """VTA's binaries on an independent simulator of the machine, bit-exact against NumPy."""
 
-from functools import partial
-
 import pytest
 
 from tests.codegen.run_binary import check_kernel
@@ -21,20 +19,20 @@ KERNELS = {
 }
 
 
-def run_vta(seed, image, records):
-    """One run, with garbage in the memories and queues that overtake each other by `seed`."""
-    Vta(image, seed).run(records)
+BASES = (0, 256 * 77)  # elements of WGT are the largest
+
+
+def run_vta(image, records, base):
+    """One run, with garbage in the memories and queues that overtake each other at random."""
+    Vta(image, base, seed=len(records) + base).run(records)
 
 
 @pytest.mark.parametrize(("kernel", "sizes"), KERNELS.values(), ids=KERNELS)
 def test_binaries_compute_what_numpy_computes(kernel, sizes, tmp_path):
-    for seed in range(2):
-        check_kernel(kernel, "vta", tmp_path, partial(run_vta, seed), sizes, time_limit_s=3)
+    check_kernel(kernel, "vta", tmp_path, run_vta, sizes, BASES, time_limit_s=1)
 
 
-@pytest.mark.parametrize(
-    "sizes", [{"h": 9, "w": 11, "pad": 0}, {"h": 8, "w": 8}, {"h": 7, "w": 6, "c": 19}], ids=str
-)
+@pytest.mark.parametrize("sizes", [{"h": 9, "w": 11, "pad": 0}, {"h": 7, "w": 6, "c": 19}], ids=str)
 def test_max_pooling_runs_on_the_alu_alone(sizes, tmp_path):
-    program = check_kernel("pooling", "vta", tmp_path, partial(run_vta, 3), sizes)
+    program = check_kernel("pooling", "vta", tmp_path, run_vta, sizes, time_limit_s=1)
     assert not program.host_calls

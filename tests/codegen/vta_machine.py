@@ -5,6 +5,7 @@ micro-ops, queues and tokens). It shares nothing with isamap: no spec, no emulat
 """
 
 import random
+from collections import deque
 
 import numpy as np
 
@@ -21,10 +22,10 @@ def bits(word, first, last):
 
 
 class Vta:
-    """The machine around a byte image; on-chip memories begin with garbage."""
+    """The machine around a byte image at address `base`; on-chip memories begin with garbage."""
 
-    def __init__(self, dram, seed=0):
-        self.dram = dram
+    def __init__(self, dram, base=0, seed=0):
+        self.dram, self.base = np.frombuffer(dram, np.uint8), base
         self.random = random.Random(seed)
         noise = np.random.default_rng(seed)
         self.uop = noise.integers(0, 1 << 32, DEPTH[UOP], dtype=np.uint64)
@@ -35,7 +36,7 @@ class Vta:
 
     def run(self, program):
         """Executes a stream of instructions; queues overtake each other at random."""
-        queues = {name: [] for name in QUEUES}
+        queues = {name: deque() for name in QUEUES}
         for start in range(0, len(program), 16):
             word = int.from_bytes(program[start : start + 16], "little")
             queues[self.queue_of(word)].append(word)
@@ -44,7 +45,7 @@ class Vta:
             ready = [q for q in QUEUES if queues[q] and self.may_start(queues[q][0], q, tokens)]
             assert ready, f"deadlock with {[len(queues[q]) for q in QUEUES]} left, tokens {tokens}"
             name = self.random.choice(ready)
-            word = queues[name].pop(0)
+            word = queues[name].popleft()
             for channel in self.pops(word, name):
                 tokens[channel] -= 1
             if bits(word, 0, 2) == FINISH:
@@ -97,30 +98,34 @@ class Vta:
         size = ELEMENT_BYTES[memory]
         if not is_load:
             assert memory == OUT and not (top or bottom or left or right)
-        for row in range(-top, rows + bottom if rows else 0):
-            for column in range(-left, columns + right):
-                inside = 0 <= row < rows and 0 <= column < columns
-                first = (dram + row * stride + column) * size
-                if inside:
-                    assert first + size <= len(self.dram), "outside the image"
-                if is_load:
-                    data = self.dram[first : first + size] if inside else bytes(size)
-                    self.write(memory, sram, bytes(data))
-                else:
-                    self.dram[first : first + size] = self.out[sram].tobytes()
-                sram += 1
+        rows_at = np.arange(-top, rows + bottom)[:, None]
+        columns_at = np.arange(-left, columns + right)[None, :]
+        is_inside = (rows_at >= 0) & (rows_at < rows) & (columns_at >= 0) & (columns_at < columns)
+        firsts = (dram + rows_at * stride + columns_at)[is_inside] * size - self.base
+        assert not len(firsts) or firsts.min() >= 0, "below the image"
+        assert not len(firsts) or firsts.max() + size <= len(self.dram), "behind the image"
+        places = firsts[:, None] + np.arange(size)
+        if is_load:
+            data = np.zeros((is_inside.size, size), np.uint8)
+            data[is_inside.reshape(-1)] = self.dram[places]
+            self.write(memory, sram, data)
+        else:
+            self.dram[places] = self.out[sram : sram + len(places)].view(np.uint8)
 
     def write(self, memory, index, data):
+        """Elements from `index` on; data: [elements, bytes]."""
+        part = slice(index, index + len(data))
+        assert part.stop <= DEPTH[ACC if memory == ACC_8BIT else memory], "behind the memory"
         if memory == UOP:
-            self.uop[index] = int.from_bytes(data, "little")
+            self.uop[part] = data.view("<u4")[:, 0]
         elif memory == WGT:
-            self.wgt[index] = np.frombuffer(data, np.int8).reshape(16, 16)
+            self.wgt[part] = data.view(np.int8).reshape(-1, 16, 16)
         elif memory == INP:
-            self.inp[index] = np.frombuffer(data, np.int8)
+            self.inp[part] = data.view(np.int8)
         elif memory == ACC:
-            self.acc[index] = np.frombuffer(data, np.int32)
+            self.acc[part] = data.view("<i4")
         elif memory == ACC_8BIT:
-            self.acc[index] = np.frombuffer(data, np.int8)
+            self.acc[part] = data.view(np.int8)
         else:
             raise AssertionError(f"load into memory {memory}")
 
@@ -130,26 +135,39 @@ class Vta:
         outer, inner = bits(word, 35, 48), bits(word, 49, 62)
         steps = [(bits(high, 0, 10), bits(high, 11, 21)), (bits(high, 22, 32), bits(high, 33, 43))]
         steps.append((bits(high, 44, 53), bits(high, 54, 63)) if opcode == GEMM else (0, 0))
-        for i in range(outer):
-            for j in range(inner):
-                for number in range(first, end):
-                    uop = int(self.uop[number])
-                    fields = (bits(uop, 0, 10), bits(uop, 11, 21), bits(uop, 22, 31))
-                    dst, src, wgt = (f + i * a + j * b for f, (a, b) in zip(fields, steps))
-                    if reset:
-                        self.acc[dst] = 0
-                    elif opcode == GEMM:
-                        product = self.wgt[wgt].astype(np.int32) @ self.inp[src].astype(np.int32)
-                        self.acc[dst] += product
-                    else:
-                        self.acc[dst] = self.alu(high, self.acc[dst], self.acc[src])
-                    self.out[dst] = self.acc[dst].astype(np.int8)
+        uops = self.uop[first:end].astype(np.int64)
+        fields = (uops & 0x7FF, uops >> 11 & 0x7FF, uops >> 22 & 0x3FF)
+        turns = np.indices((outer, inner)).reshape(2, -1, 1)
+        dst, src, wgt = (
+            (field + turns[0] * a + turns[1] * b).reshape(-1)
+            for field, (a, b) in zip(fields, steps)
+        )
+        if reset:
+            self.acc[dst] = 0
+        elif opcode == GEMM:
+            self.multiply(dst, src, wgt)
+        elif len(set(dst.tolist())) == len(dst) and (bits(high, 47, 47) or (dst == src).all()):
+            self.acc[dst] = self.alu(high, self.acc[dst], self.acc[src])
+        else:  # one after another: results are read again
+            for d, s in zip(dst, src):
+                self.acc[d] = self.alu(high, self.acc[d], self.acc[s])
+        self.out[dst] = self.acc[dst].astype(np.int8)
+
+    def multiply(self, dst, src, wgt):
+        """Products, those with the same weights at once; sums wrap, so their order is free."""
+        order = np.argsort(wgt, kind="stable")
+        dst, src, wgt = dst[order], src[order], wgt[order]
+        firsts = np.flatnonzero(np.diff(wgt, prepend=-1))
+        for first, end in zip(firsts, [*firsts[1:], len(wgt)]):
+            inputs = self.inp[src[first:end]].astype(np.float32)  # 16 products: exact in 24 bits
+            products = inputs @ self.wgt[wgt[first]].T.astype(np.float32)
+            np.add.at(self.acc, dst[first:end], products.astype(np.int32))
 
     def alu(self, high, a, b):
         op, use_immediate, immediate = bits(high, 44, 46), bits(high, 47, 47), bits(high, 48, 63)
         if use_immediate:
             value = immediate - (1 << 16) if immediate >> 15 else immediate
-            b = np.full(16, value, np.int32)
+            b = np.full(a.shape, value, np.int32)
         if op == 0:
             return np.minimum(a, b)
         if op == 1:
