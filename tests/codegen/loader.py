@@ -1,6 +1,6 @@
 """A stranger's loader: everything it knows about a binary is in the manifest (docs/binary.md).
 
-Only what the host computes between two runs is executed by isamap, from the text in the manifest.
+It shares nothing with isamap.
 """
 
 import json
@@ -8,6 +8,9 @@ from pathlib import Path
 
 import ml_dtypes  # noqa: F401  (its types by name)
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from tests.codegen.host_kernel import run_host_kernel
 
 TYPES = {"i8": "i1", "u8": "u1", "i16": "i2", "i32": "i4", "i64": "i8", "f32": "f4", "f64": "f8"}
 
@@ -74,13 +77,22 @@ class Loader:
             is_inside &= (along >= 0) & (along < size)
         return lies_at, index[: len(place["shape"])], is_inside
 
-    def run(self, machine, host):
-        """The parts in order: `machine(image, records, base)` or `host(image, text, operands)`."""
+    def run(self, machine):
+        """The parts in order: `machine(image, records, base)`, or what the host does."""
         for part in self.manifest["program"]["parts"]:
             if "run" in part:
                 first, size = part["run"]["offset"], part["run"]["bytes"]
                 machine(self.image, self.program[first : first + size], self.base)
             else:
-                step = part["host"]
-                text = self.manifest["host_calls"][step["call"]]
-                host(self.image, text, step["operands"])
+                self.run_on_host(part["host"])
+
+    def run_on_host(self, step):
+        """A host call on arrays in the image."""
+        call = self.manifest["host_calls"][step["call"]]
+        memory = np.frombuffer(self.image, np.uint8)
+        views = {}
+        for name, operand in call["operands"].items():
+            place = step["operands"][name]
+            first = np.ndarray((), TYPES[operand["type"]], memory, place["offset"])
+            views[name] = as_strided(first, operand["shape"], place["strides_bytes"])
+        run_host_kernel(call["text"], views)

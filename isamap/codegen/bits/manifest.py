@@ -13,7 +13,7 @@ from .assemble import Binary
 from .call import HostStep
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-VERSION = 1
+VERSION = 2
 PROGRAM, IMAGE, LISTING, MANIFEST = "program.bin", "data.bin", "listing.txt", "manifest.json"
 
 
@@ -46,8 +46,17 @@ def make_manifest(binary: Binary, kernel: Kernel, hw: Hardware) -> dict[str, Jso
         },
         "tables": _tables(binary, hw),
         "formats": {entry.name: _format(entry) for entry in hw.encoding.formats},
-        "host_calls": {call.name: pretty(call) for call in program.host_calls},
+        "host_calls": {call.name: _host_call(call) for call in program.host_calls},
     }
+
+
+def _host_call(call: Kernel) -> Json:
+    """What the host computes: its text, and the arrays that the text names."""
+    operands: dict[str, Json] = {
+        buffer.name: {"type": buffer.dtype, "shape": list(buffer.shape), "role": buffer.role.value}
+        for buffer in call.buffers
+    }
+    return {"text": pretty(call), "operands": operands}
 
 
 def _parts(binary: Binary) -> list[Json]:
