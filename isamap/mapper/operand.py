@@ -183,7 +183,7 @@ def _plans(subject: Subject, chains: Chains, first: Residence) -> Iterator[Opera
         for finish, drain, outlet in drains:
             is_foreign = subject.inlet is not None or subject.outlet is not None
             is_same = inlet.layout == outlet.layout and not is_foreign
-            inner = passing_in(residences)
+            inner = passing_in(residences, subject.hw)
             if inner is None or not (is_same or is_foreign or drain.planes > 1):
                 continue
             if not is_same and overlaps(subject.access):

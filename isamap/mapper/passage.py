@@ -5,14 +5,17 @@ the target may have (`chain`), how many blocks pass at once.
 """
 
 from dataclasses import replace
-from math import lcm
+from math import ceil, lcm
 
 from isamap.hwdesc import Hardware
 from isamap.ir import size_bytes
 
 from .covering import CopyDim, Passage, Residence, Transfer
 from .roles import InstructionRole, Mover, movers
-from .transfer import MoveDim, find_transfer
+from .transfer import MoveDim, block_cycles, block_latency, find_transfer
+
+SHARE = 1 / 32  # of a memory, for blocks that pass it
+MAX_SLOTS = 64  # in which they take turns
 
 
 def onward_copies(hw: Hardware, dtype: str, home: str) -> tuple[Mover, ...]:
@@ -74,19 +77,34 @@ def pass_through(
     found = find_transfer(first, _towards(dims, passed, here), narrow, element_bytes)
     if found is None:
         return None
-    return replace(found, onward=Passage(memory, room, align, onward))
+    slots = count_slots(hw, (found, onward), memory, room)
+    return replace(found, onward=Passage(memory, room, align, onward, slots))
 
 
-def passing_in(chain: tuple[Residence, ...]) -> Residence | None:
+def count_slots(
+    hw: Hardware, ways: tuple[Transfer, Transfer], memory: str, block_bytes: int
+) -> int:
+    """How many blocks must be on their way at a time so that nobody waits for a latency, as far as
+    a small part of the memory holds them; at least two, which take turns."""
+    into, onward = ((hw.instruction(way.instruction), way) for way in ways)
+    pace = max(block_cycles(*into), block_cycles(*onward), 1.0)
+    wanted = 1 + ceil((block_latency(*into) + block_cycles(*onward)) / pace)
+    room = int(SHARE * hw.memory(memory).size_bytes) // block_bytes
+    return max(2, min(wanted, room, MAX_SLOTS))
+
+
+def passing_in(chain: tuple[Residence, ...], hw: Hardware) -> Residence | None:
     """The innermost residence of a chain from the unit outwards, whose blocks pass the next one's
     memory on their way in without staying there; None for longer chains."""
     if len(chain) == 1:
         return chain[0]
-    if len(chain) > 2 or chain[0].fill is None or chain[1].fill is None:
+    here, there = chain[:2]
+    fill, inward = here.fill, there.fill
+    if len(chain) > 2 or fill is None or inward is None:
         return None
-    here, there = chain
-    passage = Passage(there.memory, there.block_bytes, there.align_bytes, chain[1].fill)
-    return replace(here, fill=replace(chain[0].fill, inward=passage))
+    slots = count_slots(hw, (inward, fill), there.memory, there.block_bytes)
+    passage = Passage(there.memory, there.block_bytes, there.align_bytes, inward, slots)
+    return replace(here, fill=replace(fill, inward=passage))
 
 
 def _towards(

@@ -66,6 +66,20 @@ def find_transfer(
 def block_cycles(instruction: Instruction, transfer: Transfer) -> float:
     """Issue cycles to move one full block (one position of a window axis: its share of a full
     call)."""
+    values, share = _block_calls(instruction, transfer)
+    return share * instruction.issue_cycles.evaluate(values)
+
+
+def block_latency(instruction: Instruction, transfer: Transfer) -> float:
+    """Cycles from the beginning of a block's move until all of it is there."""
+    values, share = _block_calls(instruction, transfer)
+    issue = instruction.issue_cycles.evaluate(values)
+    latency = max(issue, instruction.latency_cycles.evaluate(values))
+    return latency + max(share - 1.0, 0.0) * issue
+
+
+def _block_calls(instruction: Instruction, transfer: Transfer) -> tuple[dict[str, int], float]:
+    """Extents of a block's calls, and how many there are (or which share of one)."""
     values = {repeat.name: 1 for repeat in instruction.repeats}
     share = 1.0
     for loop, dims in transfer.assigned:
@@ -78,7 +92,7 @@ def block_cycles(instruction: Instruction, transfer: Transfer) -> float:
         values[loop] = min(values[loop], maximum)
     for dim in transfer.walked:
         share *= dim.extent or 1
-    return share * instruction.issue_cycles.evaluate(values)
+    return values, share
 
 
 def _loop_rules(mover: Mover) -> tuple[_LoopRules, ...] | None:
