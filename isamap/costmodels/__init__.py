@@ -14,6 +14,7 @@ from .compulsory import compulsory_bytes
 from .host_costs import host_costs
 from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
+from .occupancy import least_occupancy
 from .passes import (
     fill_units,
     is_renamed,
@@ -87,6 +88,7 @@ __all__ = [
     "host_costs",
     "least_costs",
     "least_load",
+    "least_occupancy",
     "least_traffic",
     "moved_bytes",
     "is_renamed",

@@ -12,6 +12,7 @@ from isamap.mapper import Covering, OperandPlan, call_classes
 
 from .io_bound import chip_bytes, least_traffic
 from .least import least_load
+from .occupancy import least_occupancy
 from .ports import port_cycles
 from .work import Work
 
@@ -28,8 +29,8 @@ class Bound:
 
 
 def find_bounds(covering: Covering, work: Work, hw: Hardware) -> tuple[Bound, ...]:
-    """Every unit, every port, the traffic that the chip's room makes necessary, the longest chain
-    of calls that wait for each other; the largest first."""
+    """Every unit, every port, memories through which blocks pass, the traffic that the chip's room
+    makes necessary, the longest chain of calls that wait for each other; the largest first."""
     counts = {unit.name: unit.count for unit in hw.units}
     load = least_load(covering, work)
     rows = [
@@ -39,6 +40,10 @@ def find_bounds(covering: Covering, work: Work, hw: Hardware) -> tuple[Bound, ..
     rows += [
         Bound(f"port {memory}.{port}", ceil(cycles), "each byte once")
         for (memory, port), cycles in load.ports
+    ]
+    rows += [
+        Bound(f"room of {memory}", ceil(cycles), "blocks come, are used, and go")
+        for memory, cycles in least_occupancy(covering, work, hw)
     ]
     rows += _traffic_bounds(covering, hw)
     rows.append(Bound(CRITICAL_PATH, critical_path(covering, hw), "calls that wait for each other"))

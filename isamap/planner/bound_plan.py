@@ -5,8 +5,16 @@ job: bounds of one task (`costmodels`).
 """
 
 from dataclasses import replace
+from math import ceil
 
-from isamap.costmodels import Load, busiest, compulsory_bytes, least_load, port_cycles
+from isamap.costmodels import (
+    Load,
+    busiest,
+    compulsory_bytes,
+    least_load,
+    least_occupancy,
+    port_cycles,
+)
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, Kernel, Role, Statement, accesses
 
@@ -16,8 +24,10 @@ from .plan import PlannedTask
 
 def bound_plan(kernel: Kernel, planned: tuple[PlannedTask, ...], hw: Hardware) -> tuple[int, str]:
     """The busiest unit or port with the least work of every task, what no memory holds over time
-    steps included, or the compulsory traffic; and which."""
+    steps included, the memory through which blocks pass longest, or the compulsory traffic; and
+    which."""
     loads = []
+    passing: dict[str, float] = {}
     for task in planned:
         if task.on_host:
             assert hw.host is not None, "only a host runs such tasks"
@@ -25,9 +35,12 @@ def bound_plan(kernel: Kernel, planned: tuple[PlannedTask, ...], hw: Hardware) -
         else:
             best = task.best
             loads.append(least_load(best.covering, best.work))
+            for memory, cycles in least_occupancy(best.covering, best.work, hw):
+                passing[memory] = passing.get(memory, 0.0) + cycles
     loads += held_load(planned, hw)
     ports = port_cycles(hw, *_moved_bytes(kernel, planned))
     rows = [busiest(loads, hw), *((cycles, name) for name, cycles in ports)]
+    rows += [(ceil(cycles), f"room of {memory}") for memory, cycles in passing.items()]
     return max(rows, key=lambda pair: pair[0])
 
 
