@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from isamap.hwdesc import Direction, Hardware, Instruction
-from isamap.ir import size_bytes
+from isamap.ir import accesses, size_bytes
 from isamap.mapper import (
     Covering,
     OperandPlan,
@@ -98,7 +98,6 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
     instruction = hw.instruction(covering.instruction)
     values = _full_call(covering, instruction)
     latency = latency_cycles(instruction, values)
-    accumulate = instruction.accumulate_cycles
     calls = 1
     for loop in covering.loops:
         calls *= loop.units
@@ -116,7 +115,7 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         calls,
         instruction.issue_cycles.evaluate(values),
         latency,
-        accumulate.evaluate(values) if accumulate else latency,
+        _apart_cycles(covering, instruction, values, latency),
         tuple(
             (loop.name, _last_issue(covering, instruction, values, loop)) for loop in covering.loops
         ),
@@ -125,6 +124,20 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         direct_ports(covering, _all_classes(covering, instruction), hw),
         {unit.name: unit.count for unit in hw.units}[instruction.unit],
     )
+
+
+def _apart_cycles(
+    covering: Covering, instruction: Instruction, values: dict[str, int], latency: int
+) -> int:
+    """Least cycles between the starts of calls on the same place of the result; those of one call
+    where no two calls have one."""
+    if instruction.accumulate_cycles is not None:
+        return instruction.accumulate_cycles.evaluate(values)
+    rule = instruction.semantics.statements[-1]
+    is_read = rule.update != "=" or rule.target in accesses(rule.value)
+    result = next(plan for plan in covering.operands if plan.name == rule.target.buffer)
+    is_once = all(loop.name in result.loops for loop in covering.loops if loop.units > 1)
+    return latency if is_read or not is_once else instruction.issue_cycles.evaluate(values)
 
 
 def _compute_moved(covering: Covering, instruction: Instruction, hw: Hardware) -> Moved:
