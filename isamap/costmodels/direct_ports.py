@@ -1,14 +1,14 @@
-"""Port cycles of the compute calls themselves: operands read where they lie.
+"""Port cycles of the compute calls themselves: operands used where they lie.
 
 In: a covering, the machine. Out: cycles per port over all calls. Not its job: copies (`work`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 from math import ceil
 
 from isamap.hwdesc import Direction, Hardware
 from isamap.ir import size_bytes
-from isamap.mapper import Covering
+from isamap.mapper import Covering, OperandPlan
 
 from .traffic import CallClass
 
@@ -16,29 +16,35 @@ Port = tuple[str, str]  # memory, port
 
 
 def direct_ports(
-    covering: Covering, classes: Iterable[CallClass], hw: Hardware
+    covering: Covering, classes: Collection[CallClass], hw: Hardware
 ) -> tuple[tuple[Port, float], ...]:
     """What operands without residences take of the external memory's ports.
 
     `classes`: of the compute instruction's calls.
     """
-    instruction = hw.instruction(covering.instruction)
-    direct = [
-        plan
-        for plan in covering.operands
-        if not plan.residences and plan.inlet is not None and plan.inlet.home is None
-    ]
     cycles: dict[Port, float] = {}
-    ports = [p for p in hw.external.ports if p.direction is not Direction.WRITE]
-    for times, values in classes if direct and ports else ():
-        moved = 0
-        for plan in direct:
-            count = size_bytes(plan.dtype)
-            for index in instruction.access(plan.name).indices:
-                for loop in index.names:
-                    count *= values[loop]
-            moved += count
-        for port in ports:
-            key = (hw.external.name, port.name)
-            cycles[key] = cycles.get(key, 0.0) + times * ceil(moved / port.bytes_per_cycle)
+    for port in hw.external.ports:
+        for direction in (Direction.READ, Direction.WRITE):
+            direct = [plan for plan in covering.operands if _is_direct(plan, direction)]
+            if direct and port.direction in (direction, Direction.BOTH):
+                key = (hw.external.name, port.name)
+                for times, values in classes:
+                    moved = sum(_moved_bytes(covering, plan, values, hw) for plan in direct)
+                    cycles[key] = cycles.get(key, 0.0) + times * ceil(moved / port.bytes_per_cycle)
     return tuple(cycles.items())
+
+
+def _is_direct(plan: OperandPlan, direction: Direction) -> bool:
+    end = plan.inlet if direction is Direction.READ else plan.outlet
+    return not plan.residences and end is not None and end.home is None
+
+
+def _moved_bytes(
+    covering: Covering, plan: OperandPlan, values: Mapping[str, int], hw: Hardware
+) -> int:
+    """Of one call with these extents."""
+    count = size_bytes(plan.dtype)
+    for index in hw.instruction(covering.instruction).access(plan.name).indices:
+        for loop in index.names:
+            count *= values[loop]
+    return count

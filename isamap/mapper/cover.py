@@ -37,6 +37,7 @@ from .tasks import Ends, overlaps
 
 # a shift serves byte planes, and computes
 COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
+MOVING = (InstructionRole.COPY, InstructionRole.NARROW)  # tasks of their own where homes ask for it
 NO_TILING = 90  # progress of a match that no extents of the instruction serve
 TOO_LONG = "finishes its sums in one call, and the kernel's are longer than a call takes"
 NO_ZEROS = "runs more iterations than the kernel has, and zeros there would change the result"
@@ -80,7 +81,8 @@ def coverings(
         float sums.
     """
     index = _only_statement(kernel)
-    found_candidates = candidates(kernel, index, hw, mismatches, held, ends)
+    moves = any(buffer.name in homes for buffer in kernel.buffers)
+    found_candidates = candidates(kernel, index, hw, mismatches, held, ends, moves=moves)
     nearest = "" if found_candidates else nearest_miss(mismatches)  # then order is not to blame
     _check_order(kernel, index, may_reassociate, held, nearest)
     known_plans = OperandPlans()
@@ -107,14 +109,19 @@ def candidates(
     mismatches: list[Mismatch],
     held: tuple[str, ...] = (),
     ends: Ends | None = None,
+    *,
+    moves: bool = False,
 ) -> tuple[Candidate, ...]:
     """All matches of all compute instructions, sorted by compute bound (stable).
 
-    With `ends`, instructions that compute a sum and what becomes of it match too.
+    With `ends`, instructions that compute a sum and what becomes of it match too; with `moves`,
+    those that copy to or from a place on chip.
     """
     found = []
     for instruction in hw.instructions:
-        if role_of(instruction) not in COMPUTING:
+        role = role_of(instruction)
+        is_move = moves and role in MOVING and not instruction.multicast
+        if role not in COMPUTING and not is_move:
             continue
         if ends and ends.outlet and len(instruction.semantics.statements) > 1:
             matches, mismatch = match_joined(kernel, index, ends, instruction, held)

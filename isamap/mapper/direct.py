@@ -1,4 +1,4 @@
-"""Plan an operand that the instruction reads where it lies in the external memory.
+"""Plan an operand that the instruction reads, or a copy writes, in the external memory.
 
 In: an operand whose rule names the external memory. Out: plans without residences, most natural
 layout first, or the reason why there is none. Not its job: operands that are copied (`operand`).
@@ -9,6 +9,7 @@ from isamap.ir import Role, size_bytes
 from .covering import BlockDim, External, OperandPlan, TileAxis
 from .external import external_layouts
 from .geometry import Geometry
+from .roles import as_mover
 from .subject import Subject
 
 
@@ -22,7 +23,7 @@ def plan_direct(
         gathers: may the layout repeat elements?
     """
     instruction, name = subject.match.instruction, subject.name
-    if subject.is_target:
+    if subject.is_target and as_mover(instruction) is None:
         return f"{instruction.name} writes {name} in {subject.hw.external.name}, not on chip"
     geometry = Geometry(
         subject.own.buffer,
@@ -40,6 +41,23 @@ def plan_direct(
     if not found:
         return f"{instruction.name} cannot walk {subject.buffer.name} where it lies"
     buffer = subject.buffer
+    if subject.is_target:  # elements that it does not write stay where they are
+        return tuple(
+            OperandPlan(
+                name,
+                buffer.name,
+                buffer.name,
+                buffer.role,
+                buffer.dtype,
+                blocks,
+                axes,
+                (),
+                None,
+                external,
+            )
+            for external in found
+            if external.layout.is_natural
+        )
     return tuple(
         OperandPlan(
             name, buffer.name, buffer.name, Role.IN, buffer.dtype, blocks, axes, (), external, None

@@ -14,13 +14,15 @@ from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tas
 from isamap.scheduler import Answer, Status
 
 from .bound_plan import bound_plan
+from .carry_states import carry_states
 from .keep_on_chip import keep_on_chip
-from .keep_parts import keep_parts, with_steps
+from .keep_parts import Part, keep_parts
 from .plan import Plan, PlannedTask, Wishes, host_task_cycles
 from .rejoin import replace_joined
 from .schedule_tasks import Known, TaskScheduler
 
-NOT_PARTED = "inputs that stay on chip in part were not all tried"
+NOT_KEPT = "what may stay on chip over time steps was not all tried"
+FORMS = (carry_states, keep_parts)  # of a plan's kernel, in which more may stay
 
 
 def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | None = None) -> Plan:
@@ -41,21 +43,31 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | No
     begin = time.perf_counter()
     known = {} if known is None else known
     best = _plan_whole(kernel, hw, wishes, known)
-    for parts in keep_parts(best, hw):
-        for part in parts:
-            left = wishes.time_limit_s - (time.perf_counter() - begin)
-            if left <= 0 or wishes.watch.is_stopped:
-                best = replace(best, cut="; ".join(filter(None, (best.cut, NOT_PARTED))))
-                break
-            try:
-                found = _plan_whole(part.kernel, hw, replace(wishes, time_limit_s=left), known)
-            except MappingError:
-                continue
-            if wishes.aim.rank(found.costs) < wishes.aim.rank(best.costs):
-                best = with_steps(found, part)
-            elif best.steps:
-                break  # less and less stays
+    for forms in FORMS:
+        for parts in forms(best, hw):
+            best = _try_parts(best, parts, hw, wishes, known, begin)
     return replace(best, seconds=time.perf_counter() - begin)
+
+
+def _try_parts(
+    best: Plan, parts: tuple[Part, ...], hw: Hardware, wishes: Wishes, known: Known, begin: float
+) -> Plan:
+    """The best of a plan and of those of these kernels, as far as the wishes' time goes, `begin`
+    being when it began."""
+    before = best
+    for part in parts:
+        left = wishes.time_limit_s - (time.perf_counter() - begin)
+        if left <= 0 or wishes.watch.is_stopped:
+            return replace(best, cut="; ".join(dict.fromkeys(filter(None, (best.cut, NOT_KEPT)))))
+        try:
+            found = _plan_whole(part.kernel, hw, replace(wishes, time_limit_s=left), known)
+        except MappingError:
+            continue
+        if wishes.aim.rank(found.costs) < wishes.aim.rank(best.costs):
+            best = replace(found, steps=part.steps)
+        elif best is not before:
+            break  # less and less stays
+    return best
 
 
 def _plan_whole(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known) -> Plan:

@@ -21,7 +21,7 @@ from isamap.ir import Buffer, Kernel, Role, accesses, size_bytes
 from isamap.mapper import Task, TaskNode, flatten
 from isamap.scheduler import Answer
 
-from .agree_layouts import agree_layouts
+from .agree_layouts import Layouts, agree_layouts
 from .chip_homes import home_align, home_ends, place_homes
 from .make_room import make_room
 from .memory_map import MemoryMap
@@ -168,9 +168,12 @@ class HomeSearch:
 
     def schedule(self, homes: Homes) -> PlacedTasks | None:
         """The plan with these homes; None where there is none."""
-        taken = self._taken({name: _bytes(self.kernel.buffer(name)) for name in homes}, homes)
+        agreed = agree_layouts(self.tasks, homes, self.scheduler)
+        if agreed is None:
+            return None
+        taken = self._taken({name: agreed[name].size_bytes for name in homes}, homes)
         for _ in range(2):
-            changed = self._schedule_all(homes, taken)
+            changed = self._schedule_all(homes, agreed, taken)
             if changed is None:
                 return None
             pieces = tuple(changed[task.number].piece for task in self.tasks)
@@ -178,7 +181,7 @@ class HomeSearch:
                 on_chip = place_homes(pieces, self.hw)
                 needed = home_ends(on_chip, self.hw)
                 if any(size > taken[memory] for memory, size in needed.items()):
-                    taken = dict(needed)  # layouts pad
+                    taken = dict(needed)  # one after another they are aligned in another way
                     continue
                 memory_map = MemoryMap(self.kernel, pieces, on_chip)
                 if all(memory_map.is_written_first(name) for name in homes):
@@ -197,13 +200,10 @@ class HomeSearch:
         return taken
 
     def _schedule_all(
-        self, homes: Homes, taken: Mapping[str, int]
+        self, homes: Homes, agreed: Layouts, taken: Mapping[str, int]
     ) -> dict[int, PlannedTask] | None:
         """All tasks on these homes, and those that need the room."""
         changed = dict(self.planned)
-        agreed = agree_layouts(self.tasks, homes, self.scheduler)
-        if agreed is None:
-            return None
         for task in self.tasks:
             old = changed[task.number]
             mine = {name: memory for name, memory in homes.items() if name in task.touched}

@@ -27,7 +27,7 @@ SHARES = (15, 14, 12, 10, 8, 4)  # of 16 parts of the memory, for what stays
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A kernel with a task cut in two, and the rewrites that did it."""
+    """A plan's kernel in another form, and all rewrites that led to it."""
 
     kernel: Kernel
     steps: tuple[Step, ...]
@@ -40,7 +40,8 @@ def keep_parts(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
         for operand, stay in _again(planned):
             if not _may_pay(planned, operand, stay, hw):
                 continue
-            parts = tuple(_parts(plan.kernel, planned, operand, stay, hw))
+            cuts = _parts(plan.kernel, planned, operand, stay, hw)
+            parts = tuple(replace(part, steps=(*plan.steps, *part.steps)) for part in cuts)
             if parts:
                 yield parts
 
@@ -124,8 +125,3 @@ def _loop_in(statement: Statement, task: Task, loop: str) -> str | None:
         if access.buffer == target.buffer and len(access.indices[dim].names) == 1:
             return access.indices[dim].names[0]
     return None
-
-
-def with_steps(plan: Plan, part: Part) -> Plan:
-    """The plan of a part's kernel, with how it came about."""
-    return replace(plan, steps=(*part.steps, *plan.steps))

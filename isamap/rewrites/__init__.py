@@ -4,6 +4,7 @@ In: verified kernels. Out: the public names below; `REWRITES` is the table.
 """
 
 from .block_diagonal import block_diagonal
+from .carry import carry, carry_site
 from .edit import map_accesses, substitute_access
 from .factor import factor
 from .fission import fission
@@ -40,6 +41,8 @@ __all__ = [
     "Step",
     "Variant",
     "block_diagonal",
+    "carry",
+    "carry_site",
     "factor",
     "fission",
     "fuse",

@@ -5,6 +5,7 @@ takes them in this order. Not its job: any rewrite.
 """
 
 from .block_diagonal import BLOCK_DIAGONAL
+from .carry import CARRY
 from .factor import FACTOR
 from .fission import FISSION
 from .fuse import FUSE
@@ -41,6 +42,7 @@ REWRITES: tuple[Rewrite, ...] = (
     INLINE,
     OUTLINE,
     SINGLE_OPERATIONS,
+    CARRY,
     FISSION,
     JOIN,
     SWAP,

@@ -9,14 +9,12 @@ import random
 import pytest
 
 from isamap.emulator import time_program
-from isamap.hwdesc import Hardware, load_hardware
+from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, parse_semantics
-from isamap.mapper import cut_tasks, flatten
 from isamap.planner import Plan, Wishes, find_best_plan, find_plan, handovers
-from isamap.planner.find_plan import plan_alone, task_scheduler
-from isamap.planner.keep_on_chip import HomeSearch
 from isamap.resources import find_hardware
 from isamap.verify import verify_full
+from tests.planner.homes import search
 from tests.planner.test_random_plans import assert_slow_emulator_agrees
 from tests.scheduler.cases import machine
 
@@ -79,14 +77,6 @@ def test_kept_temporaries_hold_the_right_numbers(
     (row,) = (row for row in handovers(plan) if row.buffer == kept)
     assert row.home == homes_of(plan)[kept]
     assert kept not in {p.buffer for p in (*plan.program.inputs, *plan.program.scratch)}
-
-
-def search(kernel: Kernel, hw: Hardware) -> HomeSearch:
-    """As `find_plan` makes it, without joins."""
-    nodes = cut_tasks(kernel)
-    tasks = tuple(flatten(nodes))
-    scheduler = task_scheduler(tasks, hw, Wishes(time_limit_s=2.0), {})
-    return HomeSearch(kernel, nodes, plan_alone(tasks, scheduler), scheduler)
 
 
 FORMS = (

@@ -1,0 +1,17 @@
+"""Plans of a kernel with any homes on chip, whether they pay or not."""
+
+from isamap.hwdesc import Hardware
+from isamap.ir import Kernel
+from isamap.mapper import cut_tasks, flatten
+from isamap.planner import Wishes
+from isamap.planner.find_plan import plan_alone, task_scheduler
+from isamap.planner.keep_on_chip import HomeSearch
+
+
+def search(kernel: Kernel, hw: Hardware, time_limit_s: float = 2.0) -> HomeSearch:
+    """As `find_plan` makes it, without joins."""
+    wishes = Wishes(time_limit_s=time_limit_s, may_reassociate=True)
+    nodes = cut_tasks(kernel)
+    tasks = tuple(flatten(nodes))
+    scheduler = task_scheduler(tasks, hw, wishes, {})
+    return HomeSearch(kernel, nodes, plan_alone(tasks, scheduler), scheduler)
