@@ -1,112 +1,131 @@
-"""Matrix products on this processor: generated C against NumPy's library, on one core.
+"""DeepBench on one core of this processor: generated C against the libraries that are installed.
 
-In: shapes m,n,k on the command line, or the default ones. Out: a Markdown table. Not its job:
-choosing schedules, checking results beyond one comparison.
+In: options, the shapes in bench/deepbench. Out: a JSON line per row as it comes, a Markdown table.
+Not its job: one row (`cpu_gemm`, `cpu_gru`), the libraries (`cpu_rivals`), text (`cpu_table`).
 
-Runs alternate; each figure is the median of processor seconds of the calling thread, so that other
-processes on a shared core do not count. Buffers that the program wants packed are packed before the
-clock starts, and named. NumPy has no bfloat16 or u8 x i8 product to compare with.
-Run with OPENBLAS_NUM_THREADS=1, best on a pinned core: `taskset -c 1 python bench/cpu.py`.
+`python bench/cpu.py --out rows.jsonl` measures what is not in the file yet, so that a run that was
+ended goes on; `--every 20` takes a sample; `--table` prints what there is. Every contestant is
+measured warm (calls one after another) and cold (caches filled with something else before).
 """
 
-import ctypes
 import os
-import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-import numpy as np
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+os.environ.update(dict.fromkeys(THREADS, "1"))  # before the libraries load
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT)]
 
-import isamap
-from isamap.ir import interpret
-from isamap.native import whole_arrays
-from isamap.program import pack
+import click  # noqa: E402
+import cpu_gemm  # noqa: E402
+import cpu_gru  # noqa: E402
+from cpu_measure import Core, measure_core, pin  # noqa: E402
+from cpu_rivals import missing  # noqa: E402
+from cpu_table import Row, as_line, load_rows, table  # noqa: E402
+from deepbench_rows import read_gemms, read_rnns  # noqa: E402
+from host import header  # noqa: E402
+from rnn_row import Cell, RnnShape  # noqa: E402
 
-MACHINE = "x86_avx512"
-SHAPES = (
-    (127, 129, 131), (512, 512, 512), (1024, 1024, 1024), (1760, 16, 1760), (1760, 128, 1760),
-    (2560, 64, 2560), (35, 700, 2048),
-)  # fmt: skip
-TYPES = (("f32", "f32", "f32"), ("bf16", "bf16", "f32"), ("u8", "i8", "i32"))
-KERNEL = """
-from isamap.lang import In, Out, bf16, f32, grid, i8, i32, kernel, u8
+from isamap.errors import IsamapError  # noqa: E402
 
-@kernel
-def product(m=1, n=1, k=1):
-    A, B, C = In({a}, m, k), In({b}, k, n), Out({c}, m, n)
-    for i, j, p in grid(m, n, k):
-        C[i, j] += {c}(A[i, p]) * {c}(B[p, j])
-"""
-SECONDS = 1.5  # per row and contestant
-CHECKED = 2**27  # iterations up to which the result is compared
+KINDS = ("f32", "bf16", "i8", "gru")
+Job = tuple[tuple[str, str, str], Callable[[Core], Row]]
 
 
-def main(shapes: list[tuple[int, int, int]]) -> None:
-    """Print a row per shape and type."""
-    print("| types | m, n, k | isamap GOP/s | NumPy GOP/s | ratio | if caches always hit", end="")
-    print(" | packed | right |")
-    print("|---|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for a, b, c in TYPES:
-            text = KERNEL.format(a=a, b=b, c=c).replace(f"{c}(A[i, p]) * {c}(B[p, j])", "X")
-            same = a == c
-            value = "A[i, p] * B[p, j]" if same else f"{c}(A[i, p]) * {c}(B[p, j])"
-            path = Path(folder, f"{a}_{b}.py")
-            path.write_text(text.replace("X", value))
-            for shape in shapes:
-                print(row(path, (a, b, c), shape), flush=True)
+@click.command()
+@click.option("--kinds", default="f32,gru", show_default=True, help=f"Of {', '.join(KINDS)}.")
+@click.option("--every", default=1, show_default=True, help="Only each N-th row of a kind.")
+@click.option("--hw", default="x86_avx512", show_default=True, help="The machine.")
+@click.option("--out", type=click.Path(path_type=Path), help="Rows, kept between runs.")
+@click.option("--core", default=0, show_default=True, help="Which core.")
+@click.option("--steps", default=50, show_default=True, help="Time steps of a layer, at most.")
+@click.option("--search", default=10.0, show_default=True, help="Seconds for one search.")
+@click.option("--seconds", default=0.5, show_default=True, help="Warm runs of a contestant.")
+@click.option("--max-gib", default=4.0, show_default=True, help="Larger rows are left out.")
+@click.option("--largest", default=4.0, show_default=True, help="Trillions of operations, at most.")
+@click.option("--table", "only_table", is_flag=True, help="Measure nothing.")
+def main(
+    kinds: str, every: int, hw: str, out: Path | None, core: int, steps: int, search: float,
+    seconds: float, max_gib: float, largest: float, only_table: bool,
+) -> None:  # fmt: skip
+    """Measure, and print a table."""
+    limits = cpu_gemm.Limits(search, seconds)
+    known = load_rows(out) if out else []
+    if not only_table:
+        pin(core)
+        own = measure_core(hw)
+        for line in [
+            *header(("numpy",)),
+            *_core_lines(own),
+            *(f"missing    {m}" for m in missing()),
+        ]:
+            click.echo(line)
+        chosen = [kind.strip() for kind in kinds.split(",")]
+        jobs = [job for kind in chosen for job in _jobs(kind, hw, limits, steps, max_gib, largest)]
+        jobs = [job for kind in chosen for job in _sample(jobs, kind, every)]
+        known += _measure(jobs, own, known, out)
+    click.echo("\n".join(["", *table(known)]))
 
 
-def row(path: Path, types: tuple[str, str, str], shape: tuple[int, int, int]) -> str:
-    """One line of the table."""
-    m, n, k = shape
-    built = isamap.build(path, MACHINE, sizes={"m": m, "n": n, "k": k}, may_reassociate=True)
-    arrays = whole_arrays(built.kernel, 0)
-    target = np.zeros((m, n), np.int32 if types[2] == "i32" else np.float32)
-    places = [
-        target if p.is_written and p.layout.is_natural
-        else pack({**arrays, "C": target}[p.buffer], p.layout)
-        for p in built.source.parameters
-    ]  # fmt: skip
-    pointers = [ctypes.c_void_p(place.ctypes.data) for place in places]
-    library: Callable[[], object] | None = None
-    if types[0] == "f32":
-        out = np.empty_like(target)
-        library = lambda: np.matmul(arrays["A"], arrays["B"], out=out)  # noqa: E731
-    ours, theirs = measure(lambda: built.run(pointers), library)
-    work = 2 * m * n * k / 1e9
-    predicted = work / (built.mapped.cycles / built.mapped.hardware.clock_hz)
-    right = "not compared"
-    if m * n * k <= CHECKED:
-        is_right = np.array_equal(built(**arrays), interpret(built.kernel, arrays)["C"])
-        right = "exact" if is_right else "WRONG"
-    numpy_text = f"{work / theirs:.0f} | {theirs / ours:.2f}" if theirs else "- | -"
-    packed = ", ".join(built.packed) or "none"
-    return (
-        f"| {types[0]} x {types[1]} | {m}, {n}, {k} | {work / ours:.0f} | {numpy_text} |"
-        f" {predicted:.0f} | {packed} | {right} |"
+def _sample(jobs: list[Job], kind: str, every: int) -> list[Job]:
+    own = [job for job in jobs if kind in job[0][:2] and (job[0][0] == "gru") == (kind == "gru")]
+    return own[::every]
+
+
+def _jobs(
+    kind: str, hw: str, limits: cpu_gemm.Limits, steps: int, max_gib: float, largest: float
+) -> Iterator[Job]:
+    """What is to be measured of one kind: each shape once, those that fit."""
+    if kind == "gru":
+        for shape in read_rnns("inference_server", (Cell.GRU,)):
+            short = RnnShape(
+                shape.cell, shape.hidden, shape.batch, min(steps, max(shape.steps, 50))
+            )
+            solve = partial(cpu_gru.solve_gru, short, hw, limits=limits)
+            yield ("gru", "f32", cpu_gru.label(short)), solve
+        return
+    if kind not in KINDS:
+        raise click.BadParameter(f"{kind!r} is none of {', '.join(KINDS)}")
+    for gemm in read_gemms("all"):
+        fits = 3 * cpu_gemm.num_bytes(gemm, kind) <= max_gib * 2**30
+        if fits and 2 * gemm.m * gemm.n * gemm.k <= largest * 1e12:
+            solve = partial(cpu_gemm.solve_gemm, gemm, kind, hw, limits=limits)
+            yield ("gemm", kind, cpu_gemm.label(gemm)), solve
+
+
+def _measure(jobs: list[Job], core: Core, known: list[Row], out: Path | None) -> list[Row]:
+    """Rows that are not known yet; each is written when it is done."""
+    done = {row.key for row in known}
+    todo = [(key, solve) for key, solve in dict(jobs).items() if key not in done]
+    rows: list[Row] = []
+    begin = time.monotonic()
+    for number, (key, solve) in enumerate(todo, 1):
+        try:
+            row = solve(core=core)
+        except IsamapError as error:
+            click.echo(f"{' '.join(key)}: {error.message.splitlines()[0]}")
+            continue
+        rows.append(row)
+        if out is not None:
+            with open(out, "a", encoding="utf-8") as file:
+                file.write(as_line(row) + "\n")
+        left = (time.monotonic() - begin) / number * (len(todo) - number)
+        times = ", ".join(f"{name} {t[0] * 1e3:.3g} ms" for name, t in row.warm.items())
+        click.echo(f"{number}/{len(todo)} {' '.join(key)}: {times}; about {left / 60:.0f} min left")
+    return rows
+
+
+def _core_lines(core: Core) -> list[str]:
+    peaks = ", ".join(f"{types} {rate / 1e9:.0f}" for types, rate in core.peaks.items())
+    rates = ", ".join(
+        f"{size / 2**20:g} MiB {rate / 1e9:.0f}" for size, rate in core.bandwidths.items()
     )
-
-
-def measure(ours: Callable[[], object], theirs: Callable[[], object] | None) -> tuple[float, float]:
-    """Medians of alternating runs; 0 for a missing rival."""
-    first, second = [], []
-    ours()
-    end = time.monotonic() + SECONDS * (2 if theirs else 1)
-    while time.monotonic() < end or len(first) < 5:
-        for run, seconds in ((ours, first), (theirs, second)):
-            if run is not None:
-                begin = time.thread_time()
-                run()
-                seconds.append(time.thread_time() - begin)
-    return statistics.median(first), statistics.median(second) if second else 0.0
+    return [f"peaks      {peaks} billion operations per second", f"reading    {rates} GB/s"]
 
 
 if __name__ == "__main__":
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-        sys.exit("set OPENBLAS_NUM_THREADS=1: NumPy would use every core")
-    given = [tuple(map(int, text.split(","))) for text in sys.argv[1:]]
-    main([(m, n, k) for m, n, k in given] or list(SHAPES))
+    main()

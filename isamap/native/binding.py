@@ -20,20 +20,36 @@ Packers = Mapping[str, Callable[..., None]]
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The bytes of some parameters, by name: inputs given ahead, packed, and scratch."""
+    """Bytes for those parameters whose arrays do not lie as the program wants them.
+
+    `rooms`: by parameter; the others are the caller's arrays themselves. `ready`: rooms whose
+    inputs were packed ahead.
+    """
 
     parameters: tuple[Parameter, ...]
     packers: Packers = field(repr=False)
-    places: Mapping[str, np.ndarray] = field(repr=False)
+    rooms: Mapping[str, np.ndarray] = field(repr=False)
+    ready: frozenset[str]
 
     def fill(self, arrays: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Bytes of every parameter for one call."""
-        return [
-            self.places[p.name]
-            if p.name in self.places
-            else bytes_of(p, arrays, self.parameters, self.packers)
-            for p in self.parameters
-        ]
+        """Bytes of every parameter for one call; what is not ready is packed."""
+        places = []
+        for p in self.parameters:
+            if p.name not in self.rooms:
+                places.append(arrays[p.buffer])
+                continue
+            if p.is_read and p.name not in self.ready:
+                self.pack(p, arrays[p.buffer])
+            places.append(self.rooms[p.name])
+        return places
+
+    def pack(self, parameter: Parameter, array: np.ndarray) -> None:
+        """Bring an array, row-major, into the parameter's room."""
+        room = self.rooms[parameter.name]
+        if parameter.name in self.packers:
+            self.packers[parameter.name](pointer(array), pointer(room))
+        else:
+            room[...] = pack(array.reshape(parameter.layout.shape), parameter.layout)
 
     def empty(self, places: list[np.ndarray], arrays: Mapping[str, np.ndarray]) -> None:
         """Bring what was written in other layouts into the arrays."""
@@ -45,38 +61,24 @@ class Binding:
 def bind(
     parameters: tuple[Parameter, ...], packers: Packers, arrays: Mapping[str, np.ndarray]
 ) -> Binding:
-    """Pack these inputs now, and make room for what is scratch."""
-    places = {p.name: aligned_bytes(p.layout.size_bytes) for p in parameters if p.is_scratch}
-    for p in parameters:
-        if p.buffer in arrays and not p.is_written and not p.is_scratch:
-            places[p.name] = bytes_of(p, arrays, parameters, packers)
-    return Binding(parameters, packers, places)
+    """Make room, and pack these inputs now."""
+    rooms = {
+        p.name: aligned_bytes(p.layout.size_bytes) for p in parameters if _differs(p, parameters)
+    }
+    given = [p for p in parameters if p.buffer in arrays and p.is_read and p.name in rooms]
+    binding = Binding(parameters, packers, rooms, frozenset(p.name for p in given))
+    for parameter in given:
+        binding.pack(parameter, arrays[parameter.buffer])
+    return binding
 
 
-def bytes_of(
-    parameter: Parameter,
-    arrays: Mapping[str, np.ndarray],
-    others: tuple[Parameter, ...],
-    packers: Packers,
-) -> np.ndarray:
-    """The array itself, row-major, where it lies as the program wants it, else its packed bytes.
-
-    A buffer that is read in one place and written in another is copied for reading.
-    """
-    room = aligned_bytes(parameter.layout.size_bytes)
-    if parameter.is_scratch or not (parameter.is_read or parameter.layout.is_natural):
-        return room
-    array = arrays[parameter.buffer]
+def _differs(parameter: Parameter, others: tuple[Parameter, ...]) -> bool:
+    """Is the caller's array not what the function takes? A buffer that is read in one place and
+    written in another is copied for reading."""
     is_copied = not parameter.is_written and any(
         other.is_written and other.buffer == parameter.buffer for other in others
     )
-    if parameter.layout.is_natural and not is_copied:
-        return array
-    if parameter.name in packers:
-        packers[parameter.name](pointer(array), pointer(room))
-    else:
-        room[...] = pack(array.reshape(parameter.layout.shape), parameter.layout)
-    return room
+    return parameter.is_scratch or not parameter.layout.is_natural or is_copied
 
 
 def pointer(array: np.ndarray) -> ctypes.c_void_p:

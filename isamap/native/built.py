@@ -123,8 +123,6 @@ class BuiltKernel:
         for name, buffer in buffers.items():
             if name in arrays:
                 held[name] = _fitting(name, arrays[name], buffer)
-                if name in self.cleared:
-                    held[name][...] = 0
             elif buffer.role is Role.OUT:
                 held[name] = np.zeros(buffer.shape, numpy_dtype(buffer.dtype))
             else:
@@ -154,16 +152,40 @@ class PreparedKernel:
         Raises:
             ArrayError: as for a BuiltKernel, or an array was given before.
         """
-        twice = [name for name in arrays if name in self.given]
-        if twice:
-            raise ArrayError(f"array {twice[0]!r} was given when the kernel was prepared")
-        held = self.built.check({**self.given, **arrays})
-        places = self.binding.fill(held)
-        self.built.run([pointer(place) for place in places])
-        self.binding.empty(places, held)
+        held = self._check(arrays)
+        self._run(held)
         kernel = self.built.kernel
         outputs = {b.name: held[b.name] for b in kernel.buffers if _is_output(b.role)}
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+    def repeat(self, **arrays: np.ndarray) -> Callable[[], None]:
+        """A call on these arrays, checked once: each time it runs, it reads them anew.
+
+        Raises:
+            ArrayError: as for a call.
+        """
+        held = self._check(arrays)
+        is_direct = all(
+            p.name in self.binding.ready or p.is_scratch or p.name not in self.binding.rooms
+            for p in self.built.source.parameters
+        )
+        if not is_direct or self.built.cleared:
+            return lambda: self._run(held)
+        pointers = [pointer(place) for place in self.binding.fill(held)]
+        return lambda: self.built.run(pointers)
+
+    def _check(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        twice = [name for name in arrays if name in self.given]
+        if twice:
+            raise ArrayError(f"array {twice[0]!r} was given when the kernel was prepared")
+        return self.built.check({**self.given, **arrays})
+
+    def _run(self, held: Mapping[str, np.ndarray]) -> None:
+        for name in self.built.cleared:
+            held[name][...] = 0
+        places = self.binding.fill(held)
+        self.built.run([pointer(place) for place in places])
+        self.binding.empty(places, held)
 
 
 def _fitting(name: str, array: np.ndarray, buffer: Buffer) -> np.ndarray:

@@ -16,7 +16,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import numpy_dtype
 from isamap.program import Program, unpack
 
-from .binding import bytes_of
+from .binding import bind
 
 RUN_SECONDS = 120.0
 
@@ -81,7 +81,7 @@ def _given(source: CSource, arrays: Arrays) -> bytes:
     held = dict(arrays)
     for p in source.parameters:
         held.setdefault(p.buffer, np.zeros(p.layout.shape, numpy_dtype(p.layout.dtype)))
-    return b"".join(bytes_of(p, held, source.parameters, {}).tobytes() for p in source.parameters)
+    return b"".join(place.tobytes() for place in bind(source.parameters, {}, {}).fill(held))
 
 
 def _outputs(parameters: tuple[Parameter, ...], data: np.ndarray) -> dict[str, np.ndarray]:

@@ -46,13 +46,17 @@ def generate_peak(instruction: Instruction, hw: Hardware) -> tuple[str, int]:
     lines += [*rule_.preamble.splitlines(), f"void {NAME}(int64_t rounds);"]
     lines += [f"void {NAME}(int64_t rounds) {{"]
     names = [name for group in calls.variables_by_type.values() for name in group]
-    lines += [f"  {kind} {', '.join(group)};" for kind, group in calls.variables_by_type.items()]
-    lines += [f"  __builtin_memset(&{name}, 0, sizeof {name});" for name in names]
-    lines += [f'  __asm__ volatile("" : "+m"({name}));' for name in names]
+    for kind, group in calls.variables_by_type.items():
+        outside = [f"{name}_" for name in group]  # these have addresses, which keeps them in memory
+        lines.append(f"  {kind} {', '.join(outside)};")
+        lines += [f"  __builtin_memset(&{name}, 0, sizeof {name});" for name in outside]
+        lines += [f'  __asm__ volatile("" : "+m"({name}));' for name in outside]
+        lines.append(f"  {kind} {', '.join(f'{name} = {name}_' for name in group)};")
     lines += [*rule_.begin.splitlines()]
     lines += ["  for (int64_t round = 0; round < rounds; ++round) {"]
     lines += [*(f"    {line}" for line in body), "  }", *rule_.end.splitlines()]
-    lines += [f'  __asm__ volatile("" : : "m"({name}));' for name in names]
+    lines += [f"  {name}_ = {name};" for name in names]
+    lines += [f'  __asm__ volatile("" : : "m"({name}_));' for name in names]
     return "\n".join([*lines, "}", ""]), chains
 
 

@@ -1,0 +1,144 @@
+"""One matrix product on one core: generated C against the libraries.
+
+In: a shape and types. Out: a Row. Not its job: which shapes, text.
+
+As DeepBench has it, in column-major terms C[m, n] = A[m, k] * B[k, n]; so C lies as [n, m], A as
+[k, m] (a_t: [m, k]) and B as [n, k] (b_t: [k, n]), row-major. A holds the weights.
+"""
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+from cpu_measure import Core, Run, cold, warm
+from cpu_rivals import Product, rivals
+from cpu_table import Row, Side
+from gemmini_heuristic import Shape
+
+import isamap
+from isamap.native import aligned_bytes
+
+KERNEL = """
+from isamap.lang import In, Out, bf16, f32, grid, i8, i32, kernel, u8
+
+@kernel
+def product(m=1, n=1, k=1):
+    A, B, C = In({a}, {a_shape}), In({b}, {b_shape}), Out({c}, n, m)
+    for j, i, p in grid(n, m, k):
+        C[j, i] += {value}
+"""
+TYPES = {"f32": ("f32", "f32", "f32"), "bf16": ("bf16", "bf16", "f32"), "i8": ("i8", "u8", "i32")}
+NUMPY = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "u8": np.uint8}
+CHECKED = 64  # rows and columns whose products are compared
+LARGEST = 4  # floats are whole numbers up to this: sums are exact in any order
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds for one search, and for one contestant's warm runs."""
+
+    search_s: float
+    measure_s: float
+
+
+def num_bytes(shape: Shape, types: str) -> int:
+    """Of the three arrays."""
+    inner, outer = {"f32": (4, 4), "bf16": (2, 4), "i8": (1, 4)}[types]
+    return inner * shape.k * (shape.m + shape.n) + outer * shape.m * shape.n
+
+
+def label(shape: Shape) -> str:
+    """`1760,16,1760 TN`: sizes, then how A and B are stored."""
+    flags = "".join("T" if flag else "N" for flag in (shape.a_t, shape.b_t))
+    return f"{shape.m},{shape.n},{shape.k} {flags}"
+
+
+def solve_gemm(shape: Shape, types: str, machine: str, core: Core, limits: Limits) -> Row:
+    """Build the product twice, as it lies and with A packed ahead, and measure everything."""
+    begin = time.monotonic()
+    arrays = _arrays(shape, types)
+    a, b = arrays["A"], arrays["B"]
+    a, b = (a if shape.a_t else a.T), (b.T if shape.b_t else b)
+    ours: dict[str, Run] = {}
+    built_s: dict[str, float] = {}
+    right = []
+    for side, ahead in ((Side.PLAIN, ()), (Side.AHEAD, ("A",))):
+        start = time.monotonic()
+        built = _build(shape, types, machine, ahead, limits)
+        built_s[side.value] = time.monotonic() - start
+        given = {name: arrays[name] for name in ahead}
+        rest = {name: array for name, array in arrays.items() if name not in ahead}
+        ours[side.value] = built.prepare(**given).repeat(**rest)
+        ours[side.value]()
+        right.append(_is_right(a, b, arrays["C"]))
+    rival_a, rival_b = (x.astype(np.float32) if types == "bf16" else x for x in (a, b))
+    product = Product(types, rival_a, rival_b, np.empty_like(arrays["C"]))
+    every = {("isamap", side): run for side, run in ours.items()}
+    for rival in rivals(product):
+        side = Side.AHEAD if rival.is_packed else Side.PLAIN
+        every[rival.name, side.value] = rival.run
+    named = {f"{name} {side}": run for (name, side), run in every.items()}
+    operations = 2.0 * shape.m * shape.n * shape.k
+    bound_s, binds = core.bound(types, operations, num_bytes(shape, types))
+    hot, cool = warm(named, limits.measure_s), cold(named)
+    return Row(
+        "gemm", types, label(shape), operations, bound_s, binds,
+        {name: [t.seconds, t.scatter] for name, t in hot.items()},
+        {name: [t.seconds, t.scatter] for name, t in cool.items()},
+        built_s, all(right), time.monotonic() - begin,
+    )  # fmt: skip
+
+
+def _build(
+    shape: Shape, types: str, machine: str, ahead: tuple[str, ...], limits: Limits
+) -> isamap.BuiltKernel:
+    a, b, c = TYPES[types]
+    first = "A[i, p]" if shape.a_t else "A[p, i]"
+    second = "B[p, j]" if shape.b_t else "B[j, p]"
+    value = f"{first} * {second}" if types == "f32" else f"{c}({first}) * {c}({second})"
+    text = KERNEL.format(
+        a=a, b=b, c=c, value=value,
+        a_shape="m, k" if shape.a_t else "k, m",
+        b_shape="k, n" if shape.b_t else "n, k",
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="isamap-cpu-") as folder:
+        path = Path(folder, "product.py")
+        path.write_text(text)
+        return isamap.build(
+            path, machine, sizes={"m": shape.m, "n": shape.n, "k": shape.k}, out=Path(folder),
+            may_reassociate=True, time_limit_s=limits.search_s, ahead=ahead,
+        )  # fmt: skip
+
+
+def _arrays(shape: Shape, types: str) -> dict[str, np.ndarray]:
+    a, b, _ = TYPES[types]
+    rng = np.random.default_rng(0)
+    sizes = {
+        "A": (shape.m, shape.k) if shape.a_t else (shape.k, shape.m),
+        "B": (shape.k, shape.n) if shape.b_t else (shape.n, shape.k),
+    }
+    found = {}
+    for name, kind in (("A", a), ("B", b)):
+        dtype = np.dtype(NUMPY[kind])
+        low, high = {"i8": (-127, 127), "u8": (0, 127)}.get(kind, (-LARGEST, LARGEST))
+        values = rng.integers(low, high, sizes[name], np.int8, endpoint=True)
+        found[name] = _aligned(sizes[name], dtype)
+        found[name][...] = values.astype(dtype)
+    found["C"] = _aligned((shape.n, shape.m), np.dtype(np.int32 if types == "i8" else np.float32))
+    return found
+
+
+def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    size = int(np.prod(shape)) * dtype.itemsize
+    return aligned_bytes(size).view(dtype).reshape(shape)
+
+
+def _is_right(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> bool:
+    """Some rows and columns of C, first, last and in between, against f64."""
+    rows = np.unique(np.linspace(0, c.shape[0] - 1, CHECKED).astype(int))
+    columns = np.unique(np.linspace(0, c.shape[1] - 1, CHECKED).astype(int))
+    expected = b[rows].astype(np.float64) @ a[columns].astype(np.float64).T
+    return bool(np.array_equal(c[np.ix_(rows, columns)].astype(np.float64), expected))

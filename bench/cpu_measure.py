@@ -1,0 +1,152 @@
+"""Times of contestants on one core, and what the core can do.
+
+In: callables. Out: medians and how far they scatter. Not its job: what is measured.
+
+Contestants take turns, so that a slow minute hits all of them; a figure is the median of the
+thread's processor time, so that other processes on the core do not count (their cache misses do).
+"""
+
+import ctypes
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from isamap.compile import load_machine
+from isamap.errors import IsamapError
+from isamap.native import aligned_bytes, detect
+
+Run = Callable[[], object]
+SAMPLE_SECONDS = 2e-3  # shorter calls are repeated within a sample
+LEAST_ROUNDS = 3
+COLD_ROUNDS = 5
+FLUSH_BYTES = 2**27  # more than any cache
+SIZES = (2**14, 2**18, 2**23, 2**28)  # of data whose reading is timed: caches and memory
+PEAKS = {"f32": "fma_f32", "bf16": "dot_bf16", "i8": "dot_u8_i8"}
+READ = """#include <stdint.h>
+#include <immintrin.h>
+#define STEP(i) s##i = _mm256_or_ps(s##i, _mm256_load_ps((const float *)(data + at + 32 * i)));
+#define SUM(i) s0 = _mm256_or_ps(s0, s##i);
+void read_all(const char *data, int64_t size, int64_t rounds, float *out) {
+  __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+  for (int64_t round = 0; round < rounds; ++round)
+    for (int64_t at = 0; at < size; at += 256) {
+      STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+    }
+  SUM(1) SUM(2) SUM(3) SUM(4) SUM(5) SUM(6) SUM(7)
+  _mm256_storeu_ps(out, s0);
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Seconds of a call: the median, and half the distance between the quartiles over it."""
+
+    seconds: float
+    scatter: float
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What one core reaches: operations per second by type, and bytes read per second by size."""
+
+    peaks: Mapping[str, float]
+    bandwidths: Mapping[int, float]
+
+    def bound(self, types: str, operations: float, num_bytes: float) -> tuple[float, str]:
+        """Least seconds for so many operations and bytes that are touched once, and what binds:
+        arithmetic, or reading from where so many bytes lie."""
+        fits = [size for size in SIZES if num_bytes <= 2 * size]
+        bandwidth = self.bandwidths[fits[0] if fits else SIZES[-1]]
+        compute, reading = operations / self.peaks[types], num_bytes / bandwidth
+        return max(compute, reading), "peak" if compute >= reading else "bandwidth"
+
+
+def pin(core: int) -> None:
+    """Stay on one core, where the system knows how."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+
+
+def warm(contestants: Mapping[str, Run], seconds: float) -> dict[str, Timed]:
+    """Calls after calls, about so many seconds for each contestant."""
+    repeats = {}
+    for name, run in contestants.items():
+        run()
+        repeats[name] = max(1, int(SAMPLE_SECONDS / max(_time(run, 1), 1e-9)))
+    found: dict[str, list[float]] = {name: [] for name in contestants}
+    end = time.monotonic() + seconds * len(contestants)
+    while time.monotonic() < end or len(next(iter(found.values()))) < LEAST_ROUNDS:
+        for name, run in contestants.items():
+            run()  # its own data come back into the caches
+            found[name].append(_time(run, repeats[name]))
+    return {name: _timed(samples) for name, samples in found.items()}
+
+
+def cold(contestants: Mapping[str, Run], rounds: int = COLD_ROUNDS) -> dict[str, Timed]:
+    """Single calls, each after all caches were filled with something else."""
+    other = np.zeros(FLUSH_BYTES, np.uint8)
+    found: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, run in contestants.items():
+            other += 1
+            found[name].append(_time(run, 1))
+    return {name: _timed(samples) for name, samples in found.items()}
+
+
+def _time(run: Run, repeats: int) -> float:
+    begin = time.thread_time()
+    for _ in range(repeats):
+        run()
+    return (time.thread_time() - begin) / repeats
+
+
+def _timed(samples: list[float]) -> Timed:
+    middle = statistics.median(samples)
+    low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return Timed(middle, (high - low) / 2 / middle if middle else 0.0)
+
+
+def measure_core(machine: str) -> Core:
+    """Peaks of the machine's instructions, and read bandwidths, on this core.
+
+    Raises:
+        IsamapError: this processor does not have the machine's instructions.
+    """
+    found = detect(load_machine(machine))
+    if found is None or found.reason:
+        raise IsamapError(found.reason if found else f"{machine} has no C")
+    rates = {peak.instruction: 2 * peak.measured_per_s for peak in found.peaks}
+    return Core({types: rates[name] for types, name in PEAKS.items()}, _bandwidths())
+
+
+def _bandwidths() -> dict[int, float]:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    assert compiler is not None, "detect has found a compiler"
+    with tempfile.TemporaryDirectory(prefix="isamap-read-") as folder:
+        source, library = Path(folder, "read.c"), Path(folder, "read.so")
+        source.write_text(READ)
+        command = [compiler, "-O2", "-mavx", "-shared", "-fPIC", str(source), "-o", str(library)]
+        subprocess.run(command, check=True)
+        call = ctypes.CDLL(str(library)).read_all
+        call.restype = None
+        out = np.zeros(64, np.float32)
+        found = {}
+        for size in SIZES:
+            data = aligned_bytes(size)
+            data += 1
+            places = (ctypes.c_void_p(data.ctypes.data), ctypes.c_int64(size))
+            rounds = max(1, 2**26 // size)
+            given = (*places, ctypes.c_int64(rounds), ctypes.c_void_p(out.ctypes.data))
+            best = min(_time(partial(call, *given), 1) for _ in range(15))
+            found[size] = size * rounds / best
+    return found

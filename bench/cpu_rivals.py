@@ -1,0 +1,269 @@
+"""Libraries that multiply matrices on this processor, as far as they are installed.
+
+In: arrays of a product. Out: callables. Not its job: measuring, our own code.
+
+All compute C[j, i] = sum over p of A[i, p] * B[j, p] with A and B stored as DeepBench's flags say:
+NumPy's OpenBLAS, BLIS, MKL and oneDNN (both through torch), LIBXSMM (cpu_xsmm.c). Weights are A.
+Packed forms take A packed ahead, whose time does not count.
+"""
+
+import ctypes
+import importlib
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from ctypes import c_float, c_int64, c_void_p
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Run = Callable[[], object]
+XSMM_TILES = ((48, 16, 512), (16, 16, 512), (32, 12, 512), (64, 16, 256), (48, 48, 512))
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Arrays of one product: `a` is [m, k] and `b` [n, k] as views on what is stored, `c` [n, m].
+
+    Types: f32; bf16 (a and b as f32 values that bf16 holds); i8 (a i8, b u8, c i32).
+    """
+
+    types: str
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A library's way to compute a product; `is_packed`: with A packed ahead."""
+
+    name: str
+    is_packed: bool
+    run: Run
+
+
+def rivals(product: Product) -> Iterator[Rival]:
+    """Every way that is installed and takes these types and this storage."""
+    makers = {
+        "f32": (openblas, blis, mkl, mkl_packed, onednn, onednn_packed, xsmm),
+        "bf16": (torch_bf16, onednn_bf16, onednn_bf16_packed),
+        "i8": (torch_i8, onednn_i8_packed),
+    }
+    for make in makers[product.types]:
+        found = make(product)
+        if found is not None:
+            yield found
+
+
+def missing() -> list[str]:
+    """Libraries that are not here, and how they are installed."""
+    lines = []
+    if find_torch() is None:
+        lines.append("MKL, oneDNN: pip install torch")
+    if find_blis() is None:
+        lines.append("BLIS: apt-get install libblis-dev")
+    if find_xsmm() is None:
+        lines.append("LIBXSMM: apt-get install libxsmm-dev, and gcc")
+    return lines
+
+
+class Found:
+    """Libraries that were looked for, once each."""
+
+    torch: Any = None
+    blis: ctypes.CDLL | None = None
+    xsmm: ctypes.CDLL | None = None
+    looked: set[str] = set()
+
+
+def find_torch() -> Any:
+    """The module with one thread, or None."""
+    if "torch" not in Found.looked:
+        Found.looked.add("torch")
+        if importlib.util.find_spec("torch") is not None:
+            Found.torch = importlib.import_module("torch")
+            Found.torch.set_num_threads(1)
+            Found.torch.set_grad_enabled(False)
+    return Found.torch
+
+
+def find_blis() -> ctypes.CDLL | None:
+    """The library, or None; the one without threads first."""
+    if "blis" not in Found.looked:
+        Found.looked.add("blis")
+        folder = "/usr/lib/x86_64-linux-gnu/blis-serial/"
+        for name in (f"{folder}libblis.so.4", f"{folder}libblis.so", "libblis.so.4", "libblis.so"):
+            try:
+                Found.blis = ctypes.CDLL(name)
+                break
+            except OSError:
+                continue
+    return Found.blis
+
+
+def find_xsmm() -> ctypes.CDLL | None:
+    """cpu_xsmm.c compiled with LIBXSMM, or None where it is not installed."""
+    if "xsmm" not in Found.looked:
+        Found.looked.add("xsmm")
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if compiler is None or not Path("/usr/include/libxsmm.h").exists():
+            return None
+        target = Path(tempfile.mkdtemp(prefix="isamap-xsmm-"), "xsmm.so")
+        source = Path(__file__).with_name("cpu_xsmm.c")
+        command = [compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(target)]
+        libraries = ["-lxsmm", "-lxsmmnoblas", "-lm", "-lpthread", "-ldl", "-lrt"]
+        done = subprocess.run([*command, *libraries], capture_output=True, check=False)
+        if done.returncode == 0:
+            Found.xsmm = ctypes.CDLL(str(target))
+    return Found.xsmm
+
+
+def openblas(product: Product) -> Rival:
+    """NumPy's product: OpenBLAS in its wheels."""
+    return Rival("OpenBLAS", False, lambda: np.matmul(product.b, product.a.T, out=product.c))
+
+
+def blis(product: Product) -> Rival | None:
+    """BLIS's own interface, which takes any strides."""
+    library = find_blis()
+    if library is None:
+        return None
+    (n, k), m = product.b.shape, product.a.shape[0]
+    one, zero = c_float(1), c_float(0)
+    steps = [tuple(c_int64(s // 4) for s in x.strides) for x in (product.b, product.a, product.c)]
+    (rb, cb), (ra, ca), (rc, cc) = steps
+    b, a, c = (c_void_p(x.ctypes.data) for x in (product.b, product.a, product.c))
+    none, sizes = ctypes.c_int(0), (c_int64(n), c_int64(m), c_int64(k))
+    call = library.bli_sgemm
+    call.restype = None
+    return Rival("BLIS", False, lambda: call(
+        none, none, *sizes, ctypes.byref(one), b, rb, cb, a, ca, ra, ctypes.byref(zero), c, rc, cc
+    ))  # fmt: skip
+
+
+def mkl(product: Product) -> Rival | None:
+    """torch.mm: MKL's sgemm."""
+    torch = find_torch()
+    if torch is None:
+        return None
+    a, b, c = (torch.from_numpy(x) for x in (product.a, product.b, product.c))
+    return Rival("MKL", False, lambda: torch.mm(b, a.t(), out=c))
+
+
+def mkl_packed(product: Product) -> Rival | None:
+    """MKL's packed interface, where torch was built with it."""
+    torch = find_torch()
+    if torch is None or not torch.backends.mkl.is_available():
+        return None
+    a, b = torch.from_numpy(product.a).contiguous(), torch.from_numpy(product.b).contiguous()
+    packed = torch.ops.mkl._mkl_reorder_linear_weight(a, b.shape[0])
+    return Rival("MKL", True, lambda: torch.ops.mkl._mkl_linear(b, packed, a, None, b.shape[0]))
+
+
+def onednn(product: Product) -> Rival | None:
+    """oneDNN's product on arrays as they lie, where it takes A as it is."""
+    torch = find_torch()
+    if torch is None or not product.a.flags.c_contiguous:
+        return None
+    a, b = torch.from_numpy(product.a), torch.from_numpy(product.b)
+    return Rival("oneDNN", False, _linear(torch, b, a))
+
+
+def onednn_packed(product: Product) -> Rival | None:
+    """oneDNN's product with A reordered ahead."""
+    torch = find_torch()
+    if torch is None:
+        return None
+    a, b = torch.from_numpy(product.a).contiguous(), torch.from_numpy(product.b)
+    packed = torch.ops.mkldnn._reorder_linear_weight(a, b.shape[0])
+    return Rival("oneDNN", True, _linear(torch, b, packed))
+
+
+def _linear(torch: Any, b: Any, a: Any) -> Run:
+    return lambda: torch.ops.mkldnn._linear_pointwise(b, a, None, "none", [], "")
+
+
+def torch_bf16(product: Product) -> Rival | None:
+    """torch.mm: bf16 to bf16."""
+    torch = find_torch()
+    if torch is None:
+        return None
+    a, b = (torch.from_numpy(x).bfloat16() for x in (product.a, product.b))
+    return Rival("torch", False, lambda: torch.mm(b, a.t()))
+
+
+def onednn_bf16(product: Product) -> Rival | None:
+    """oneDNN, bf16 to bf16, where it takes A as it is."""
+    torch = find_torch()
+    if torch is None or not product.a.flags.c_contiguous:
+        return None
+    a, b = (torch.from_numpy(x).bfloat16() for x in (product.a, product.b))
+    return Rival("oneDNN", False, _linear(torch, b, a))
+
+
+def onednn_bf16_packed(product: Product) -> Rival | None:
+    """oneDNN, bf16 to bf16, A reordered ahead."""
+    torch = find_torch()
+    if torch is None:
+        return None
+    a, b = (torch.from_numpy(x).bfloat16() for x in (product.a, product.b))
+    packed = torch.ops.mkldnn._reorder_linear_weight(a.contiguous(), b.shape[0])
+    return Rival("oneDNN", True, _linear(torch, b.contiguous(), packed))
+
+
+def torch_i8(product: Product) -> Rival | None:
+    """torch._int_mm: both signed; it wants more than 16 rows."""
+    torch = find_torch()
+    if torch is None or product.b.shape[0] <= 16 or product.b.shape[1] % 8:
+        return None
+    a, b = torch.from_numpy(product.a), torch.from_numpy(product.b.view(np.int8))
+    return Rival("torch", False, lambda: torch._int_mm(b, a.t()))
+
+
+def onednn_i8_packed(product: Product) -> Rival | None:
+    """oneDNN, u8 times i8 with scales of 1 to f32, A packed ahead."""
+    torch = find_torch()
+    if torch is None:
+        return None
+    a, b = torch.from_numpy(product.a).contiguous(), torch.from_numpy(product.b).contiguous()
+    packed = torch.ops.onednn.qlinear_prepack(a, None)
+    ones, zeros = torch.ones(a.shape[0]), torch.zeros(a.shape[0], dtype=torch.int64)
+    return Rival("oneDNN", True, lambda: torch.ops.onednn.qlinear_pointwise(
+        b, 1.0, 0, packed, ones, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+    ))  # fmt: skip
+
+
+def xsmm(product: Product) -> Rival | None:
+    """LIBXSMM with its best tile of a few."""
+    library = find_xsmm()
+    (n, k), m = product.b.shape, product.a.shape[0]
+    if library is None or not product.b.flags.c_contiguous:
+        return None
+    steps = [c_int64(s // 4) for s in product.a.strides]
+    a, b, c = (c_void_p(x.ctypes.data) for x in (product.a, product.b, product.c))
+    library.xsmm_pack.restype = library.xsmm_run.restype = None
+    best: tuple[float, Run] | None = None
+    for mb, nb, kb in XSMM_TILES:
+        shape = (c_int64 * 6)(m, n, k, mb, nb, min(kb, k))
+        rows, columns = -(-m // mb) * mb, -(-k // min(kb, k)) * min(kb, k)
+        packed = np.zeros(rows * columns + 16, np.float32)
+        place = c_void_p(packed.ctypes.data + -packed.ctypes.data % 64)
+        library.xsmm_pack(shape, a, *steps, place)
+
+        def run(shape: Any = shape, place: c_void_p = place, keep: Any = packed) -> None:
+            library.xsmm_run(shape, place, b, c)
+
+        run()
+        begin = time.thread_time()
+        run()
+        seconds = time.thread_time() - begin
+        if best is None or seconds < best[0]:
+            best = seconds, run
+    assert best is not None, "there are tiles"
+    return Rival("LIBXSMM", True, best[1])

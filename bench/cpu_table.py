@@ -1,0 +1,156 @@
+"""Results of bench/cpu.py: rows as JSON, and what a person reads.
+
+In: rows. Out: lines of JSON; a Markdown table with geometric means. Not its job: measuring.
+"""
+
+import json
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+from math import exp, log
+from pathlib import Path
+
+OURS = "isamap"
+
+
+class Side(Enum):
+    """Which forms are compared with each other."""
+
+    PLAIN = "plain"  # arrays as they lie; whatever a library or a program packs counts
+    AHEAD = "ahead"  # weights packed before the clock starts
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One shape. `warm`, `cold`: (seconds of a call, scatter) by "contestant side".
+
+    `bound_s`: least seconds by measured peak and bandwidth, `binds` says which. `built_s`: of
+    search and compiler, by side. `steps`: time steps of a recurrent layer.
+    """
+
+    kind: str
+    types: str
+    label: str
+    operations: float
+    bound_s: float
+    binds: str
+    warm: dict[str, list[float]]
+    cold: dict[str, list[float]]
+    built_s: dict[str, float]
+    is_right: bool
+    took_s: float
+    steps: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Tells rows apart."""
+        return self.kind, self.types, self.label
+
+    def best(self, times: dict[str, list[float]], side: Side) -> tuple[str, float] | None:
+        """The fastest library and its seconds; None where none takes the row.
+
+        A layer's weights are packed inside libraries that know nothing else: such a library stands
+        on both sides.
+        """
+        sides = [side.value] if self.kind == "gemm" else [s.value for s in Side]
+        rivals = {}
+        for name, (seconds, _) in times.items():
+            library, own = name.rsplit(" ", 1)
+            if library != OURS and own in sides:
+                rivals[library] = min(seconds, rivals.get(library, seconds))
+        return min(rivals.items(), key=lambda pair: pair[1], default=None)
+
+    def ratio(self, times: dict[str, list[float]], side: Side) -> float | None:
+        """How many times faster than the best library."""
+        best = self.best(times, side)
+        ours = times.get(f"{OURS} {side.value}")
+        return best[1] / ours[0] if best and ours else None
+
+
+def load_rows(path: Path) -> list[Row]:
+    """Rows of a file that may not be there; of rows of one key the last counts."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    rows = [Row(**json.loads(line)) for line in lines if line.startswith("{")]
+    return list({row.key: row for row in rows}.values())
+
+
+def as_line(row: Row) -> str:
+    """One line of JSON."""
+    return json.dumps(asdict(row))
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """A Markdown table per kind and types, each with its summary."""
+    lines: list[str] = []
+    for group in dict.fromkeys((row.kind, row.types) for row in rows):
+        own = [row for row in rows if (row.kind, row.types) == group]
+        lines += [f"### {group[0]} {group[1]}: {_units(own[0])}", ""]
+        heads = ["shape", "binds"]
+        for side in Side:
+            heads += [f"isamap {side.value}", "% of bound", "best library", "ratio", "cold ratio"]
+        lines += [f"| {' | '.join([*heads, 'right'])} |", "|---" * (len(heads) + 1) + "|"]
+        lines += [f"| {' | '.join(_cells(row))} |" for row in own]
+        lines += ["", *summary(own), ""]
+    return lines
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    """Geometric mean, least ratio and scatter, per side, warm and cold."""
+    lines = []
+    for side in Side:
+        for name in ("warm", "cold"):
+            ratios = [(r.ratio(getattr(r, name), side), r.label) for r in rows]
+            known = [(ratio, text) for ratio, text in ratios if ratio is not None]
+            if not known:
+                continue
+            least, where = min(known)
+            scatter = _scatter(getattr(row, name) for row in rows)
+            lines.append(
+                f"- {side.value}, {name}: {geometric_mean([r for r, _ in known]):.2f}x the best"
+                f" library over {len(known)} rows, least {least:.2f} ({where}), scatter of a median"
+                f" {100 * scatter:.1f} %"
+            )
+    builds = [seconds for row in rows for seconds in row.built_s.values()]
+    wrong = [row.label for row in rows if not row.is_right]
+    verdict = f"WRONG: {'; '.join(wrong)}" if wrong else "all results right"
+    lines.append(
+        f"- search and compiler: median {statistics.median(builds):.1f} s,"
+        f" most {max(builds):.1f} s; {verdict};"
+        f" {sum(row.took_s for row in rows):.0f} s for {len(rows)} rows"
+    )
+    return lines
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Of positive numbers."""
+    return exp(sum(map(log, values)) / len(values))
+
+
+def _scatter(times: Iterable[dict[str, list[float]]]) -> float:
+    return statistics.median(scatter for row in times for _, scatter in row.values())
+
+
+def _units(row: Row) -> str:
+    return "microseconds per time step" if row.steps else "billions of operations per second"
+
+
+def _figure(row: Row, seconds: float) -> str:
+    if row.steps:
+        return f"{seconds / row.steps * 1e6:.0f}"
+    return f"{row.operations / seconds / 1e9:.0f}"
+
+
+def _cells(row: Row) -> list[str]:
+    cells = [row.label, row.binds]
+    for side in Side:
+        ours = row.warm.get(f"{OURS} {side.value}")
+        best = row.best(row.warm, side)
+        cells += (
+            [_figure(row, ours[0]), f"{100 * row.bound_s / ours[0]:.0f}"] if ours else ["-"] * 2
+        )
+        cells.append(f"{best[0]} {_figure(row, best[1])}" if best else "-")
+        for times in (row.warm, row.cold):
+            ratio = row.ratio(times, side)
+            cells.append(f"{ratio:.2f}" if ratio else "-")
+    return [*cells, "yes" if row.is_right else "WRONG"]

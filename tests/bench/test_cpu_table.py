@@ -1,0 +1,49 @@
+"""Rows of bench/cpu.py: which figures are compared, what is known already, what is summed up."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cpu_table import Row, Side, as_line, geometric_mean, load_rows, summary, table
+
+ROW = Row(
+    "gemm", "f32", "4,4,4 NN", 128.0, 1e-6, "peak",
+    {"isamap plain": [2e-6, 0.01], "isamap ahead": [1e-6, 0.01], "BLIS plain": [4e-6, 0.02],
+     "MKL plain": [3e-6, 0.02], "oneDNN ahead": [5e-7, 0.02]},
+    {"isamap plain": [4e-6, 0.1], "isamap ahead": [4e-6, 0.1], "BLIS plain": [4e-6, 0.1]},
+    {"plain": 1.0, "ahead": 2.0}, True, 5.0,
+)  # fmt: skip
+
+
+def test_each_side_is_held_against_the_fastest_library_of_its_own_side() -> None:
+    assert ROW.best(ROW.warm, Side.PLAIN) == ("MKL", 3e-6)
+    assert ROW.ratio(ROW.warm, Side.PLAIN) == pytest.approx(1.5)
+    assert ROW.ratio(ROW.warm, Side.AHEAD) == pytest.approx(0.5)
+    assert ROW.ratio(ROW.cold, Side.PLAIN) == pytest.approx(1.0)
+    assert ROW.ratio(ROW.cold, Side.AHEAD) is None  # nobody to compare with
+
+
+def test_a_layer_of_a_library_stands_on_both_sides() -> None:
+    times = {"isamap plain": [2.0, 0.0], "isamap ahead": [1.0, 0.0], "torch plain": [3.0, 0.0]}
+    row = replace(ROW, kind="gru", warm=times, steps=10)
+    assert [row.ratio(row.warm, side) for side in Side] == [1.5, 3.0]
+
+
+def test_rows_are_read_back_and_the_last_of_a_key_counts(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    assert load_rows(path) == []
+    later = replace(ROW, is_right=False)
+    path.write_text("\n".join(["a broken line", as_line(ROW), as_line(later)]) + "\n")
+    assert load_rows(path) == [later]
+    assert json.loads(as_line(ROW))["label"] == "4,4,4 NN"
+
+
+def test_means_and_least_ratios_are_of_warm_and_cold_runs_by_side() -> None:
+    slower = replace(ROW, label="8,8,8 NN", warm={**ROW.warm, "isamap plain": [12e-6, 0.01]})
+    lines = summary([ROW, slower])
+    assert geometric_mean([1.5, 0.25]) == pytest.approx(0.612, abs=1e-3)
+    assert lines[0].startswith("- plain, warm: 0.61x the best library over 2 rows, least 0.25 (8,8")
+    assert "all results right" in lines[-1]
+    assert "WRONG: 8,8,8 NN" in summary([ROW, replace(slower, is_right=False)])[-1]
+    assert any("| 4,4,4 NN | peak | 0 | 50 | MKL 0 | 1.50 |" in line for line in table([ROW]))
