@@ -19,6 +19,7 @@ from isamap.program import Program, unpack
 from .binding import bind
 
 RUN_SECONDS = 120.0
+MANY = 4  # programs whose common headers are read once
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -61,7 +62,12 @@ def execute_together(
         for source in sources:
             (folder / f"{source.name}.h").write_text(source.header)
         threaded = dict.fromkeys(flag for source in sources for flag in source.flags)
-        linked = (*threaded, *(("-static", *flags) if toolchain.run else flags))
+        flags = (*threaded, *flags)
+        if len(runs) >= MANY:
+            headers = hw.compiler.headers if hw.compiler else ()
+            (folder / "shared.h").write_text("".join(f"#include <{h}>\n" for h in headers))
+            flags = (*flags, *toolchain.precompile(folder / "shared.h", flags))
+        linked = ("-static", *flags) if toolchain.run else flags
         toolchain.compile_program(tuple(files), folder / "program", linked)
         given = [_given(source, held) for source, (_, held) in zip(sources, runs, strict=True)]
         (folder / "input").write_bytes(b"".join(given))

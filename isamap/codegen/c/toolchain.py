@@ -49,6 +49,13 @@ class Toolchain:
         """An executable from C files."""
         self._compile(extra, sources, target)
 
+    def precompile(self, header: Path, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Read a header once for many C files, which are then compiled with the same `extra` and
+        these flags."""
+        target = header.with_name(f"{header.name}.gch")
+        self._compile((*extra, "-x", "c-header"), (header,), target)
+        return ("-include", str(header))
+
     def execute(self, program: Path, arguments: tuple[str, ...], timeout_s: float) -> str:
         """Run an executable; what it printed.
 
