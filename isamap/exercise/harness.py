@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from isamap.hwdesc import (
     CForm,
+    CopyForm,
     CTemplate,
     Expression,
     ExtentKind,
@@ -36,6 +37,8 @@ from isamap.program import (
 )
 
 from .cases import Case, Place, span_bytes
+
+Part = str | OperandHole | Expression
 
 UNIT = "exercise"
 LONGEST = 1 << 16  # of a copy along one dimension
@@ -116,9 +119,18 @@ def _copy(hw: Hardware, place: Place, *, is_filling: bool) -> Instruction:
     )
     memories = (hw.external.name, place.memory) if is_filling else (place.memory, hw.external.name)
     way = "to" if is_filling else "from"
+    form = hw.memory(place.memory).c_copy
+    if form is None:
+        name, text = (
+            f"{way}_{place.memory}_{place.dtype}_{rank}",
+            _copy_text(hw, memories, place.dtype, rank),
+        )
+    else:
+        name = f"{way}_{place.memory}_{place.dtype}_{rank}_at{place.address}_{span_bytes(place)}"
+        text = _register_text(hw, place, form, rank, is_filling=is_filling)
     one = Expression.parse("1", None, (), {})
     return Instruction(
-        f"{way}_{place.memory}_{place.dtype}_{rank}",
+        name,
         semantics,
         tuple((loop, ExtentRule(ExtentKind.AT_MOST, LONGEST)) for loop in loops),
         tuple(
@@ -128,28 +140,72 @@ def _copy(hw: Hardware, place: Place, *, is_filling: bool) -> Instruction:
         UNIT,
         one,
         one,
-        c_form=CForm(_copy_text(hw, memories, place.dtype, rank)),
+        c_form=CForm(text),
     )
 
 
 def _copy_text(hw: Hardware, memories: tuple[str, str], dtype: str, rank: int) -> CTemplate:
     """The copy in C, element by element; registers that are variables are taken by address."""
+    ends: list[tuple[str, list[Part]]] = []
+    for name, memory in zip("DS", memories[::-1], strict=True):
+        is_variable = dtype in dict(hw.memory(memory).c_types)
+        hole = OperandHole(name)
+        ends.append((name, ["&", hole] if is_variable else ["(", hole, ")"]))
+    return CTemplate(tuple(_loops(ends, dtype, rank)))
+
+
+def _register_text(
+    hw: Hardware, place: Place, form: CopyForm, rank: int, *, is_filling: bool
+) -> CTemplate:
+    """The copy in C by way of an array that holds the bytes of all registers of the place."""
+    granule = hw.memory(place.memory).granule_bytes
+    count = -(-span_bytes(place) // granule)
+    inside, outside = ("D", "S") if is_filling else ("S", "D")
+    ends: list[tuple[str, list[Part]]] = [
+        (inside, ["room"]),
+        (outside, ["(", OperandHole(outside), ")"]),
+    ]
+    parts: list[Part] = [f"{{\n  _Alignas(64) uint8_t room[{count * granule}];\n"]
+    for register in range(count):
+        parts += _moved(form.save, inside, place.address, register * granule)
+    parts += ["  ", *_loops(ends if is_filling else ends[::-1], place.dtype, rank), "\n"]
+    for register in range(count if is_filling else 0):
+        parts += _moved(form.restore, inside, place.address, register * granule)
+    return CTemplate((*parts, "}"))
+
+
+def _moved(template: CTemplate, operand: str, address: int, offset: int) -> list[Part]:
+    """The copy of the register `offset` bytes behind the operand's address."""
+    parts: list[Part] = ["  "]
+    for part in template.parts:
+        match part:
+            case OperandHole("bytes"):
+                parts.append(f"(room + {offset})")
+            case OperandHole(_):
+                parts.append(OperandHole(operand))
+            case Expression():
+                parts.append(str(part.evaluate({"at": address + offset})))
+            case str():
+                parts.append(part)
+    return [*parts, "\n"]
+
+
+def _loops(ends: list[tuple[str, list[Part]]], dtype: str, rank: int) -> list[Part]:
+    """Nested loops that copy an element; `ends`: name and address of the target, of the source."""
 
     def number(text: str) -> Expression:
         return Expression.parse(text, None, None, {})
 
-    parts: list[str | OperandHole | Expression] = []
+    parts: list[Part] = []
     for n in range(rank):
         parts += [f"for (int64_t i{n} = 0; i{n} < ", number(f"d{n}"), f"; ++i{n}) "]
     parts.append("__builtin_memcpy(")
-    for name, memory in zip("DS", memories[::-1], strict=True):
-        is_variable = dtype in dict(hw.memory(memory).c_types)
-        parts += ["(uint8_t *)", "&" if is_variable else "(", OperandHole(name)]
-        parts.append("" if is_variable else ")")
+    for name, address in ends:
+        parts += ["(uint8_t *)", *address]
         for n in range(rank):
             parts += [f" + i{n} * ", number(f"{name}_stride{n}")]
         parts.append(", ")
-    return CTemplate((*(part for part in parts if part != ""), f"{size_bytes(dtype)});"))
+    return [*parts, f"{size_bytes(dtype)});"]
 
 
 def _copy_call(

@@ -9,7 +9,7 @@ Reading files needs pydantic, PyYAML and networkx, which only `load_hardware`, `
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .c_form import CForm, CompilerRule, CTemplate, OperandHole
+from .c_form import CForm, CompilerRule, CopyForm, CTemplate, OperandHole
 from .determined import advanced, count_equations
 from .encoding import (
     BitField,
@@ -69,6 +69,7 @@ __all__ = [
     "Choice",
     "Command",
     "CompilerRule",
+    "CopyForm",
     "Cores",
     "Direction",
     "Distance",

@@ -13,7 +13,8 @@ from .check import footprint_bytes
 from .document import Path
 from .hardware import Hardware, Instruction, Memory, Synchronisation
 from .reader import Reader
-from .schema import DistanceModel, FifoModel, HardwareModel, StreamModel
+from .schema import DistanceModel, HardwareModel, StreamModel
+from .schema_memory import FifoModel
 from .timing import Distance, Fifo, Stream, Which
 from .units import Quantity
 

@@ -5,11 +5,20 @@ Not its job: instructions, rules between several parts (`check`).
 """
 
 from fractions import Fraction
+from functools import partial
 
 from isamap.ir import DTYPES
 
 from .build_exposed import build_fifo
-from .c_form import CompilerRule
+from .c_form import (
+    COPY_NUMBERS,
+    COPY_OPERANDS,
+    CompilerRule,
+    CopyForm,
+    CTemplate,
+    HoleNames,
+    parse_c_template,
+)
 from .document import Path
 from .hardware import (
     Channel,
@@ -21,7 +30,8 @@ from .hardware import (
     Unit,
 )
 from .reader import Reader
-from .schema import ChannelModel, HardwareModel, MemoryModel, PortsModel
+from .schema import ChannelModel, HardwareModel
+from .schema_memory import MemoryModel, PortsModel
 from .units import Quantity
 
 
@@ -40,6 +50,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         is_renamed=model.renamed,
         c_types=_build_c_types(model, path, reader),
         is_named=model.named_by_number,
+        c_copy=_build_c_copy(model, path, reader),
         ways=reader.integer(model.ways, (*path, "ways"), 1) if model.ways else 0,
         latency_cycles=float(reader.amount(model.latency, Quantity.TIME, (*path, "latency")))
         if model.latency
@@ -63,6 +74,20 @@ def _build_c_types(model: MemoryModel, path: Path, reader: Reader) -> tuple[tupl
     for dtype in model.c_types:
         reader.known("scalar type", dtype, DTYPES, (*path, "c_types", dtype))
     return tuple(model.c_types.items())
+
+
+def _build_c_copy(model: MemoryModel, path: Path, reader: Reader) -> CopyForm | None:
+    """C that moves one register's bytes."""
+    if model.c_copy is None:
+        return None
+    names = HoleNames(COPY_OPERANDS, COPY_NUMBERS, reader.parameters)
+    texts = {"save": model.c_copy.save, "restore": model.c_copy.restore}
+    found: dict[str, CTemplate] = {}
+    for key, text in texts.items():
+        with reader.problems.caught():
+            locate = partial(reader.document.loc_inside, (*path, "c_copy", key), text)
+            found[key] = parse_c_template(text, names, locate)
+    return CopyForm(**found) if len(found) == len(texts) else None
 
 
 def _build_ports(model: PortsModel, path: Path, reader: Reader) -> tuple[Port, ...]:

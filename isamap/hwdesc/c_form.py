@@ -49,6 +49,21 @@ class CForm:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyForm:
+    """How one register's bytes are brought to memory and back in C.
+
+    Holes: `{bytes}`, a pointer to a granule's room; `{register}`, its variable; `at`, its address
+    in its memory.
+    """
+
+    save: CTemplate
+    restore: CTemplate
+
+
+COPY_OPERANDS, COPY_NUMBERS = ("bytes", "register"), ("at",)
+
+
+@dataclass(frozen=True, slots=True)
 class CompilerRule:
     """How C for the machine is compiled and run.
 

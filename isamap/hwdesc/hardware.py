@@ -13,7 +13,7 @@ from math import prod
 from isamap.errors import Loc
 from isamap.ir import Access, Kernel, accesses
 
-from .c_form import CForm, CompilerRule
+from .c_form import CForm, CompilerRule, CopyForm
 from .encoding import Bits, Encoding, Obeyed
 from .expression import Expression
 from .timing import Distance, Fifo, Stream
@@ -51,7 +51,8 @@ class Memory:
 
     `is_renamed`: a write never waits for earlier calls that use the same bytes. `c_types`: per
     scalar type the C type of a granule (registers as C variables). `is_named`: C text names
-    registers by their numbers, which must be constants. A cache's granule is its line, its ports
+    registers by their numbers, which must be constants. `c_copy`: how C reaches a register's bytes
+    where it has no address. A cache's granule is its line, its ports
     say how fast it is refilled, `ways` how many lines a set has (0: a line may lie anywhere).
     `latency_cycles`: added by a line that no neighbour announced, `prefetched_rows`: how many rows
     of neighbours can be told apart (0: any number). `within`: the external memory that a managed
@@ -68,6 +69,7 @@ class Memory:
     is_renamed: bool = False
     c_types: tuple[tuple[str, str], ...] = ()
     is_named: bool = False
+    c_copy: CopyForm | None = None
     ways: int = 0
     latency_cycles: float = 0.0
     prefetched_rows: int = 0

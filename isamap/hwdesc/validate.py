@@ -19,14 +19,11 @@ from .schema import (
     DistanceModel,
     EmitModel,
     ExtentModel,
-    FifoModel,
     HardwareModel,
     HostModel,
     ImmediateModel,
     InstructionModel,
-    MemoryModel,
     OperandModel,
-    PortsModel,
     RepeatModel,
     StreamModel,
     StrideModel,
@@ -44,6 +41,7 @@ from .schema_encoding import (
     StateModel,
     TableModel,
 )
+from .schema_memory import CopyModel, FifoModel, MemoryModel, PortsModel
 
 ANY = "*"  # a name or a position that the author of the file chooses
 # pattern of a path, what stands there, its model
@@ -54,6 +52,7 @@ MODELS: Models = (
     (("memories", ANY), "memory", MemoryModel),
     (("memories", ANY, "ports"), "ports", PortsModel),
     (("memories", ANY, "fifo"), "fifo", FifoModel),
+    (("memories", ANY, "c_copy"), "c_copy", CopyModel),
     (("units", ANY), "unit", UnitModel),
     (("channels", ANY), "channel", ChannelModel),
     (("instructions", ANY), "instruction", InstructionModel),

@@ -1,0 +1,99 @@
+"""The shape of a hardware file's `memories`.
+
+In: plain data. Out: models whose leaves are still text. Not its job: other entries (`schema`), what
+they mean (`build_parts`).
+"""
+
+from typing import Literal
+
+from pydantic import Field, StrictBool
+
+from .schema_base import SOURCE, Amount, Integer, Model, Text
+
+
+class PortsModel(Model):
+    """Bandwidths shared by all accesses of a direction. Without ports a memory never limits."""
+
+    read: Amount | None = Field(
+        default=None, description="Bytes per cycle that leave, '16 bytes/cycle'."
+    )
+    write: Amount | None = Field(default=None, description="Bytes per cycle that enter.")
+    both: Amount | None = Field(default=None, description="One port that reads and writes share.")
+
+
+class FifoModel(Model):
+    """Granules are entries, read in the order in which they were written."""
+
+    within: Amount | None = Field(
+        default=None,
+        description="How long after the first read of an entry the next one may arrive.",
+    )
+
+
+class CopyModel(Model):
+    """C statements between a register and the bytes at `{bytes}`, which are as many as its
+    granule."""
+
+    save: Text = Field(description="Writes the register to `{bytes}`.")
+    restore: Text = Field(description="Reads the register from `{bytes}`.")
+
+
+class MemoryModel(Model):
+    """A place for bytes."""
+
+    kind: Literal["external", "managed", "cache"] = Field(
+        description="external: holds inputs and outputs (exactly one); managed: the program "
+        "decides what it holds (scratchpad, registers); cache: the hardware decides."
+    )
+    size: Amount = Field(description="Capacity, '256 KiB'.")
+    granule: Amount = Field(
+        default="1 byte", description="Operands start at multiples of it, '16 bytes'."
+    )
+    ports: PortsModel = Field(default=PortsModel(), description="Bandwidths.")
+    fifo: FifoModel | None = Field(
+        default=None,
+        description="Its granules are entries that are read in the order in which they were "
+        "written: 'fifo: {}'; the first read of one drops the one before it.",
+    )
+    read_energy: Amount | None = Field(default=None, description="Energy of reading, '2 pJ/byte'.")
+    write_energy: Amount | None = Field(default=None, description="Energy of writing, '2 pJ/byte'.")
+    renamed: StrictBool = Field(
+        default=False,
+        description="Registers renamed by the hardware: a write never waits for earlier uses.",
+    )
+    c_types: dict[str, Text] = Field(
+        default_factory=dict,
+        description="C type of a register per scalar type, '{f32: __m512}'; in generated C each "
+        "register is then a variable, not a place in an array.",
+    )
+    c_copy: CopyModel | None = Field(
+        default=None,
+        description="C statements that copy a register where pointers cannot: 'check --exercise' "
+        "fills and reads registers with them. '{register}' is its variable, '{at}' its address.",
+    )
+    ways: Integer | None = Field(
+        default=None,
+        description="Of a cache: lines per set. Its granule is the line, its port 'write' the pace "
+        "at which lines come in from behind it.",
+    )
+    latency: Text | None = Field(
+        default=None,
+        description="Of a cache: what a line from behind it adds, '40 cycles', where no line "
+        "before it in the same page was used just before (no prefetcher foresees it).",
+    )
+    prefetched_rows: Integer | None = Field(
+        default=None,
+        description="Of a cache: rows of lines that its prefetcher follows side by side; where a "
+        "program walks more of them, every line has the latency.",
+    )
+    within: Text | None = Field(
+        default=None,
+        description="Of a managed memory: the external memory that it is a part of, 'dram'. What "
+        "is copied there goes through the same caches, in the order in which it is used.",
+    )
+    named_by_number: StrictBool = Field(
+        default=False,
+        description="Registers that C text names itself, as in '\"vadd v{D_at // 16}\"' (inline "
+        "assembly): generated C keeps all their addresses constant.",
+    )
+    source: Text = Field(description=SOURCE)
