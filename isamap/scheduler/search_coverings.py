@@ -148,7 +148,7 @@ class CoveringSearch:
             if key in self.spreads:  # the same along other axes of the cores
                 return
             self.spreads.add(key)
-        if self.hw.caches and not self.hw.external.ports:
+        if self.hw.caches and not self.hw.external.ports and self.cost.num_candidates == 1:
             means = packed_means(covering)
             if means in self.means:
                 return

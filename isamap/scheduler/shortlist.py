@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log2
 
-from isamap.costmodels import Aim, Tiling, estimate
+from isamap.costmodels import Aim, Tiling, estimate, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
@@ -83,7 +83,8 @@ def _explore(schedule: Schedule, hw: Hardware, aim: Aim) -> list[Listed]:
 def _neighbours(
     covering: Covering, tiling: Tiling, sizes: dict[str, list[int]]
 ) -> Iterator[Tiling]:
-    """One tile smaller or larger, or two loops in the other order."""
+    """One tile smaller or larger, two loops in the other order, or a packed stay that keeps tiles
+    of one loop more or less."""
     for name, tile in tiling.tiles:
         options = sizes[name]
         place = next((n for n, size in enumerate(options) if size >= tile), 0)
@@ -96,11 +97,28 @@ def _neighbours(
         yield replace(tiling, outer=(*covering.held, *order))
     for order in _swapped(tiling.inner):
         yield replace(tiling, inner=order)
+    for number, stay in enumerate(tiling.stays):
+        plan = operand_plan(covering, stay.operand)
+        if plan.residences[stay.residence].is_packed:
+            for kept in _kept(tiling.outer, plan.loops, stay.kept):
+                changed = replace(stay, kept=kept)
+                stays = (*tiling.stays[:number], changed, *tiling.stays[number + 1 :])
+                yield replace(tiling, stays=stays)
 
 
 def _swapped(order: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     for n in range(len(order) - 1):
         yield (*order[:n], order[n + 1], order[n], *order[n + 2 :])
+
+
+def _kept(
+    outer: tuple[str, ...], moving: tuple[str, ...], kept: tuple[str, ...]
+) -> Iterator[tuple[str, ...]]:
+    """One loop more, from the innermost outwards, or one less."""
+    loops = [name for name in outer if name in moving]
+    for count in (len(kept) - 1, len(kept) + 1):
+        if 0 <= count <= len(loops):
+            yield tuple(loops[len(loops) - count :])
 
 
 def _form(covering: Covering, tiling: Tiling) -> tuple[object, ...]:
@@ -116,5 +134,6 @@ def _likeness(one: Listed, other: Listed) -> float:
     known = dict(other.tiling.tiles)
     ratios = (abs(log2(tile / known.get(name, 1))) for name, tile in one.tiling.tiles)
     orders = (one.tiling.outer != other.tiling.outer) + (one.tiling.inner != other.tiling.inner)
+    orders += one.tiling.stays != other.tiling.stays
     share = 1.0 if one.solved is other.solved else ELSEWHERE
     return share / (1 + sum(ratios) + orders)
