@@ -171,7 +171,12 @@ def _file_text(
         f"#include <{header}>" for header in dict.fromkeys(("stdint.h", *standard, *rule.headers))
     ]
     lines += [f'#include "{name}.h"', ""]
-    lines += [*rule.preamble.splitlines(), ""] if rule.preamble else []
+    if rule.preamble:  # whose functions not every program calls
+        lines += [
+            "#pragma GCC diagnostic push",
+            '#pragma GCC diagnostic ignored "-Wunused-function"',
+        ]
+        lines += [*rule.preamble.splitlines(), "#pragma GCC diagnostic pop", ""]
     if any("isamap_least(" in line for line in body):
         lines += LEAST.splitlines() + [""]
     lines += host_functions(body) if program.host_calls else []

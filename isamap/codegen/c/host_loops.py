@@ -33,6 +33,9 @@ from .parameters import KEYWORDS
 from .text import affine_text
 
 SIMD = "#pragma omp simd"
+UNVECTORISED = """#ifdef __clang__ /* which warns of loops that it does not vectorise after all */
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif"""
 ILLEGAL = """#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define ISAMAP_ILLEGAL(what) ((void)0)
 """
@@ -94,10 +97,11 @@ def write_host_call(semantics: Kernel, places: Mapping[str, Place]) -> list[str]
 
 
 def host_functions(lines: list[str]) -> list[str]:
-    """Definitions of what the lines of host calls call; nothing for lines that call nothing."""
+    """What stands before the function: definitions of what the lines of host calls call."""
     found = used_helpers(lines, f"{HELPERS}\n{LIBRARY}")
     macros = ILLEGAL if "ISAMAP_ILLEGAL" in found else ""
-    return [*macros.splitlines(), *found.splitlines(), ""]
+    hints = UNVECTORISED.splitlines() if any(SIMD in line for line in lines) else []
+    return [*hints, *macros.splitlines(), *found.splitlines(), ""]
 
 
 def _names(semantics: Kernel) -> dict[str, str]:

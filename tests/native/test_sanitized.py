@@ -1,0 +1,69 @@
+"""Generated C for this processor: no warnings from GCC or Clang, nothing for the sanitizers."""
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import isamap
+from isamap.codegen import missing_features
+from isamap.hwdesc import Hardware
+from isamap.ir import interpret, load_kernel
+from isamap.native import execute_together, whole_arrays
+from isamap.planner import Plan, Wishes, search
+from isamap.resources import find_hardware, find_kernel
+from isamap.verify import compare
+
+STRICT = ("-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover")
+PACKAGES = {"gcc": "gcc", "clang": "clang"}
+CASES: Mapping[str, tuple[tuple[str, Mapping[str, int]], ...]] = {
+    "x86_avx2": (
+        ("gemm:gemm", {"m": 7, "n": 5, "k": 6}),
+        ("gemm:gemm_f32", {"m": 3, "n": 17, "k": 2}),
+        ("conv2d_epilogue:conv2d_requantise", {"h": 3, "w": 4, "c": 3, "k": 9}),
+    ),
+    "x86_avx512": (
+        ("gemm:gemm", {"m": 7, "n": 5, "k": 6}),
+        ("gemm:gemm_bf16", {"m": 2, "n": 19, "k": 5}),
+        ("pooling:max_pool", {"h": 5, "w": 4, "c": 3}),
+    ),
+}
+
+
+def strict_machine(name: str, compiler: str, tmp_path: Path) -> Hardware:
+    """The machine with this compiler; skip where it, its sanitizers or the processor lack."""
+    hw = isamap.load_hardware(find_hardware(name))
+    assert hw.compiler is not None
+    missing = missing_features(hw.compiler)
+    if missing:
+        pytest.skip(f"this processor lacks {', '.join(missing)}")
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}: apt-get install {PACKAGES[compiler]}")
+    empty = tmp_path / "empty.c"
+    empty.write_text("int main(void) { return 0; }\n")
+    command = [compiler, *STRICT, str(empty), "-o", str(tmp_path / "empty")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"{compiler} has no sanitizers: {done.stderr[:200]}")
+    return replace(hw, compiler=replace(hw.compiler, command=compiler))
+
+
+@pytest.mark.parametrize("compiler", PACKAGES)
+@pytest.mark.parametrize("name", CASES)
+def test_c_is_clean_and_right(name: str, compiler: str, tmp_path: Path) -> None:
+    hw = strict_machine(name, compiler, tmp_path)
+    kernels = [
+        load_kernel(path, sizes, own)
+        for text, sizes in CASES[name]
+        for path, own in [find_kernel(text)]
+    ]
+    wishes = Wishes(time_limit_s=0.2, may_reassociate=True)
+    found = [search(kernel, hw, wishes) for kernel in kernels]
+    programs = [f.program if isinstance(f, Plan) else f.best.program for f in found]
+    arrays = [whole_arrays(kernel, seed=3) for kernel in kernels]
+    outputs = execute_together(tuple(zip(programs, arrays, strict=True)), hw, STRICT)
+    for kernel, given, got in zip(kernels, arrays, outputs, strict=True):
+        assert compare(got, interpret(kernel, given), "the kernel's meaning") is None, kernel.name
