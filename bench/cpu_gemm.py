@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-from cpu_measure import Core, Run, cold, warm
+from cpu_measure import LONG_SECONDS, Core, Run, cold, warm
 from cpu_rivals import Product, rivals
 from cpu_table import Row, Side
 from gemmini_heuristic import Shape
@@ -83,7 +83,8 @@ def solve_gemm(shape: Shape, types: str, machine: str, core: Core, limits: Limit
     named = {f"{name} {side}": run for (name, side), run in every.items()}
     operations = 2.0 * shape.m * shape.n * shape.k
     bound_s, binds = core.bound(types, operations, num_bytes(shape, types))
-    hot, cool = warm(named, limits.measure_s), cold(named)
+    hot = warm(named, limits.measure_s)
+    cool = cold(named) if max(t.seconds for t in hot.values()) < LONG_SECONDS else hot
     return Row(
         "gemm", types, label(shape), operations, bound_s, binds,
         {name: [t.seconds, t.scatter] for name, t in hot.items()},

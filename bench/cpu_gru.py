@@ -1,4 +1,4 @@
-"""A GRU layer on one core: generated C against torch.
+"""A GRU layer on one core: generated C against torch and oneDNN's primitive.
 
 In: a shape. Out: a Row. Not its job: which shapes, text.
 
@@ -6,12 +6,13 @@ The layer is `kernels/gru.py` with as many inputs as hidden units; a step of Dee
 sequences costs what a step of a short one does, so that few steps are run. Weights are W and U.
 """
 
+import ctypes
 import time
 
 import numpy as np
 from cpu_gemm import Limits
 from cpu_measure import Core, Run, cold, warm
-from cpu_rivals import find_torch
+from cpu_rivals import find_dnnl, find_torch
 from cpu_table import Row, Side
 from rnn_row import RnnShape
 
@@ -19,6 +20,7 @@ import isamap
 from isamap.native import aligned_bytes
 
 WEIGHTS = ("W", "U")
+COLD_ROUNDS = 3
 CLOSE = 1e-4  # how far results of different orders of summation lie apart here, states being < 1
 
 
@@ -52,15 +54,16 @@ def solve_gru(shape: RnnShape, machine: str, core: Core, limits: Limits) -> Row:
         runs[f"isamap {side.value}"]()
         states.append(arrays["h"][1:].copy())
     is_right = bool(np.allclose(states[0], states[1], rtol=0, atol=CLOSE))
-    rival = _torch(shape, arrays)
-    if rival is not None:
-        runs[f"torch {Side.PLAIN.value}"], expected = rival
-        is_right &= all(np.allclose(own, expected, rtol=0, atol=CLOSE) for own in states)
+    for name, rival in (("torch", _torch(shape, arrays)), ("oneDNN", _dnnl(shape, arrays))):
+        if rival is not None:
+            run, expected = rival
+            runs[f"{name} {Side.AHEAD.value}"] = run
+            is_right &= all(np.allclose(own, expected, rtol=0, atol=CLOSE) for own in states)
     operations = 2.0 * 2 * 3 * shape.hidden**2 * shape.batch * shape.steps
     step_bytes = 4.0 * 3 * shape.hidden**2
     step_s, binds = core.bound("f32", operations / 2 / shape.steps, step_bytes)
     bound_s = step_s * shape.steps + operations / 2 / core.peaks["f32"]
-    hot, cool = warm(runs, limits.measure_s), cold(runs, 3)
+    hot, cool = warm(runs, limits.measure_s), cold(runs, COLD_ROUNDS)
     return Row(
         "gru", "f32", label(shape), operations, bound_s, binds,
         {name: [t.seconds, t.scatter] for name, t in hot.items()},
@@ -93,3 +96,31 @@ def _torch(shape: RnnShape, arrays: dict[str, np.ndarray]) -> tuple[Run, np.ndar
         getattr(layer, theirs).copy_(torch.from_numpy(arrays[ours].reshape(-1)))
     x, h = torch.from_numpy(arrays["x"]), torch.from_numpy(arrays["h"][:1].copy())
     return (lambda: layer(x, h)), layer(x, h)[0].numpy()
+
+
+def _dnnl(shape: RnnShape, arrays: dict[str, np.ndarray]) -> tuple[Run, np.ndarray] | None:
+    """oneDNN's primitive with the same weights in the form that it asks for, and its states."""
+    library = find_dnnl()
+    if library is None:
+        return None
+    order = [1, 0, 2]  # update, reset, new
+    w, u = (np.ascontiguousarray(arrays[name][:, order]) for name in WEIGHTS)
+    bias = np.zeros((4, shape.hidden), np.float32)
+    bias[:3] = arrays["bias"][order]
+    bias[:2] += arrays["recurrent_bias"][order[:2]]
+    bias[3] = arrays["recurrent_bias"][2]
+    states = np.zeros((shape.steps, shape.batch, shape.hidden), np.float32)
+    kept = (arrays["x"], np.ascontiguousarray(arrays["h"][0]), w, u, bias, states)
+    library.gru_make.restype = ctypes.c_void_p
+    sizes = (shape.steps, shape.batch, shape.hidden, shape.hidden)
+    places = (ctypes.c_void_p(array.ctypes.data) for array in kept)
+    layer = library.gru_make(*map(ctypes.c_int64, sizes), *places)
+    if not layer:
+        return None
+    handle = ctypes.c_void_p(layer)
+
+    def run(keep: object = kept) -> None:
+        assert library.gru_run(handle) == 0, "oneDNN failed"
+
+    run()
+    return run, states

@@ -27,6 +27,7 @@ from isamap.native import aligned_bytes, detect
 Run = Callable[[], object]
 SAMPLE_SECONDS = 2e-3  # shorter calls are repeated within a sample
 LEAST_ROUNDS = 3
+LONG_SECONDS = 0.2  # calls that fill no cache with anything of use to the next one
 COLD_ROUNDS = 5
 FLUSH_BYTES = 2**27  # more than any cache
 SIZES = (2**14, 2**18, 2**23, 2**28)  # of data whose reading is timed: caches and memory
@@ -80,14 +81,18 @@ def pin(core: int) -> None:
 def warm(contestants: Mapping[str, Run], seconds: float) -> dict[str, Timed]:
     """Calls after calls, about so many seconds for each contestant."""
     repeats = {}
+    longest = 0.0
     for name, run in contestants.items():
         run()
-        repeats[name] = max(1, int(SAMPLE_SECONDS / max(_time(run, 1), 1e-9)))
+        once = _time(run, 1)
+        longest = max(longest, once)
+        repeats[name] = max(1, int(SAMPLE_SECONDS / max(once, 1e-9)))
     found: dict[str, list[float]] = {name: [] for name in contestants}
     end = time.monotonic() + seconds * len(contestants)
     while time.monotonic() < end or len(next(iter(found.values()))) < LEAST_ROUNDS:
         for name, run in contestants.items():
-            run()  # its own data come back into the caches
+            if longest < LONG_SECONDS:
+                run()  # its own data come back into the caches
             found[name].append(_time(run, repeats[name]))
     return {name: _timed(samples) for name, samples in found.items()}
 
@@ -112,6 +117,8 @@ def _time(run: Run, repeats: int) -> float:
 
 def _timed(samples: list[float]) -> Timed:
     middle = statistics.median(samples)
+    if len(samples) < 2:
+        return Timed(middle, 0.0)
     low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
     return Timed(middle, (high - low) / 2 / middle if middle else 0.0)
 

@@ -70,6 +70,8 @@ def missing() -> list[str]:
         lines.append("BLIS: apt-get install libblis-dev")
     if find_xsmm() is None:
         lines.append("LIBXSMM: apt-get install libxsmm-dev, and gcc")
+    if find_dnnl() is None:
+        lines.append("oneDNN's GRU: apt-get install libdnnl-dev (2.x), and gcc")
     return lines
 
 
@@ -79,6 +81,7 @@ class Found:
     torch: Any = None
     blis: ctypes.CDLL | None = None
     xsmm: ctypes.CDLL | None = None
+    dnnl: ctypes.CDLL | None = None
     looked: set[str] = set()
 
 
@@ -111,17 +114,28 @@ def find_xsmm() -> ctypes.CDLL | None:
     """cpu_xsmm.c compiled with LIBXSMM, or None where it is not installed."""
     if "xsmm" not in Found.looked:
         Found.looked.add("xsmm")
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if compiler is None or not Path("/usr/include/libxsmm.h").exists():
-            return None
-        target = Path(tempfile.mkdtemp(prefix="isamap-xsmm-"), "xsmm.so")
-        source = Path(__file__).with_name("cpu_xsmm.c")
-        command = [compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(target)]
-        libraries = ["-lxsmm", "-lxsmmnoblas", "-lm", "-lpthread", "-ldl", "-lrt"]
-        done = subprocess.run([*command, *libraries], capture_output=True, check=False)
-        if done.returncode == 0:
-            Found.xsmm = ctypes.CDLL(str(target))
+        libraries = ("-lxsmm", "-lxsmmnoblas", "-lm", "-lpthread", "-ldl", "-lrt")
+        Found.xsmm = _compiled("cpu_xsmm.c", libraries)
     return Found.xsmm
+
+
+def find_dnnl() -> ctypes.CDLL | None:
+    """cpu_dnnl.c compiled with oneDNN's own library, or None where it is not installed."""
+    if "dnnl" not in Found.looked:
+        Found.looked.add("dnnl")
+        Found.dnnl = _compiled("cpu_dnnl.c", ("-ldnnl",))
+    return Found.dnnl
+
+
+def _compiled(name: str, libraries: tuple[str, ...]) -> ctypes.CDLL | None:
+    """A C file beside this one as a library; None if it does not compile here."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return None
+    target = Path(tempfile.mkdtemp(prefix="isamap-rival-"), "rival.so")
+    command = [compiler, "-O2", "-shared", "-fPIC", str(Path(__file__).with_name(name)), "-o"]
+    done = subprocess.run([*command, str(target), *libraries], capture_output=True, check=False)
+    return ctypes.CDLL(str(target)) if done.returncode == 0 else None
 
 
 def openblas(product: Product) -> Rival:

@@ -48,7 +48,12 @@ class Row:
         return self.kind, self.types, self.label
 
     def best(self, times: dict[str, list[float]], side: Side) -> tuple[str, float] | None:
-        """The fastest library and its seconds; None where none takes the row.
+        """The fastest library and its seconds; None where none takes the row."""
+        rivals = self.libraries(times, side)
+        return min(rivals.items(), key=lambda pair: pair[1], default=None)
+
+    def libraries(self, times: dict[str, list[float]], side: Side) -> dict[str, float]:
+        """Seconds of every library that stands on a side.
 
         A layer's weights are packed inside libraries that know nothing else: such a library stands
         on both sides.
@@ -59,7 +64,7 @@ class Row:
             library, own = name.rsplit(" ", 1)
             if library != OURS and own in sides:
                 rivals[library] = min(seconds, rivals.get(library, seconds))
-        return min(rivals.items(), key=lambda pair: pair[1], default=None)
+        return rivals
 
     def ratio(self, times: dict[str, list[float]], side: Side) -> float | None:
         """How many times faster than the best library."""
@@ -111,6 +116,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
                 f" library over {len(known)} rows, least {least:.2f} ({where}), scatter of a median"
                 f" {100 * scatter:.1f} %"
             )
+            if name == "warm":
+                lines += _by_library(rows, side)
     builds = [seconds for row in rows for seconds in row.built_s.values()]
     wrong = [row.label for row in rows if not row.is_right]
     verdict = f"WRONG: {'; '.join(wrong)}" if wrong else "all results right"
@@ -120,6 +127,17 @@ def summary(rows: Sequence[Row]) -> list[str]:
         f" {sum(row.took_s for row in rows):.0f} s for {len(rows)} rows"
     )
     return lines
+
+
+def _by_library(rows: Sequence[Row], side: Side) -> list[str]:
+    """Geometric means against each library alone."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        ours = row.warm.get(f"{OURS} {side.value}")
+        for library, seconds in row.libraries(row.warm, side).items() if ours else ():
+            found.setdefault(library, []).append(seconds / ours[0])
+    parts = [f"{name} {geometric_mean(own):.2f}x ({len(own)})" for name, own in found.items()]
+    return [f"  - against each alone: {', '.join(parts)}"] if parts else []
 
 
 def geometric_mean(values: Sequence[float]) -> float:
