@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from isamap.codegen import generate_c, write_binary, write_c
+from isamap.codegen import generate_c, write_asm, write_binary, write_c
 from isamap.compile import PlanResult, Result
 from isamap.errors import IsamapError
 from isamap.files import timeloop_files
@@ -36,6 +36,10 @@ def emit_files(
     program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
     if kind == "c":
         click.echo(f"wrote {_write_c(result, program, Path(folder))}", err=True)
+        return
+    if kind == "asm":
+        path = write_asm(program, result.kernel, result.hardware, folder)
+        click.echo(f"wrote {path}", err=True)
         return
     assert kind == "bin", kind
     binary = write_binary(program, result.kernel, result.hardware, folder, base=base)

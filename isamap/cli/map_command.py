@@ -34,9 +34,10 @@ OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmode
 @click.option("--program", "program_path", metavar="FILE", help="Write the program as JSON.")
 @click.option(
     "--emit",
-    type=click.Choice(["bin", "c", "timeloop"]),
+    type=click.Choice(["bin", "c", "asm", "timeloop"]),
     help="With -o, also write the program as the machine takes it: bin (records, data image,"
-    " manifest), or c (a statement per record); or the schedule as timeloop-model takes it.",
+    " manifest), c (a statement per record), asm (its assembly text); or the schedule as"
+    " timeloop-model takes it.",
 )
 @click.option("-o", "folder", metavar="DIR", help="Write schedule.yaml and all other files there.")
 @click.option("--base", type=int, help="Address of the data image (default: the machine's).")

@@ -16,6 +16,7 @@ from .bits import (
     list_binary,
     run_bytes,
     table_bytes,
+    write_asm,
     write_binary,
     write_c,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "missing_features",
     "run_bytes",
     "table_bytes",
+    "write_asm",
     "write_binary",
     "write_c",
 ]

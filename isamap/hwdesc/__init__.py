@@ -9,7 +9,7 @@ Reading files needs pydantic, PyYAML and networkx, which only `load_hardware`, `
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .c_form import CForm, CompilerRule, CopyForm, CTemplate, OperandHole
+from .c_form import AssemblyRule, CForm, CompilerRule, CopyForm, CTemplate, OperandHole
 from .determined import advanced, count_equations
 from .encoding import (
     BitField,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .validate import ANY, Models, validate_as
 
 __all__ = [
+    "AssemblyRule",
     "ANY",
     "BitField",
     "Bits",

@@ -91,7 +91,7 @@ def build_instruction(
         repeats=_build_repeats(semantics, site),
         immediates=immediates,
         energy_pj=_optional(model.energy, Quantity.ENERGY, "energy", names, site),
-        emit=(("asm", model.emit.asm),) if model.emit.asm is not None else (),
+        asm_form=_build_asm_form(semantics, site),
         c_form=_build_c_form(semantics, site),
         is_sync=model.is_sync,
         multicast=multicast_axes(model.multicast, machine),
@@ -108,10 +108,7 @@ def _build_c_form(semantics: Kernel, site: _Site) -> CForm | None:
     model = site.model.emit.c
     if model is None:
         return None
-    buffers = _operand_buffers(semantics)
-    strides = [f"{b.name}_stride{d}" for b in buffers.values() for d in range(len(b.shape))]
-    numbers = [*_loops(semantics), *site.model.immediates, *(f"{n}_at" for n in buffers), *strides]
-    names = HoleNames(tuple(buffers), numbers, site.reader.parameters)
+    names = _hole_names(semantics, site, ())
     templates: dict[str, CTemplate] = {}
     for key, text in (("full", model.full), ("partial", model.partial)):
         if text is not None:
@@ -120,6 +117,27 @@ def _build_c_form(semantics: Kernel, site: _Site) -> CForm | None:
                 locate = partial(site.reader.document.loc_inside, path, text)
                 templates[key] = parse_c_template(text, names, locate)
     return CForm(templates["full"], templates.get("partial")) if "full" in templates else None
+
+
+def _build_asm_form(semantics: Kernel, site: _Site) -> CTemplate | None:
+    text = site.model.emit.asm
+    if text is None:
+        return None
+    repeats = tuple(site.model.repeat)
+    steps = [f"{name}_step_{r}" for r in repeats for name in _operand_buffers(semantics)]
+    with site.reader.problems.caught():
+        locate = partial(site.reader.document.loc_inside, site.path("emit", "asm"), text)
+        return parse_c_template(text, _hole_names(semantics, site, (*repeats, *steps)), locate)
+    return None
+
+
+def _hole_names(semantics: Kernel, site: _Site, more: tuple[str, ...]) -> HoleNames:
+    """What holes in the text of a call may name, and `more` numbers."""
+    buffers = _operand_buffers(semantics)
+    strides = [f"{b.name}_stride{d}" for b in buffers.values() for d in range(len(b.shape))]
+    addresses = [f"{name}_at" for name in buffers]
+    numbers = [*_loops(semantics), *site.model.immediates, *addresses, *strides, *more]
+    return HoleNames(tuple(buffers), numbers, site.reader.parameters)
 
 
 def _check_without_semantics(site: _Site) -> None:

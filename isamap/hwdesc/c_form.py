@@ -1,6 +1,7 @@
-"""C text of an instruction with holes: `{C} = _mm512_fmadd_ps({A}, {B}, {C});`, and its compiler.
+"""Text of an instruction with holes, `{C} = _mm512_fmadd_ps({A}, {B}, {C});`, and of what is
+around it.
 
-In: the text of `emit: c`, the names that holes may use. Out: a frozen template.
+In: the text of `emit: c` or `emit: asm`, the names that holes may use. Out: a frozen template.
 Not its job: what stands in the holes of a particular call (`codegen`).
 
 A hole is an operand (`{A}`: its variable, or a pointer to its first element) or an expression over
@@ -82,6 +83,21 @@ class CompilerRule:
     features: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyRule:
+    """What stands around the calls. `comment` begins one; `extension`: of the file.
+
+    `registers`: per memory, the name of each granule (holes: `number` counts granules, `address`
+    bytes). `begin`, `end`: around each run (hole: `name`).
+    """
+
+    extension: str = "s"
+    comment: str = "#"
+    registers: tuple[tuple[str, CTemplate], ...] = ()
+    begin: CTemplate = CTemplate(())
+    end: CTemplate = CTemplate(())
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from math import prod
 from isamap.errors import Loc
 from isamap.ir import Access, Kernel, accesses
 
-from .c_form import CForm, CompilerRule, CopyForm
+from .c_form import AssemblyRule, CForm, CompilerRule, CopyForm, CTemplate
 from .encoding import Bits, Encoding, Obeyed
 from .expression import Expression
 from .timing import Distance, Fifo, Stream
@@ -238,7 +238,7 @@ class Instruction:
     repeats: tuple[RepeatRule, ...] = ()
     immediates: tuple[ImmediateRule, ...] = ()
     energy_pj: Expression | None = None
-    emit: tuple[tuple[str, str], ...] = ()  # ("asm", text)
+    asm_form: CTemplate | None = None
     c_form: CForm | None = None
     bits: Bits | None = None
     obeys: tuple[Obeyed, ...] = ()
@@ -346,6 +346,7 @@ class Hardware:
     compiler: CompilerRule | None = None
     cores: Cores | None = None
     encoding: Encoding | None = None
+    assembly: AssemblyRule = AssemblyRule()
     issue_width: int | None = None
     distances: tuple[Distance, ...] = ()
     file: str = field(default="", compare=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from isamap.errors import IsamapError, SpecErrors
 
+from .build_assembly import build_assembly
 from .build_bits import add_bits
 from .build_cores import build_cores, check_cores, check_multicasts
 from .build_encoding import build_encoding
@@ -84,6 +85,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
     encoding = build_encoding(model, reader)
     check_single_core(model, reader)
     issue_width = build_issue_width(model, reader)
+    assembly = build_assembly(model, reader)
     distances = build_distances(model, instructions, reader)
     clock_hz = float(reader.amount(model.clock, Quantity.CLOCK, ("clock",)))
     if not problems.count:  # a part with a mistake is missing here: routes over it would mislead
@@ -105,6 +107,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
         compiler=build_compiler(model),
         cores=cores,
         encoding=encoding,
+        assembly=assembly,
         issue_width=issue_width,
         distances=distances,
         file=document.file,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool, WithJsonSchema
 
 from .schema_base import SOURCE, Amount, Integer, Model, Number, Text, short_form
-from .schema_encoding import BitsModel, EncodingModel, StateModel
+from .schema_encoding import AssemblyModel, BitsModel, EncodingModel, StateModel
 from .schema_memory import MemoryModel
 
 
@@ -135,7 +135,7 @@ Stream = Annotated[StreamModel, short_form("loop", StreamModel | str)]
 class EmitModel(Model):
     """How a call is written."""
 
-    asm: str | None = Field(default=None, description="Assembly text.")
+    asm: Text | None = Field(default=None, description="Assembly text, with holes as in C.")
     c: Annotated[CModel, short_form("full", CModel | str)] | None = Field(
         default=None, description="C with intrinsics; one text, or {full: .., partial: ..}."
     )
@@ -306,6 +306,7 @@ class HardwareModel(Model):
     encoding: EncodingModel | None = Field(
         default=None, description="How programs are written as bits."
     )
+    assembly: AssemblyModel | None = Field(default=None, description="Text around 'emit: asm'.")
     distances: list[DistanceModel] = Field(
         default_factory=list,
         description="Least cycles between calls; only with synchronisation: exposed.",

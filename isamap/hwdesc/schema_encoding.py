@@ -154,3 +154,18 @@ class EncodingModel(Model):
     )
     c: Text | None = Field(default=None, description="C text before the program, for 'emit c'.")
     source: Text = Field(description=SOURCE)
+
+
+class AssemblyModel(Model):
+    """What stands around the calls of an assembly file."""
+
+    extension: Text = Field(default="s", description="Of the file, 'ptx'.")
+    comment: Text = Field(default="#", description="What begins a comment.")
+    registers: dict[str, Text] = Field(
+        default_factory=dict,
+        description="Per memory the name of a granule, '%r{number}'; an operand of several is "
+        "their names with commas. Operands in other memories are byte addresses.",
+    )
+    begin: Text | None = Field(default=None, description="Before a run's calls; hole: {name}.")
+    end: Text | None = Field(default=None, description="Behind them; hole: {name}.")
+    source: Text = Field(description=SOURCE)

@@ -30,6 +30,7 @@ from .schema import (
     UnitModel,
 )
 from .schema_encoding import (
+    AssemblyModel,
     BaseAddressModel,
     BitsModel,
     CommandModel,
@@ -72,6 +73,7 @@ MODELS: Models = (
     (("host",), "host", HostModel),
     (("state", ANY), "state", StateModel),
     (("state", ANY, "set_by"), "command", CommandModel),
+    (("assembly",), "assembly", AssemblyModel),
     (("encoding",), "encoding", EncodingModel),
     (("encoding", "base"), "base", BaseAddressModel),
     (("encoding", "formats", ANY), "format", FormatModel),

@@ -14,6 +14,7 @@ from isamap.hwdesc import (
     ExtentRule,
     ImmediateRule,
     MemoryKind,
+    OperandHole,
     Port,
     StrideRule,
     Synchronisation,
@@ -118,7 +119,7 @@ def test_instruction_rules_follow_the_semantics_order(spec: Path) -> None:
     assert inner.strides == (StrideRule(fixed_bytes=0), StrideRule(maximum_bytes=1024))
     assert take.immediates == (ImmediateRule("bias", -8, 127),)
     assert take.semantics.immediates == ("bias",)
-    assert take.emit == (("asm", "take {S}"),)
+    assert take.asm_form == CTemplate(("take ", OperandHole("S")))
     assert take.c_form == CForm(CTemplate(("take();",)))
 
 

@@ -6,6 +6,7 @@ In: a Program and its machine. Out: binaries, their listing. Not its job: decidi
 from .assemble import Binary, EncodedRun, assemble, run_bytes, table_bytes
 from .call import CallKind, Calls, Form, HostStep, TableRange
 from .read_binary import disassemble
+from .write_asm import write_asm
 from .write_binary import list_binary, write_binary
 from .write_c import write_c
 
@@ -22,6 +23,7 @@ __all__ = [
     "list_binary",
     "run_bytes",
     "table_bytes",
+    "write_asm",
     "write_binary",
     "write_c",
 ]

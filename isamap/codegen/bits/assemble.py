@@ -82,7 +82,7 @@ def assemble(program: Program, hw: Hardware, base: int | None = None) -> Binary:
     base = encoding.base if base is None else base
     if base % encoding.base_align:
         raise ProgramError(f"base address {base} is no multiple of {encoding.base_align} bytes")
-    end = _data_bytes(program)
+    end = data_bytes(program)
     constants = {"base": base}
     for name, size in encoding.constants:
         constants[name] = end
@@ -116,7 +116,8 @@ def table_bytes(part: TableRange, hw: Hardware) -> bytes:
     return b"".join(entry.to_bytes(size, order) for entry in part.entries)
 
 
-def _data_bytes(program: Program) -> int:
+def data_bytes(program: Program) -> int:
+    """How much of the image the program's arrays take."""
     places = (*program.inputs, *program.outputs, *program.scratch)
     return _aligned(max((p.address + p.layout.size_bytes for p in places), default=0))
 

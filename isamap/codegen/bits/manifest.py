@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from isamap.hwdesc import Format, Hardware
 from isamap.ir import Kernel, Role, pretty
-from isamap.program import Layout, Placement
+from isamap.program import Layout, Placement, Program
 
 from .assemble import Binary
 from .call import HostStep
@@ -20,14 +20,10 @@ PROGRAM, IMAGE, LISTING, MANIFEST = "program.bin", "data.bin", "listing.txt", "m
 def make_manifest(binary: Binary, kernel: Kernel, hw: Hardware) -> dict[str, Json]:
     """The manifest; all offsets and sizes are bytes. `kernel`: as it was asked for."""
     assert hw.encoding is not None
-    program = binary.program
     zeros = dict(hw.encoding.constants)
-    given = [b.name for b in kernel.buffers if b.role in (Role.IN, Role.INOUT)]
-    inputs = [place for place in program.inputs if place.buffer in given]
-    cleared = [place for place in program.inputs if place.buffer not in given]
     return {
         "isamap_binary": VERSION,
-        "kernel": program.name,
+        "kernel": binary.program.name,
         "machine": hw.name,
         "byte_order": hw.encoding.byte_order,
         "program": {"file": PROGRAM, "parts": _parts(binary)},
@@ -37,15 +33,25 @@ def make_manifest(binary: Binary, kernel: Kernel, hw: Hardware) -> dict[str, Jso
             "base": binary.base,
             "base_align": hw.encoding.base_align,
         },
-        "inputs": [_array_place(place, kernel) for place in inputs],
-        "outputs": [_array_place(place, kernel) for place in program.outputs],
-        "cleared": [_place(place) for place in cleared],
-        "scratch": [_place(place) for place in program.scratch],
+        **array_places(binary.program, kernel),
         "zeros": {
             name: {"offset": binary.constants[name], "bytes": size} for name, size in zeros.items()
         },
         "tables": _tables(binary, hw),
         "formats": {entry.name: _format(entry) for entry in hw.encoding.formats},
+    }
+
+
+def array_places(program: Program, kernel: Kernel) -> dict[str, Json]:
+    """Where arrays lie, and what the host computes. `kernel`: as it was asked for."""
+    given = [b.name for b in kernel.buffers if b.role in (Role.IN, Role.INOUT)]
+    inputs = [place for place in program.inputs if place.buffer in given]
+    cleared = [place for place in program.inputs if place.buffer not in given]
+    return {
+        "inputs": [_array_place(place, kernel) for place in inputs],
+        "outputs": [_array_place(place, kernel) for place in program.outputs],
+        "cleared": [_place(place) for place in cleared],
+        "scratch": [_place(place) for place in program.scratch],
         "host_calls": {call.name: _host_call(call) for call in program.host_calls},
     }
 
@@ -64,7 +70,7 @@ def _parts(binary: Binary) -> list[Json]:
     offset = 0
     for part in binary.parts:
         if isinstance(part, HostStep):
-            parts.append({"host": _host_step(part)})
+            parts.append({"host": show_step(part)})
             continue
         run: dict[str, Json] = {"offset": offset, "bytes": part.num_bytes}
         run |= {"records": part.num_records, "calls": part.num_calls}
@@ -73,7 +79,8 @@ def _parts(binary: Binary) -> list[Json]:
     return parts
 
 
-def _host_step(step: HostStep) -> dict[str, Json]:
+def show_step(step: HostStep) -> dict[str, Json]:
+    """What the host does, and where its arrays lie."""
     return {
         "call": step.name,
         "operands": {

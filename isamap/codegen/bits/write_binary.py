@@ -59,16 +59,22 @@ def write_binary(
 
 def make_image(binary: Binary, hw: Hardware, inputs: Mapping[str, np.ndarray]) -> bytes:
     """The data image: tables, inputs (zeros where not given) and their padding, else zeros."""
-    image = np.zeros(binary.image_bytes, np.uint8)
-    for place in binary.program.inputs:
-        shape, dtype = place.layout.shape, numpy_dtype(place.layout.dtype)
-        array = inputs.get(place.buffer, np.zeros(shape, dtype))
-        packed = pack(array.reshape(shape), place.layout)
-        image[place.address : place.address + packed.size] = packed
+    image = fill_image(binary.program, binary.image_bytes, inputs)
     for part in binary.tables:
         content = np.frombuffer(table_bytes(part, hw), np.uint8)
         image[part.address : part.address + content.size] = content
     return image.tobytes()
+
+
+def fill_image(program: Program, num_bytes: int, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """`num_bytes` u8: inputs (zeros where not given) and their padding, else zeros."""
+    image = np.zeros(num_bytes, np.uint8)
+    for place in program.inputs:
+        shape, dtype = place.layout.shape, numpy_dtype(place.layout.dtype)
+        array = inputs.get(place.buffer, np.zeros(shape, dtype))
+        packed = pack(array.reshape(shape), place.layout)
+        image[place.address : place.address + packed.size] = packed
+    return image
 
 
 def list_binary(binary: Binary, hw: Hardware) -> str:
