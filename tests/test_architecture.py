@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "hwdesc": ("errors", "ir"),
     "program": ("errors", "ir", "hwdesc"),
     "emulator": ("errors", "ir", "cexpr", "hwdesc", "program"),
-    "codegen": ("errors", "ir", "cexpr", "hwdesc", "program"),
+    "codegen": ("errors", "ir", "cexpr", "hwdesc", "program", "write_all"),
     "exercise": ("errors", "ir", "hwdesc", "program"),
     "mapper": ("errors", "ir", "rewrites", "hwdesc", "program"),
     "costmodels": ("errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper"),
