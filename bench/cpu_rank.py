@@ -18,6 +18,7 @@ from host import header
 
 from isamap.codegen import find_toolchain
 from isamap.compile import build_kernel, load_machine
+from isamap.hwdesc import Hardware
 from isamap.measured import Database, Measured, default_path, make_subject
 from isamap.native import Tuned, tune
 
@@ -44,8 +45,9 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     done = []
     sizes = [dict(zip("mnk", shape, strict=True)) for shape in shapes]
-    for tuned in tune(KERNEL, MACHINE, sizes, model=model, may_reassociate=True):
-        print(row(tuned, given.database), flush=True)
+    machine = load_machine(MACHINE)
+    for tuned in tune(KERNEL, machine, sizes, model=model, may_reassociate=True):
+        print(row(tuned, machine, given.database), flush=True)
         done += [tuned.outcome] if tuned.outcome is not None else []
     if not done:
         return
@@ -54,7 +56,7 @@ def main() -> None:
     print(f"\nfirst/best: geometric mean {ratio:.3f}; rank correlation: median {median(ranks):.2f}")
 
 
-def row(tuned: Tuned, database: Path) -> str:
+def row(tuned: Tuned, machine: Hardware, database: Path) -> str:
     """One line of the table."""
     shape = ", ".join(map(str, tuned.shape.values()))
     found = tuned.outcome
@@ -65,14 +67,13 @@ def row(tuned: Tuned, database: Path) -> str:
     return (
         f"| {shape:>17} | {work / found.seconds:12.1f} | {found.winner + 1:3} of"
         f" {found.num_candidates:2} | {found.first_s / found.seconds:10.3f} |"
-        f" {spread(tuned, database):6.2f} | {ranked:>16} |"
+        f" {spread(tuned, machine, database):6.2f} | {ranked:>16} |"
     )
 
 
-def spread(tuned: Tuned, database: Path) -> float:
+def spread(tuned: Tuned, machine: Hardware, database: Path) -> float:
     """The longest measured time of a shape's candidates over the shortest."""
     kernel, _ = build_kernel(KERNEL, tuned.shape, None)
-    machine = load_machine(MACHINE)
     subject = make_subject(kernel, machine, find_toolchain(machine))
     rows = Database(database).recall(subject).values()
     times = [r.measurement.seconds for r in rows if r.measurement.seconds is not None]

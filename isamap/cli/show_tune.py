@@ -72,13 +72,13 @@ def summary_lines(done: Sequence[Tuned]) -> list[str]:
     """How good the closed form is."""
     found = [tuned.outcome for tuned in done if tuned.outcome is not None]
     failed = len(done) - len(found)
-    lines = [f"{failed} shapes could not be measured"] if failed else []
+    lines = [f"{_shapes(failed)} could not be measured"] if failed else []
     if not found:
         return lines
     share = statistics.geometric_mean(row.seconds / row.first_s for row in found)
     near = sum(row.first_s <= NEAR * row.seconds for row in found)
     lines.append(
-        f"{len(found)} shapes: the model's first reaches {show_share(share)} of the speed of the"
+        f"{_shapes(len(found))}: the model's first reaches {show_share(share)} of the speed of the"
         f" best one in the geometric mean, and at least {1 / NEAR:.0%} of it for {near}"
     )
     ranks = [row.correlation for row in found if row.correlation is not None]
@@ -89,6 +89,10 @@ def summary_lines(done: Sequence[Tuned]) -> list[str]:
             f" median {median:.2f}, least {min(ranks):.2f}"
         )
     return lines
+
+
+def _shapes(count: int) -> str:
+    return f"{count} shape{'s' if count != 1 else ''}"
 
 
 def _to_json(done: Sequence[Tuned], is_whole: bool) -> dict[str, Json]:

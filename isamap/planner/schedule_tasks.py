@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from isamap.costmodels import ANALYTICAL, Costs
+from isamap.costmodels import ANALYTICAL, CostModel, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, Task, coverings
@@ -79,13 +79,17 @@ class TaskScheduler:
             max_matches=max_matches,
         )
 
+    def _cost(self, around: Around, left_s: float) -> CostModel:
+        """The closed form where there is no program by itself, or no time for others."""
+        return ANALYTICAL if around.homes or left_s <= 0 else self.wishes.cost
+
     def _find(self, task: Task, around: Around) -> Answer | MappingError:
         left_s = max(0.0, min(self.wishes.time_limit_s, self.deadline - time.perf_counter()))
         try:
             return find_schedule(
                 task.kernel,
                 with_room(self.hw, around),
-                cost=ANALYTICAL if around.homes else self.wishes.cost,  # no program by itself
+                cost=self._cost(around, left_s),
                 layouts=self.wishes.layouts,
                 time_limit_s=left_s,
                 workers=self.wishes.workers,

@@ -223,10 +223,11 @@ class CoveringSearch:
 
     def compare(self) -> None:
         """Let the cost model choose among more schedules than the best of each covering, if it
-        wants to. Whether to repack is the closed form's choice, as the time it takes is not priced.
+        wants to, unless the search was stopped. Whether to repack is the closed form's choice, as
+        the time it takes is not priced.
         """
         count = self.cost.num_candidates
-        if count == 1:
+        if count == 1 or self.watch.is_stopped:
             return
         rank = max(self.by_rank) if self.layouts == "packed" else rank_of(self.chosen().covering)
         solved = [schedule for schedule in self.solved if rank_of(schedule.covering) <= rank]

@@ -14,7 +14,7 @@ from isamap.cli.main import main
 from isamap.codegen import CSource, Toolchain
 from isamap.compile import Result, build_kernel, cost_model
 from isamap.measured import Measured, Measurement, digest
-from isamap.scheduler import Answer, find_schedule, is_legal
+from isamap.scheduler import Answer, Progress, find_schedule, is_legal
 
 CODEGEN = Path(__file__).parent.parent / "codegen"
 SGEMM = f"{CODEGEN / 'c_kernels.py'}:sgemm"
@@ -74,6 +74,23 @@ def test_the_second_question_is_answered_from_the_database(tmp_path: Path) -> No
     ]
     answer(model, m=6)
     assert timer.num_calls == 2
+
+
+class Stopped:
+    """Ends the search at once."""
+
+    is_stopped = True
+
+    def see(self, progress: Progress) -> None:
+        pass
+
+
+def test_nothing_is_measured_once_the_search_was_stopped(tmp_path: Path) -> None:
+    timer = FakeTimer()
+    kernel, _ = build_kernel(SGEMM, SIZES, None)
+    model = Measured(4, tmp_path / "m", timer)
+    found = find_schedule(kernel, HW, cost=model, may_reassociate=True, watch=Stopped())
+    assert timer.num_calls == 0 and found.contenders == ()
 
 
 def test_a_candidate_that_crashes_is_told_and_loses(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,10 @@ from click.testing import CliRunner
 import isamap
 from isamap.cli.main import main
 from isamap.cli.read_shapes import read_shapes
+from isamap.cli.show_tune import show_tune
 from isamap.codegen import CSource, Toolchain
-from isamap.measured import Measured, Measurement, correlate_ranks
-from isamap.native import tune
+from isamap.measured import Measured, Measurement, Outcome, correlate_ranks
+from isamap.native import Tuned, tune
 
 CODEGEN = Path(__file__).parent.parent / "codegen"
 SGEMM = f"{CODEGEN / 'c_kernels.py'}:sgemm"
@@ -95,6 +96,27 @@ def test_the_command_tells_shapes_and_a_summary(tmp_path: Path) -> None:
     again = CliRunner().invoke(main, [*arguments, "--json", "-"])
     data = json.loads(again.output)
     assert data["is_whole"] and [row["is_recalled"] for row in data["shapes"]] == [True, True]
+
+
+def test_ctrl_c_ends_the_command_with_what_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = Outcome(1e-6, 2e-6, 1e-6, 1, 4, -1.0)
+
+    def stream() -> Iterator[Tuned]:
+        yield Tuned({"m": 2}, outcome)
+        yield Tuned({"m": 3}, None, "no such thing")
+        raise KeyboardInterrupt
+
+    assert not show_tune(stream(), 5, None)
+    assert capsys.readouterr().out.splitlines() == [
+        "m 2: 1 µs, the model's number 2 of 4 (its first 2 µs), rank correlation -1.00",
+        "m 3: no such thing",
+        "stopped: 2 of 5 shapes are done; run it again to go on",
+        "1 shape could not be measured",
+        "1 shape: the model's first reaches 50.0 % of the speed of the best one in the geometric"
+        " mean, and at least 95% of it for 0",
+        "rank correlation of predicted and measured times over the candidates of a shape: median"
+        " -1.00, least -1.00",
+    ]
 
 
 KNOWN = ("m", "n", "k")
