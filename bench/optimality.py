@@ -12,6 +12,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from math import inf
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -148,6 +149,7 @@ def main() -> None:
         help="all: one after the other",
     )
     parser.add_argument("--tilings", type=int, default=400, help="at most, per covering")
+    parser.add_argument("--minutes", type=float, default=inf, help="begin no case after so many")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     tasks = list_tasks(arguments)
@@ -158,6 +160,10 @@ def main() -> None:
             rows.append(row)
             if row.kind in ODD:
                 print(f"{len(rows)}: {row.kind} {row.difference:+.2%}  {row.text}", flush=True)
+            if time.perf_counter() - begin > 60 * arguments.minutes:
+                pool.shutdown(cancel_futures=True)
+                break
+    tasks = tasks[: len(rows)]
     text = "\n".join(report(rows, tasks, time.perf_counter() - begin)) + "\n"
     print(text)
     RESULT.parent.mkdir(exist_ok=True)
@@ -167,18 +173,20 @@ def main() -> None:
 def list_tasks(arguments: argparse.Namespace) -> list[Task]:
     """Cases of all machines in turn, so that a run that is cut short has some of each.
 
-    Pairs are compared by what adds up over tasks.
+    Pairs are compared by what adds up over tasks, one after every few single statements.
     """
     wanted = list(Metric) if arguments.objective == "all" else [Metric(arguments.objective)]
     sums = [metric for metric in wanted if metric is not Metric.EDP] or [Metric.CYCLES]
-    tasks = []
+    placed = []
     for number, metrics, is_pair in (
         (arguments.cases, wanted, False), (arguments.pairs, sums, True)
     ):  # fmt: skip
         for seed in range(number):
             metric = metrics[seed % len(metrics)]
-            tasks += [Task(name, seed, arguments.tilings, metric, is_pair) for name in MACHINES]
-    return tasks
+            row = [Task(name, seed, arguments.tilings, metric, is_pair) for name in MACHINES]
+            placed.append(((seed + 1) / number, row))
+    placed.sort(key=lambda pair: pair[0])
+    return [task for _, row in placed for task in row]
 
 
 def report(rows: list[Row], tasks: list[Task], seconds: float) -> list[str]:

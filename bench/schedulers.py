@@ -211,9 +211,8 @@ def main(
             rows.append(compare_row(hw, text, kernel, published, budget))
             lines.append(row_line(rows[-1]))
             print(lines[-1], flush=True)
-    lines += summary_lines(rows)
+            RESULT.write_text("\n".join([*lines, *summary_lines(rows)]) + "\n")
     print(*summary_lines(rows), sep="\n")
-    RESULT.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

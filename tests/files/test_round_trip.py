@@ -80,7 +80,7 @@ def test_unedited_schedule_reproduces_the_answer(
 
 def test_schedule_files_know_every_decision() -> None:
     """Who adds a decision to a tiling or a task writes it to schedule files too."""
-    assert [f.name for f in fields(Tiling)] == ["tiles", "outer", "inner", "stays"]
+    assert [f.name for f in fields(Tiling) if f.init] == ["tiles", "outer", "inner", "stays"]
     assert [f.name for f in fields(Stay)] == ["operand", "residence", "level", "slots", "kept"]
     known = ["kernel", "number", "held", "volatile", "ends", "parts"]
     assert [f.name for f in fields(Task)] == known
