@@ -94,6 +94,8 @@ class Chains:
         """Chains of residences from the unit back to the external memory."""
         here = chain[-1]
         for mover in self._movers_to(here.memory):
+            if here.is_packed and here.align_bytes % self._align(mover, mover.target):
+                continue  # blocks lie closer than the copy can write them
             source = mover.instruction.operand(str(mover.source)).memory
             origin = self.subject.inlet or self.subject.own
             if source == self._outside(origin):

@@ -22,6 +22,7 @@ from isamap.costmodels import (
 from isamap.hwdesc import Hardware
 from isamap.mapper import (
     Covering,
+    TiledLoop,
     layout_rank,
 )
 
@@ -77,6 +78,7 @@ class CoveringSearch:
         self.contenders: tuple[Contender, ...] = ()
         self.spreads: set[tuple[object, ...]] = set()  # over cores, that were looked at
         self.means: set[tuple[object, ...]] = set()  # of coverings that were looked at
+        self.packing: set[tuple[TiledLoop, ...]] = set()  # loops of natural ones that pack
         self.num_unfit = 0
         self.num_excluded = 0  # by the aim's limits
         self.num_unordered = 0
@@ -110,6 +112,23 @@ class CoveringSearch:
     def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float, int]:
         least = least_costs(*pair, self.hw).at_least(self.least)
         return rank_of(pair[0]), self.aim.value(least), self._num_copies(pair[0])
+
+    def _is_served(self, covering: Covering, rank: int) -> bool:
+        """Has a covering been looked at that caches serve as well?
+
+        One with the same packed operands and layouts, which copied less into registers, where no
+        port counts what calls read in place. Where nothing is to be repacked if it can be helped,
+        one that packs operands itself instead.
+        """
+        means = packed_means(covering)
+        if self.layouts == "natural" and rank and covering.loops in self.packing:
+            return True
+        is_served = means in self.means and not self.hw.external.ports
+        is_served = is_served and self.cost.num_candidates == 1  # those that are measured differ
+        self.means.add(means)
+        if not rank and any(r.is_packed for plan in covering.operands for r in plan.residences):
+            self.packing.add(covering.loops)
+        return is_served
 
     def _num_copies(self, covering: Covering) -> int:
         """In how many memories operands stay, where that decides what is looked at first."""
@@ -148,12 +167,9 @@ class CoveringSearch:
             if key in self.spreads:  # the same along other axes of the cores
                 return
             self.spreads.add(key)
-        if self.hw.caches and not self.hw.external.ports and self.cost.num_candidates == 1:
-            means = packed_means(covering)
-            if means in self.means:
-                return
-            self.means.add(means)
         rank = rank_of(covering)
+        if self.hw.caches and self._is_served(covering, rank):
+            return
         rivals = [self.slack * s.solution.value for r, s in self.by_rank.items() if r <= rank]
         cutoff = min(rivals, default=None)
         bound = self.aim.value(least)
@@ -302,8 +318,7 @@ def _solution(listed: Listed) -> Solution:
 
 
 def packed_means(covering: Covering) -> tuple[object, ...]:
-    """What decides how well caches serve a covering: another one of the same, that copies more into
-    registers what a call may read in place, is no better where no port counts such reads."""
+    """Its loops, and how each buffer lies and is packed."""
     ways = frozenset(
         (
             plan.buffer,
