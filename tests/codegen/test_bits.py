@@ -9,7 +9,7 @@ from isamap.codegen import assemble, disassemble, list_binary, run_bytes, write_
 from isamap.errors import ProgramError
 from isamap.hwdesc import load_hardware
 from isamap.ir import Affine, Kernel
-from isamap.program import Address, For, Issue, Operand, Program, Repeat, Span
+from isamap.program import Address, For, Issue, Operand, Program, Repeat, Span, Spread
 from tests.hwdesc.coded_spec import CODED
 
 
@@ -119,3 +119,10 @@ def test_what_was_written_is_read_back(hw, tmp_path):
     whole = program(For("i", Span(3), body))
     binary = write_binary(whole, Kernel("hand", (), ()), hw, tmp_path / "out", base=65536)
     assert disassemble(tmp_path / "out", hw) == list_binary(binary, hw)
+
+
+def test_programs_of_several_cores_have_no_one_stream(hw):
+    spread = For("i", Span(2), (load(at(0, i=64), at(0), 1, 16),), Spread("core"))
+    with pytest.raises(ProgramError, match="loop i is spread over cores") as caught:
+        assemble(program(spread), hw)
+    assert "one core" in caught.value.hint
