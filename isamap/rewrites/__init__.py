@@ -27,6 +27,7 @@ from .split_precision import split_precision
 from .split_range import range_site, split_range
 from .split_words import split_words
 from .spread import spread, spread_by
+from .sum_apart import sum_apart
 from .swap import swap
 from .table import REWRITES
 from .toeplitz import toeplitz
@@ -64,6 +65,7 @@ __all__ = [
     "spread",
     "spread_by",
     "substitute_access",
+    "sum_apart",
     "swap",
     "split_precision",
     "split_range",

@@ -20,5 +20,6 @@ NAMES = (
     "im2col",
     "inline",
     "single_operations",
+    "sum_apart",
 )
 FORMS: tuple[Rewrite, ...] = tuple(row for name in NAMES for row in REWRITES if row.name == name)

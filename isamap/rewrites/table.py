@@ -24,6 +24,7 @@ from .split_precision import SPLIT_PRECISION
 from .split_range import SPLIT_RANGE
 from .split_words import SPLIT_WORDS
 from .spread import SPREAD
+from .sum_apart import SUM_APART
 from .swap import SWAP
 from .toeplitz import TOEPLITZ
 from .transpose import TRANSPOSE
@@ -42,6 +43,7 @@ REWRITES: tuple[Rewrite, ...] = (
     INLINE,
     OUTLINE,
     SINGLE_OPERATIONS,
+    SUM_APART,
     CARRY,
     FISSION,
     JOIN,
