@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 
-from isamap.compile import PlanResult, Result, load_machine
+from isamap.compile import PlanResult, Result, build_kernel, load_machine
 from isamap.compile import map as map_kernel
 from isamap.costmodels import CostModel
 from isamap.errors import KernelError
@@ -56,6 +56,8 @@ def map_program(
         KernelError: `ahead` names no input.
     """
     machine = on_threads(load_machine(hw), threads)
+    if ahead:
+        _check_inputs(build_kernel(kernel, sizes or {}, name)[0], ahead)
     result = map_kernel(
         kernel, machine, sizes=sizes, name=name, layouts=layouts, time_limit_s=time_limit_s,
         verify="off", may_reassociate=may_reassociate, cost=cost,
@@ -68,13 +70,16 @@ def map_program(
             program = result.plan.program
             answers = [task.answer for task in result.plan.tasks if task.answer is not None]
     compared = tuple(answer.contenders for answer in answers if answer.contenders)
-    inputs = [buffer.name for buffer in result.kernel.buffers if buffer.role is Role.IN]
-    for buffer in ahead:
-        if buffer not in inputs:
-            raise KernelError(
-                f"{result.kernel.name} has no input {buffer!r} that could be packed ahead",
-                hint=f"its inputs are {', '.join(inputs)}",
-            )
     machine = with_host_calls(machine, program.host_calls)
     program = in_use_order(program, machine, ahead)
     return Mapped(result.kernel, result.hardware, program, cycles, compared)
+
+
+def _check_inputs(kernel: Kernel, ahead: tuple[str, ...]) -> None:
+    inputs = [buffer.name for buffer in kernel.buffers if buffer.role is Role.IN]
+    for name in ahead:
+        if name not in inputs:
+            raise KernelError(
+                f"{kernel.name} has no input {name!r} that could be packed ahead",
+                hint=f"its inputs are {', '.join(inputs)}",
+            )

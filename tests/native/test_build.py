@@ -90,6 +90,12 @@ def test_buffers_that_the_program_wants_packed_are_named_and_packed(tmp_path: Pa
     assert np.array_equal(built(X=X, W=W), np.convolve(X, W[::-1], "same"))
 
 
+def test_only_inputs_are_packed_ahead() -> None:
+    with pytest.raises(isamap.IsamapError, match="sgemm has no input 'C' that could be") as caught:
+        isamap.build(f"{KERNELS}:sgemm", MACHINES / "vec4.yaml", ahead=["C"])
+    assert caught.value.hint == "its inputs are A, B"
+
+
 def test_a_machine_that_runs_elsewhere_is_not_built_for(tmp_path: Path) -> None:
     text = (MACHINES / "vec4.yaml").read_text()
     machine = tmp_path / "far.yaml"
