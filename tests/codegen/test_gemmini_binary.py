@@ -74,14 +74,15 @@ int main(void) {
 """
 
 
-def write_gemm(tmp_path):
-    built, program, hw = map_program("gemm", "gemmini", {"m": 21, "n": 33, "k": 19})
-    write_c(program, built, hw, tmp_path)
-    return program, hw
+@pytest.fixture(scope="module")
+def mapped():
+    """Kernel, program, machine of one product."""
+    return map_program("gemm", "gemmini", {"m": 21, "n": 33, "k": 19})
 
 
-def test_the_c_form_issues_the_same_commands_wherever_its_image_lies(tmp_path):
-    program, hw = write_gemm(tmp_path)
+def test_the_c_form_issues_the_same_commands_wherever_its_image_lies(mapped, tmp_path):
+    kernel, program, hw = mapped
+    write_c(program, kernel, hw, tmp_path)
     (tmp_path / "host.c").write_text(HOST)
     subprocess.run(["gcc", "-O0", "host.c", "-o", "host"], cwd=tmp_path, check=True)
     first, *lines = subprocess.run([tmp_path / "host"], stdout=-1, text=True).stdout.splitlines()
@@ -91,8 +92,9 @@ def test_the_c_form_issues_the_same_commands_wherever_its_image_lies(tmp_path):
 
 
 @pytest.mark.skipif(not which("riscv64-linux-gnu-gcc"), reason="needs gcc-riscv64-linux-gnu")
-def test_the_c_form_compiles_to_custom_3_instructions(tmp_path):
-    write_gemm(tmp_path)
+def test_the_c_form_compiles_to_custom_3_instructions(mapped, tmp_path):
+    kernel, program, hw = mapped
+    write_c(program, kernel, hw, tmp_path)
     arguments = ["-O1", "-ffreestanding", "-c", "gemm.c", "-o", "gemm.o"]
     subprocess.run(["riscv64-linux-gnu-gcc", *arguments], cwd=tmp_path, check=True)
     dump = ["riscv64-linux-gnu-objcopy", "-O", "binary", "-j", ".text", "gemm.o", "text"]
