@@ -12,11 +12,15 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, TileAxis
 
 from .aim import Costs
+from .analytical import first_fetch_cycles, onward_cycles
 from .direct_ports import Port
+from .passes import needs_one_slot
+from .tiling import Stay, Tiling
 from .traffic import add_up_moved
 from .work import Flow, Work
 
 MAX_POSITIONS = 2**20  # of a window, counted one by one
+SUMMED = 1e-6  # cycles by which the closed form, which sums in another order, may be lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,30 @@ def least_costs(covering: Covering, work: Work, hw: Hardware) -> Costs:
     """What no tiling of the covering goes below, each cost by itself."""
     flows = ((_least_positions(covering, flow), flow.moved) for flow in work.flows)
     moved = add_up_moved([(1.0, work.moved), *flows])
-    cycles, _ = bound_cycles(covering, work, hw)
+    busy, _ = _longest([least_load(covering, work)], hw)
+    cycles = ceil(busy + least_edges(covering, work, hw) - SUMMED)
     return Costs(cycles, moved.energy_pj, moved.external_bytes(hw))
+
+
+def least_edges(covering: Covering, work: Work, hw: Hardware) -> float:
+    """Cycles before the first call and after the last one, whatever the tiling: those of single
+    units, of which each operand's way in or out is the shorter one."""
+    tiles = tuple((loop.name, 1) for loop in covering.loops)
+    order = tuple(loop.name for loop in covering.loops)
+    places = [(plan.name, n) for plan in covering.operands for n in range(len(plan.residences))]
+    low, high = (
+        Tiling(tiles, order, order, tuple(Stay(*place, level, 1) for place in places))
+        for level in (0, 1)
+    )
+    startup, finish, latency = 0.0, 0.0, 0
+    for flow in work.flows:
+        fetch = min(first_fetch_cycles(covering, tiling, flow, hw) for tiling in (low, high))
+        if not flow.is_drain and flow.unit != work.compute_unit:
+            startup += fetch
+            latency = max(latency, flow.latency_cycles)
+        if flow.is_drain and not needs_one_slot(covering.operand(flow.operand), hw):
+            finish = max(finish, fetch + flow.latency_cycles + onward_cycles(work, flow))
+    return startup + latency + finish + work.latency_cycles - work.issue_cycles
 
 
 def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str]:
@@ -60,6 +86,11 @@ def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str
 
 def busiest(loads: Sequence[Load], hw: Hardware) -> tuple[int, str]:
     """The unit or port that is busy longest under several loads together, and how long."""
+    longest, name = _longest(loads, hw)
+    return ceil(longest), name
+
+
+def _longest(loads: Sequence[Load], hw: Hardware) -> tuple[float, str]:
     counts = {unit.name: unit.count for unit in hw.units}
     units: dict[str, float] = {}
     ports: dict[Port, float] = {}
@@ -70,8 +101,7 @@ def busiest(loads: Sequence[Load], hw: Hardware) -> tuple[int, str]:
             ports[port] = ports.get(port, 0.0) + cycles
     rows = [(c / counts[unit], f"unit {unit}") for unit, c in units.items()]
     rows += [(cycles, " ".join(port)) for port, cycles in ports.items()]
-    longest, name = max(rows)
-    return ceil(longest), name
+    return max(rows)
 
 
 def _touched_positions(covering: Covering, axis: TileAxis) -> int:

@@ -48,7 +48,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     )
     original = next(search)
     least_of: dict[TaskKey, float] = {}
-    known: Known = {}
+    known = Known()
     rated = []
     cut = []
     num_forms = 1

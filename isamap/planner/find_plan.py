@@ -41,7 +41,7 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | No
         MappingError: a statement that no instruction computes, on a machine without a host.
     """
     begin = time.perf_counter()
-    known = {} if known is None else known
+    known = Known() if known is None else known
     best = _plan_whole(kernel, hw, wishes, known)
     for forms in FORMS:
         for parts in forms(best, hw):

@@ -6,14 +6,14 @@ which tasks there are, where they run (`find_plan`).
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from isamap.costmodels import ANALYTICAL, CostModel, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, Task, coverings
 from isamap.program import Layout
-from isamap.scheduler import Answer, find_schedule
+from isamap.scheduler import Answer, KnownModels, find_schedule
 
 from .piece import Piece
 from .plan import PlannedTask, TaskKey, Wishes, task_key
@@ -30,7 +30,14 @@ class Around:
 
 
 ALONE = Around()
-Known = dict[tuple[TaskKey, Around], Answer | MappingError]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was found for tasks on one machine by the same wishes, and for their models; grows."""
+
+    answers: dict[tuple[TaskKey, Around], Answer | MappingError] = field(default_factory=dict)
+    models: KnownModels = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +66,10 @@ class TaskScheduler:
     def find(self, task: Task, around: Around = ALONE) -> Answer | MappingError:
         """The task's best schedule beside what is taken, or why it has none."""
         key = task_key(task, self.shared), around
-        if key not in self.known:
-            self.known[key] = self._find(task, around)
-        return self.known[key]
+        answers = self.known.answers
+        if key not in answers:
+            answers[key] = self._find(task, around)
+        return answers[key]
 
     def coverings(
         self, task: Task, homes: Mapping[str, str], max_matches: int | None = None
@@ -103,6 +111,7 @@ class TaskScheduler:
                 homes=dict(around.homes),
                 agreed=dict(around.agreed),
                 watch=self.wishes.watch,
+                known=self.known.models,
             )
         except MappingError as error:
             return error

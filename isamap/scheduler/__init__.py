@@ -11,7 +11,7 @@ from .place import EXTERNAL_ALIGN_BYTES, NOTHING, passages, place, used_bytes
 from .same_layout import LayoutKey, layout_key, same_layout
 from .schedule import find_schedule
 from .search_coverings import rank_of
-from .solve import Solution, Status, solve
+from .solve import KnownModels, Solution, Status, solve
 from .tokens import signal
 from .watch import NOBODY, Progress, Watch
 
@@ -21,6 +21,7 @@ __all__ = [
     "Breach",
     "Contender",
     "EXTERNAL_ALIGN_BYTES",
+    "KnownModels",
     "LayoutKey",
     "NOBODY",
     "NOTHING",

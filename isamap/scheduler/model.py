@@ -3,6 +3,8 @@
 In: a covering, its work, the machine. Out: a model to solve and to hint. Not its job: solving.
 """
 
+from hashlib import blake2b
+
 from ortools.sat.python import cp_model
 
 from isamap.costmodels import Stay, Tiling, Work
@@ -30,6 +32,14 @@ class TilingModel:
         self.first_tiles = objective.first_tiles()
         self.doubles = [s.is_double for s in self.vars.stays]
         self.late_sums = objective.late_sums
+
+    @property
+    def digest(self) -> bytes:
+        """Equal for models of the same loops and stays, with the same constraints, objective and
+        costs of first tiles."""
+        stays = [(plan.name, len(plan.residences)) for plan in self.covering.operands]
+        text = f"{self.covering.loops} {stays} {self.model.proto} {self.first_tiles}"
+        return blake2b(text.encode()).digest()
 
     @property
     def is_wide(self) -> bool:

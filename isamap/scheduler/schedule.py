@@ -7,7 +7,6 @@ at, a bound for all coverings. Not its job: looking at one covering after the ot
 
 import time
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import islice
 from types import MappingProxyType
 
@@ -36,7 +35,7 @@ from .answer import Answer
 from .limit_error import limit_error
 from .same_layout import same_layout
 from .search_coverings import MAX_COVERINGS, CoveringSearch, rank_of
-from .solve import Status
+from .solve import KnownModels, Status
 from .watch import NOBODY, Watch
 from .why_nothing import why_nothing
 
@@ -63,9 +62,9 @@ def find_schedule(
     homes: Mapping[str, str] = NOWHERE,
     agreed: Mapping[str, Layout] = NO_LAYOUTS,
     watch: Watch = NOBODY,
+    known: KnownModels | None = None,
 ) -> Answer:
-    """Solve coverings in the order of their bounds until no remaining bound beats the best
-    schedule.
+    """Solve coverings, lowest bounds first, until no remaining bound beats the best schedule.
 
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed, up to
@@ -75,6 +74,7 @@ def find_schedule(
     too; only coverings that use them as they lie are looked at, if there are any. `homes`: buffers
     that lie in a managed memory; `agreed`: in which layout, where that is settled. `watch` ends the
     search with the best so far, in the first covering that can be scheduled with a greedy one.
+    `known`: models by the same aim.
 
     Raises:
         MappingError: nothing matches, no copy fits, no single unit fits the memories, or the aim's
@@ -83,27 +83,26 @@ def find_schedule(
     begin = time.perf_counter()
     cost.check(hw)
     mismatches: list[Mismatch] = []
-    least = Costs(0, 0, 0)  # a task may find its operands on chip
-    if not (held or volatile or handed_on or ends or homes):
-        least = floor_costs(kernel, hw)
+    is_whole = not (held or volatile or handed_on or ends or homes)
+    least = floor_costs(kernel, hw) if is_whole else Costs(0, 0, 0)  # its operands may be on chip
     search = CoveringSearch(
-        hw, cost, layouts, aim, least, begin + time_limit_s, workers, seed, watch
+        hw, cost, layouts, aim, least, begin + time_limit_s, workers, seed, watch, known
     )
     stream = coverings(
         kernel, hw, mismatches, may_reassociate=may_reassociate, held=held, volatile=volatile,
         ends=ends, homes=homes,
     )  # fmt: skip
-    stream = filter(partial(_agrees, agreed=agreed), stream)
-    if max_rank is not None:
-        stream = (covering for covering in stream if rank_of(covering) <= max_rank)
-    if others := handed_on - homes.keys():
-        stream = _prefer_natural(stream, others)
+    stream = (
+        covering
+        for covering in stream
+        if _agrees(covering, agreed) and (max_rank is None or rank_of(covering) <= max_rank)
+    )
+    stream = _prefer_natural(stream, handed_on - homes.keys())
     search.run(spread_coverings(stream, hw))
     if not search.by_rank:
         raise _nothing(kernel, hw, mismatches, search)
     search.compare()
-    seconds = time.perf_counter() - begin
-    return _answer(kernel, search, tuple(mismatches), seconds)
+    return _answer(kernel, search, tuple(mismatches), time.perf_counter() - begin)
 
 
 def _nothing(
@@ -151,6 +150,9 @@ def _agrees(covering: Covering, agreed: Mapping[str, Layout]) -> bool:
 
 def _prefer_natural(stream: Iterator[Covering], names: frozenset[str]) -> Iterator[Covering]:
     """The coverings that use the named buffers as they lie, or all if there is none."""
+    if not names:
+        yield from stream
+        return
     others = []
     found = False
     for covering in islice(stream, MAX_COVERINGS):

@@ -31,7 +31,7 @@ from .lower import lower
 from .options import stay_choices
 from .place import external_bytes
 from .shortlist import CLOSE, Listed, shortlist
-from .solve import Solution, Status, solve
+from .solve import KnownModels, Solution, Status, solve
 from .watch import Relay, Watch
 from .why_nothing import Misfits
 
@@ -57,6 +57,7 @@ class CoveringSearch:
         workers: int,
         seed: int,
         watch: Watch,
+        known: KnownModels | None = None,
     ) -> None:
         self.hw = hw
         self.cost = cost
@@ -68,6 +69,7 @@ class CoveringSearch:
         self.workers = workers
         self.seed = seed
         self.watch = watch
+        self.known = {} if known is None else known
         self.floor = 0.0  # nothing that was not looked at is below
         self.by_rank: dict[int, Schedule] = {}
         self.open_bounds: list[
@@ -188,6 +190,7 @@ class CoveringSearch:
             cutoff=cutoff,
             effort=None if cutoff is None else RIVAL_EFFORT,
             watch=self._relay(),
+            known=self.known,
         )
         if solution.status is Status.UNKNOWN:
             self.open_bounds.append((rank, solution.bound))

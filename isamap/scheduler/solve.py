@@ -7,7 +7,7 @@ the proven bound and the status. Not its job: which covering.
 import time
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import ceil
+from math import ceil, inf
 
 from ortools.sat.python import cp_model
 
@@ -61,6 +61,11 @@ class Solution:
     bound: float = 0.0
 
 
+# what models have proven, by `TilingModel.digest`: coverings that differ only in how buffers lie
+# outside the chip, or of one task among different others, often have the same one
+KnownModels = dict[bytes, Solution]
+
+
 def solve(
     covering: Covering,
     work: Work,
@@ -73,11 +78,12 @@ def solve(
     cutoff: float | None = None,
     effort: float | None = None,
     watch: Watch = NOBODY,
+    known: KnownModels | None = None,
 ) -> Solution:
     """Minimise what the aim says under the closed form; the greedy tiling is the fallback.
 
     `cutoff`: only tilings with a lower value are wanted; INFEASIBLE with this bound says there is
-    none. `effort`: a limit in the solver's deterministic seconds.
+    none. `effort`: a limit in the solver's deterministic seconds. `known`: by the same aim; grows.
     """
     begin = time.perf_counter()
     if not stay_choices(covering, hw):
@@ -90,7 +96,24 @@ def solve(
     if hw.caches:
         return _grown(covering, work, hw, aim, cutoff, begin)
     limits = Limits(begin + time_limit_s, workers, seed, effort)
-    return _Solving(covering, work, hw, aim, limits, watch).solve(cutoff)
+    solving = _Solving(covering, work, hw, aim, limits, watch)
+    if known is None or aim.limits:  # whose models change while they are solved
+        return solving.solve(cutoff)
+    digest = solving.built.digest
+    solution = solving.recall(known.get(digest), cutoff)
+    if solution is None:
+        solution = solving.solve(cutoff)
+        known[digest] = _best_known(known.get(digest), solution, cutoff)
+    return solution
+
+
+def _best_known(old: Solution | None, new: Solution, cutoff: float | None) -> Solution:
+    """The solution of a model that says most: a best tiling, or the highest bound."""
+    most = inf if cutoff is None else cutoff
+    new = replace(new, bound=most if new.status is Status.INFEASIBLE else min(new.bound, most))
+    if old is None or new.status is Status.OPTIMAL:
+        return new
+    return old if old.status is Status.OPTIMAL or old.bound >= new.bound else new
 
 
 def _grown(
@@ -150,10 +173,24 @@ class _Solving:
         """Under the closed form."""
         return estimate(self.covering, self.work, tiling, self.hw).costs(self.hw)
 
+    def recall(self, known: Solution | None, cutoff: float | None) -> Solution | None:
+        """What is known of the model as this covering's solution; None where that is too little."""
+        if known is None:
+            return None
+        if cutoff is not None and known.bound >= cutoff:
+            return self._nothing(Status.INFEASIBLE, cutoff)
+        if known.status is not Status.OPTIMAL or known.tiling is None:
+            return None
+        is_same = self.aim.value(self.costs(known.tiling)) == known.value
+        return known if is_same and is_legal(self.covering, known.tiling, self.hw) else None
+
     def solve(self, cutoff: float | None) -> Solution:
         """As the function of this name."""
         if cutoff is not None:
-            self.built.model.add(self.target.expression < ceil(cutoff * self.target.scale))
+            below = ceil(cutoff * self.target.scale) - 1
+            if self.aim.is_fastest:  # a tiling of fewer cycles takes at least a whole one less
+                below = SCALE * (ceil(cutoff) - 1)
+            self.built.model.add(self.target.expression <= below)
         found, bound, status = self._search()
         if status == cp_model.INFEASIBLE:
             least = self.aim.value(self.least)

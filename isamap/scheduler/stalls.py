@@ -336,19 +336,22 @@ class Stalls:
             for n, f in enumerate(self.work.flows)
             if f.unit == flow.unit and n != number
         )
-        moved = self.cp.model.new_int_var(0, high(stall), f"moved_{label}")
-        self.cp.model.add(moved == self.moved[number])
-        slack = self.cp.model.new_int_var(-high(stall), high(stall), f"slack_{label}")
-        self.cp.model.add(slack == moved - stall)
-        top = min(high(stall) * high(kept), LIMIT)
-        hidden = self.cp.model.new_int_var(-top, top, f"hidden_{label}")
-        self.cp.model.add_multiplication_equality(hidden, [slack, kept])
         bursts = self.cp.model.new_bool_var(f"bursts_{label}")
         conditions = [bursts] if isinstance(stay.is_low, int) else [bursts, negated(stay.is_low)]
         compute = SCALE * self.work.shared_cycles
         spare = self.cp.model.new_int_var(0, compute, f"spare_{label}")
         self.cp.model.add_max_equality(spare, [0, compute - others])
-        self.cp.model.add(hidden <= spare).only_enforce_if(conditions)
+        # what is not waited for is hidden, in all tiles together at most what there is to spare:
+        # wider domains make presolve slow, and overflow
+        over = self.cp.model.new_int_var(0, self.horizon, f"over_{label}")
+        self.cp.model.add_max_equality(over, [0, self.moved[number] - stall])
+        unwaited = self.cp.model.new_int_var(0, compute, f"unwaited_{label}")
+        self.cp.model.add(unwaited == over).only_enforce_if(conditions)
+        for condition in conditions:
+            self.cp.model.add(unwaited == 0).only_enforce_if(negated(condition))
+        hidden = self.cp.model.new_int_var(0, compute, f"hidden_{label}")
+        self.cp.model.add_multiplication_equality(hidden, [unwaited, kept])
+        self.cp.model.add(hidden <= spare)
         several = self.cp.any_of(
             [
                 self.cp.both(self.vars.many_tiles[n], negated(stay.refetch[n]), f"s_{label}_{n}")

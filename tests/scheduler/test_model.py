@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from isamap.costmodels import Tiling, count_work, estimate
+from isamap.costmodels import Tiling, count_work, estimate, least_costs
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.scheduler import Status
@@ -53,6 +53,15 @@ def test_the_model_prices_any_tiling_like_the_closed_form(hw_name: str, seed: in
     expected = estimate(covering, work, tiling, hw).cycles
     # both round up: the model each flow's share, the closed form the sum
     assert abs(found - expected) <= 1 + len(work.flows), f"{covering.binding}: {tiling}"
+
+
+@pytest.mark.parametrize("hw_name", MACHINES)
+@pytest.mark.parametrize("seed", range(10, 15))
+def test_no_tiling_is_below_what_its_covering_takes_at_least(hw_name: str, seed: int) -> None:
+    covering, hw, tiling = random_case(hw_name, seed)
+    work = count_work(covering, hw)
+    least, costs = least_costs(covering, work, hw), estimate(covering, work, tiling, hw).costs(hw)
+    assert least.at_least(costs) == costs, f"{covering.binding}: {tiling}"
 
 
 # seeds of `small_case` whose whole space takes less than half a second to search
