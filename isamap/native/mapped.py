@@ -4,8 +4,8 @@ In: a kernel, a machine, options of `map`. Out: the program and where it came fr
 mapping itself (`compile`).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from os import PathLike
 
 from isamap.compile import PlanResult, Result, build_kernel, load_machine
@@ -14,8 +14,8 @@ from isamap.costmodels import CostModel
 from isamap.errors import KernelError
 from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
-from isamap.program import Program, in_use_order
-from isamap.scheduler import Contender
+from isamap.program import Issue, Node, Program, in_use_order
+from isamap.scheduler import Answer, Contender
 
 from .threads import on_threads
 
@@ -58,21 +58,76 @@ def map_program(
     machine = on_threads(load_machine(hw), threads)
     if ahead:
         _check_inputs(build_kernel(kernel, sizes or {}, name)[0], ahead)
-    result = map_kernel(
-        kernel, machine, sizes=sizes, name=name, layouts=layouts, time_limit_s=time_limit_s,
-        verify="off", may_reassociate=may_reassociate, cost=cost,
-    )  # fmt: skip
+    program, result, answers = _search(
+        kernel, machine, sizes, name, layouts, time_limit_s, may_reassociate, cost
+    )
+    if any(_is_copied(program, buffer, machine) for buffer in ahead):
+        bare = _without_rooms(machine)  # what lies in the order of its use needs no copy
+        program, result, answers = _search(
+            kernel, bare, sizes, name, layouts, time_limit_s, may_reassociate, cost
+        )
     cycles = result.timing.cycles if result.timing is not None else 0
-    match result:
-        case Result():
-            program, answers = result.schedule.program, [result.answer]
-        case PlanResult():
-            program = result.plan.program
-            answers = [task.answer for task in result.plan.tasks if task.answer is not None]
     compared = tuple(answer.contenders for answer in answers if answer.contenders)
     machine = with_host_calls(machine, program.host_calls)
     program = in_use_order(program, machine, ahead)
     return Mapped(result.kernel, result.hardware, program, cycles, compared)
+
+
+def _search(
+    kernel: str | PathLike[str] | Kernel,
+    hw: Hardware,
+    sizes: Mapping[str, int] | None,
+    name: str | None,
+    layouts: str,
+    time_limit_s: float,
+    may_reassociate: bool,
+    cost: str | CostModel,
+) -> tuple[Program, Result | PlanResult, list[Answer]]:
+    """The program, and the answers about its parts."""
+    result = map_kernel(
+        kernel, hw, sizes=sizes, name=name, layouts=layouts, time_limit_s=time_limit_s,
+        verify="off", may_reassociate=may_reassociate, cost=cost,
+    )  # fmt: skip
+    match result:
+        case Result():
+            return result.schedule.program, result, [result.answer]
+        case PlanResult():
+            answers = [task.answer for task in result.plan.tasks if task.answer is not None]
+            return result.plan.program, result, answers
+
+
+def _is_copied(program: Program, buffer: str, hw: Hardware) -> bool:
+    """Does a call bring the input into room within the external memory?"""
+    rooms = {memory.name for memory in hw.memories if memory.within is not None}
+    places = [p for p in program.inputs if p.buffer == buffer]
+    for issue in _issues(program.body):
+        outside = [o for o in issue.operands if o.memory == hw.external.name]
+        starts = [operand.address.offset.constant for operand in outside]
+        if any(o.memory in rooms for o in issue.operands) and any(
+            0 <= start - p.address < p.layout.size_bytes for p in places for start in starts
+        ):
+            return True
+    return False
+
+
+def _issues(body: tuple[Node, ...]) -> Iterator[Issue]:
+    for node in body:
+        if isinstance(node, Issue):
+            yield node
+        else:
+            yield from _issues(node.body)
+
+
+def _without_rooms(hw: Hardware) -> Hardware:
+    """The machine without memories within the external one, and what works on them."""
+    rooms = {memory.name for memory in hw.memories if memory.within is not None}
+    return replace(
+        hw,
+        memories=tuple(m for m in hw.memories if m.name not in rooms),
+        instructions=tuple(
+            i for i in hw.instructions if not any(o.memory in rooms for o in i.operands)
+        ),
+    )
 
 
 def _check_inputs(kernel: Kernel, ahead: tuple[str, ...]) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 import isamap
 from isamap.codegen import missing_features
+from isamap.native.mapped import map_program
+from isamap.program import listing
 from isamap.resources import find_hardware
 
 KERNELS = Path(__file__).parent.parent / "codegen" / "c_kernels.py"
@@ -60,3 +62,13 @@ def test_convolutions_of_odd_sizes_are_exact(kernel: str) -> None:
         flags=("-Wall", "-Wextra", "-Werror"),
     )
     assert done.mismatch is None
+
+
+def test_what_is_packed_ahead_is_not_copied_again() -> None:
+    """Without `ahead` the weights B are copied into the panel: every row of them is a page."""
+    for ahead, panels in (((), {"panel"}), (("B",), set())):
+        found = map_program(
+            f"{KERNELS}:sgemm", "x86_avx512", {"m": 16, "n": 1760, "k": 1760}, None, "natural", 1,
+            True, "analytical", ahead,
+        )  # fmt: skip
+        assert {m for m in ("panel",) if f"{m}[" in listing(found.program)} == panels
