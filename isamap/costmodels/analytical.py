@@ -86,6 +86,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     refills = tuple(cache.busy_cycles for cache in caches)
     busiest = max(busiest, *_cache_cycles(work, units, refills)) + sum(refills) / REFILL_LOSS
     busiest += sum(cache.waiting_cycles for cache in caches)
+    busiest += packing_cycles(covering, work, tiling)
     return Estimate(
         ceil(busiest + startup + finish),
         tuple((name, ceil(cycles)) for name, cycles in units.items()),
@@ -107,6 +108,16 @@ def _cache_cycles(
         return (0.0,)
     serving = max((c for unit, c in units.items() if unit != work.compute_unit), default=0.0)
     return (serving + refills[0], *refills[1:])
+
+
+def packing_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
+    """Cycles of copies into packed stays, taken to be hidden by nothing: all of them happen in the
+    first round of a loop, beside the calls that read what they write, not spread over the run."""
+    return sum(
+        flow_passes(covering, tiling, flow) * flow.pass_cycles
+        for flow in work.flows
+        if operand_plan(covering, flow.operand).residences[flow.residence].is_packed
+    )
 
 
 def moved_by(covering: Covering, work: Work, tiling: Tiling) -> Moved:
