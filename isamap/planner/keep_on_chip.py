@@ -9,7 +9,7 @@ are all such buffers together, those that hang together by tasks, and each alone
 cycles than all before stays.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -31,7 +31,7 @@ from .schedule_tasks import Around, TaskScheduler
 from .share_chip import ends_of
 
 MAX_TRIALS = 24  # sets of homes that are scheduled
-ROOM = 0.75  # of a memory, for homes that are tried together
+ROOMS = (3 / 4, 1 / 4, 1 / 16)  # of a memory, for homes that are tried together
 MAX_LOOKS = 200  # matches of a task that are asked whether a home suits them
 
 Homes = Mapping[str, str]  # buffer -> memory
@@ -64,16 +64,20 @@ def keep_on_chip(
         return Kept(best)
     if scheduler.is_late:
         return Kept(best, "homes on chip were not tried")
-    homes: dict[str, str] = {}
-    trials = list(search.trials())
+    homes: Homes = {}
+    whole, parts = search.trials()
+    trials = [*whole, *parts]
+    tried: list[Homes] = [homes]
     for number, trial in enumerate(trials):
         if number == MAX_TRIALS or scheduler.is_late:
             return Kept(best, f"{len(trials) - number} sets of homes on chip were not tried")
-        if trial.keys() <= homes.keys():
+        together = trial if number < len(whole) else {**homes, **trial}
+        if together in tried or (number < len(whole) and homes and not search.is_crowded(best)):
             continue
-        found = search.schedule({**homes, **trial})
+        tried.append(together)
+        found = search.schedule(together)
         if found is not None and search.rank(found) < search.rank(best):
-            best, homes = found, {**homes, **trial}
+            best, homes = found, together
     return Kept(best)
 
 
@@ -103,8 +107,13 @@ class HomeSearch:
         fitting = make_room(self.nodes, planned, self.scheduler)
         return place_tasks(self.kernel, self.nodes, fitting, self.hw, self.scheduler.wishes.aim)
 
-    def trials(self) -> Iterator[Homes]:
-        """Sets of homes to try, most buffers first."""
+    def is_crowded(self, placed: PlacedTasks) -> bool:
+        """Does a task take longer than with all the chip to itself?"""
+        return any(task.cycles > self.planned[task.task.number].cycles for task in placed.tasks)
+
+    def trials(self) -> tuple[list[Homes], list[Homes]]:
+        """Sets of homes: of all buffers, as many as leave more and more room; then of those that
+        hang together by tasks, and of each alone."""
         chosen: dict[str, str] = {}
         for buffer in self._candidates():
             memory = None if self.scheduler.is_late else self._memory(buffer)
@@ -115,15 +124,17 @@ class HomeSearch:
         for task in self.tasks:
             names = [name for name in chosen if name in task.touched]
             graph.add_edges_from(zip(names, names[1:]))
-        groups = [chosen.keys(), *nx.connected_components(graph), *({name} for name in chosen)]
-        seen: list[Homes] = []
-        for group in groups:
-            seen.append(self._fitting({n: m for n, m in chosen.items() if n in group}))
-        yield from (one for n, one in enumerate(seen) if one and one not in seen[:n])
+        whole = [self._fitting(chosen, share) for share in ROOMS]
+        groups = [*nx.connected_components(graph), *({name} for name in chosen)]
+        parts = [
+            self._fitting({n: m for n, m in chosen.items() if n in group}, ROOMS[0])
+            for group in groups
+        ]
+        return _different(whole), _different(parts)
 
-    def _fitting(self, homes: Homes) -> Homes:
-        """As many of the homes, in their order, as leave a part of each memory to the tasks."""
-        room = {m.name: ROOM * m.size_bytes for m in self.hw.memories}
+    def _fitting(self, homes: Homes, share: float) -> Homes:
+        """As many of the homes, in their order, as take no more than a share of each memory."""
+        room = {m.name: share * m.size_bytes for m in self.hw.memories}
         found: dict[str, str] = {}
         for name, memory in homes.items():
             size = _bytes(self.kernel.buffer(name))
@@ -220,6 +231,11 @@ class HomeSearch:
 
     def _fits(self, planned: PlannedTask, taken: Mapping[str, int]) -> bool:
         return ends_of(planned.piece, taken, self.hw) is not None
+
+
+def _different(sets: list[Homes]) -> list[Homes]:
+    """Each once, empty ones left out."""
+    return [one for n, one in enumerate(sets) if one and one not in sets[:n]]
 
 
 def _bytes(buffer: Buffer) -> int:

@@ -4,14 +4,15 @@ In: the tree of tasks, how each of them runs. Out: where each task's stays begin
 its job: addresses of single stays (`place`), what happens when there is too little room (`plan`).
 
 What a task keeps from one iteration to the next lies apart from what all others under the same
-held loop use. Those that keep nothing begin at the same place.
+held loop use. The others lie apart too as far as there is room, so that none waits for another one
+to be done with it; with tokens, where tasks wait for each other anyway, they begin at one place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from isamap.costmodels import guards
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Task, TaskNode, flatten
 from isamap.scheduler import passages, place
 
@@ -38,6 +39,7 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
         MappingError: as `place_homes`.
     """
     starts: dict[int, Mapping[str, int]] = {}
+    is_token = hw.synchronisation is Synchronisation.TOKENS
     every = tuple(pieces[task.number] for task in flatten(nodes))
     taken = home_ends(place_homes(every, hw), hw)
     if taken:
@@ -51,18 +53,42 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
         group = [pieces[task.number] for task in flatten((node,))]
         group = [piece for piece in group if piece.schedule is not None]
         keepers = [piece for piece in group if _keeps(piece)]
-        if len(group) < 2 or not keepers:
+        if len(group) < 2 or (not keepers and is_token):
             continue
-        used = dict(taken)
-        for piece in (*keepers, *(piece for piece in group if piece not in keepers)):
-            starts[piece.task.number] = dict(used)
-            end = ends_of(piece, used, hw)
-            if end is None:
-                others = tuple(p.task.number for p in group if p not in keepers)
-                return Room({}, tuple(p.task.number for p in keepers), others)
-            if piece in keepers:
-                used |= end
+        others = tuple(piece for piece in group if piece not in keepers)
+        found = _side_by_side(keepers, others, taken, hw)
+        if found is None:
+            numbers = (tuple(p.task.number for p in some) for some in (keepers, others))
+            return Room({}, *numbers)
+        starts |= found
     return Room(starts)
+
+
+def _side_by_side(
+    keepers: Sequence[Piece], others: Sequence[Piece], taken: Mapping[str, int], hw: Hardware
+) -> dict[int, Mapping[str, int]] | None:
+    """Where each begins: those that keep data apart from everybody; the others too as long as there
+    is room, then again from the place where the first of them begins."""
+    starts: dict[int, Mapping[str, int]] = {}
+    used = dict(taken)
+    for piece in keepers:
+        end = ends_of(piece, used, hw)
+        if end is None:
+            return None
+        starts[piece.task.number] = dict(used)
+        used |= end
+    free = dict(used)
+    for piece in others:
+        end = ends_of(piece, used, hw)
+        if end is None:
+            used = dict(free)
+            end = ends_of(piece, used, hw)
+        if end is None:
+            return None
+        starts[piece.task.number] = dict(used)
+        if hw.synchronisation is not Synchronisation.TOKENS:
+            used |= end
+    return starts
 
 
 def _keeps(piece: Piece) -> bool:

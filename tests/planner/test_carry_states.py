@@ -44,7 +44,7 @@ def layer(steps: int, batch: int, size: int) -> Kernel:
 def placed(kernel: Kernel, hw: Hardware) -> Program:
     """The layer with its state and all temporaries on chip, whether that pays or not."""
     tried = search(carry(kernel, "h", "t"), hw, WISHES.time_limit_s)
-    homes = next(tried.trials())
+    homes = tried.trials()[0][0]
     found = tried.schedule(homes)
     assert found is not None, "every task has a covering that finds its buffers on chip"
     users = [task for task in found.tasks if "h_state" in task.task.touched]

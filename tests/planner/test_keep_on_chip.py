@@ -112,8 +112,9 @@ def test_random_chains_with_any_homes_are_right() -> None:
     hw, count = machine("fused_npu"), 0
     for seed in range(6):
         kernel = chain_kernel(random.Random(f"homes {seed}"))
-        found = search(kernel, hw)
-        for homes in found.trials():
+        found = search(kernel, hw, time_limit_s=60.0)
+        whole, parts = found.trials()
+        for homes in (*whole, *parts):
             placed = found.schedule(homes)
             if placed is not None:
                 assert verify_full(placed.program, kernel, hw).is_verified, (seed, homes)

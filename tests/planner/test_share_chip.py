@@ -1,0 +1,50 @@
+"""Tasks in the same time steps lie side by side on chip, as far as there is room."""
+
+from dataclasses import replace
+
+from isamap.hwdesc import Hardware, MemoryKind, Synchronisation
+from isamap.ir import parse_semantics
+from isamap.mapper import flatten
+from isamap.planner import Wishes, find_plan
+from isamap.planner.share_chip import ends_of, share_chip
+from tests.scheduler.cases import machine
+
+STEPS = """
+A, B, T, D = In(i32, 3, 5, 7), In(i32, 3, 5, 7), Temp(i32, 5, 7), Out(i32, 3, 5, 7)
+for t in range(3):
+  for i, j in grid(5, 7):
+    T[i, j] = A[t, i, j] + B[t, i, j]
+  for i, j in grid(5, 7):
+    D[t, i, j] = T[i, j] + B[t, i, j]
+"""
+
+
+def with_memories(hw: Hardware, sizes: dict[str, int]) -> Hardware:
+    memories = tuple(
+        replace(m, size_bytes=sizes.get(m.name, m.size_bytes))
+        if m.kind is MemoryKind.MANAGED
+        else m
+        for m in hw.memories
+    )
+    return replace(hw, memories=memories)
+
+
+def test_neighbours_wait_for_each_others_room_only_where_there_is_none_to_spare() -> None:
+    hw = machine("fused_npu")
+    plan = find_plan(parse_semantics(STEPS, "steps"), hw, Wishes())
+    pieces = {p.task.number: p.piece for p in plan.tasks}
+    first, second = (pieces[task.number] for task in flatten(plan.nodes))
+    starts = share_chip(plan.nodes, pieces, hw).starts
+    ends = ends_of(first, starts[first.task.number], hw)
+    assert ends and all(starts[second.task.number][memory] == end for memory, end in ends.items())
+
+    alone = ends_of(second, starts[first.task.number], hw)
+    assert alone
+    least = {memory: max(ends[memory], alone[memory]) for memory in ends}
+    room = share_chip(plan.nodes, pieces, with_memories(hw, least))
+    assert not room.crowded
+    assert room.starts[first.task.number] == room.starts[second.task.number]
+
+    tokens = replace(hw, synchronisation=Synchronisation.TOKENS)
+    starts = share_chip(plan.nodes, pieces, tokens).starts
+    assert starts.get(first.task.number) == starts.get(second.task.number)
