@@ -6,9 +6,8 @@ import pytest
 
 import isamap
 from isamap.codegen.c.specialise import CCall, CIf, CLoop, CNode, specialise
-from isamap.errors import ProgramError
 from isamap.ir import Affine
-from isamap.program import Edge, For, Issue, Span, Spread, When
+from isamap.program import Edge, For, Issue, Span, When
 from tests.codegen.program_calls import Made, made_by, value_of, walk
 
 
@@ -63,10 +62,3 @@ def test_edges_are_written_out_and_the_loop_between_has_no_condition() -> None:
     ]  # fmt: skip
     spans = [node.issue.extents for node in written if isinstance(node, CCall)]
     assert spans[1:] == [(("n", Span(4)),), (("n", Span(4)),), (("n", Span(3)),)]
-
-
-def test_loops_over_cores_are_refused() -> None:
-    loop = For("i_on_row", Span(2), (Issue("wait", (), ()),), Spread("row"))
-    with pytest.raises(ProgramError, match="loop i_on_row is spread over cores") as caught:
-        specialise((loop,), frozenset())
-    assert "one core" in caught.value.hint
