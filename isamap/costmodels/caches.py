@@ -76,7 +76,11 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
         return ()
     nest = _nest(covering, tiling)
     streams = [s for plan in covering.operands for s in _streams(covering, tiling, nest, plan)]
-    return tuple(_refills(cache, nest, streams) for cache in hw.caches)
+    lines: dict[int, list[list[_Lines]]] = {}  # by their size: caches mostly have the same
+    for size in (cache.granule_bytes for cache in hw.caches):
+        if size not in lines:
+            lines[size] = [_lines_by_depth(size, nest, stream) for stream in streams]
+    return tuple(_refills(c, nest, streams, lines[c.granule_bytes]) for c in hw.caches)
 
 
 def _nest(covering: Covering, tiling: Tiling) -> list[_Loop]:
@@ -153,13 +157,16 @@ def _is_quiet(loop: _Loop, stay: Stay, still: frozenset[tuple[str, bool]]) -> bo
     return (loop.loop, loop.is_tile) in still or (not loop.is_tile and stay.level == 1)
 
 
-def _refills(cache: Memory, nest: list[_Loop], streams: list[_Stream]) -> Refills:
+def _refills(
+    cache: Memory, nest: list[_Loop], streams: list[_Stream], touched: list[list[_Lines]]
+) -> Refills:
+    """`touched`: per stream, the lines of so many innermost loops."""
     fitting = 0
-    while fitting < len(nest) and _fits(cache, nest[: fitting + 1], streams):
+    while fitting < len(nest) and _fits(cache, fitting + 1, streams, touched):
         fitting += 1
     total = starts = 0.0
-    for stream in streams:
-        lines = _lines(cache, nest[: fitting + 1], stream)
+    for stream, by_depth in zip(streams, touched, strict=True):
+        lines = by_depth[min(fitting + 1, len(nest))]
         times = 1.0
         is_unmoved = fitting == len(nest) or not _stride(stream, nest[fitting])
         for loop in nest[fitting + 1 :]:
@@ -188,13 +195,13 @@ def _stride(stream: _Stream, loop: _Loop) -> int:
     return stream.strides.get((loop.loop, loop.is_tile), 0)
 
 
-def _fits(cache: Memory, loops: list[_Loop], streams: list[_Stream]) -> bool:
-    """Do all lines that one round of the loops touches stay in the cache?"""
+def _fits(cache: Memory, depth: int, streams: list[_Stream], touched: list[list[_Lines]]) -> bool:
+    """Do all lines that one round of so many loops touches stay in the cache?"""
     room = ways = 0.0
-    for stream in streams:
-        if len(loops) <= stream.num_quiet:
+    for stream, by_depth in zip(streams, touched, strict=True):
+        if depth <= stream.num_quiet:
             continue
-        lines = _lines(cache, loops, stream)
+        lines = by_depth[depth]
         room += lines.size_bytes
         if cache.ways and lines.pitch_bytes:
             way_bytes = cache.size_bytes // cache.ways
@@ -203,9 +210,13 @@ def _fits(cache: Memory, loops: list[_Loop], streams: list[_Stream]) -> bool:
     return room <= cache.size_bytes and (ways <= cache.ways or not cache.ways)
 
 
-def _lines(cache: Memory, loops: list[_Loop], stream: _Stream) -> _Lines:
-    """The lines that one round of the loops touches."""
-    line = cache.granule_bytes
+def _lines_by_depth(line: int, nest: list[_Loop], stream: _Stream) -> list[_Lines]:
+    """The lines that one round of none, one, two, ... innermost loops touches."""
+    return [_lines(line, nest[:depth], stream) for depth in range(len(nest) + 1)]
+
+
+def _lines(line: int, loops: list[_Loop], stream: _Stream) -> _Lines:
+    """The lines, of so many bytes, that one round of the loops touches."""
     walked = [(x.count, _stride(stream, x)) for x in loops]
     run, rows, pitch = stream.element_bytes, 1.0, 0
     for count, stride in sorted((*stream.inside, *walked), key=lambda dim: dim[1]):
