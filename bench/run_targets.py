@@ -185,15 +185,16 @@ def main() -> None:
     parser.add_argument("--kernel", nargs="+", default=[], help="names; all if left out")
     parser.add_argument("--sizes", type=int, default=20, help="per kernel")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
     reasons = {name: why_not(name) for name in arguments.hw}
     tasks = [
         (name, path.stem, own, arguments.sizes)
-        for name, reason in reasons.items()
-        if not reason
         for path in sorted((ROOT / "kernels").glob("*.py"))
         for own in load_kernels(path)
         if own in arguments.kernel or not arguments.kernel
+        for name, reason in reasons.items()
+        if not reason
     ]
     begin = time.perf_counter()
     rows: list[Row] = []
@@ -201,9 +202,9 @@ def main() -> None:
         for row in pool.map(judge, tasks):
             print(show(row), flush=True)
             rows.append(row)
-    lines = report(rows, reasons, time.perf_counter() - begin)
-    if not arguments.kernel and arguments.hw == known:
-        RESULT.write_text("\n".join(lines) + "\n")
+            done = f"{len(rows)} of {len(tasks)} pairs of machine and kernel"
+            lines = report(rows, reasons, done, time.perf_counter() - begin)
+            arguments.out.write_text("\n".join(lines) + "\n")  # a run cut short leaves its rows
     print("\n".join(lines[: lines.index("")]))
     raise SystemExit(any(row.count("wrong") or row.count("failed") for row in rows))
 
@@ -217,9 +218,9 @@ def show(row: Row) -> str:
     return f"{row.hw:<12} {row.kernel:<28} {counts}  {row.note[:NOTE_COLUMNS]}".rstrip()
 
 
-def report(rows: list[Row], reasons: dict[str, str], seconds: float) -> list[str]:
+def report(rows: list[Row], reasons: dict[str, str], done: str, seconds: float) -> list[str]:
     """Header, sums, a line per machine, the table."""
-    lines = [*header(("numpy",)), f"seconds    {seconds:.0f}"]
+    lines = [*header(("numpy",)), f"seconds    {seconds:.0f}", f"done       {done}"]
     total = {outcome: sum(row.count(outcome) for row in rows) for outcome in COLUMNS}
     lines += [f"{outcome:<10} {count} sizes" for outcome, count in total.items()]
     lines += [
@@ -236,7 +237,7 @@ def report(rows: list[Row], reasons: dict[str, str], seconds: float) -> list[str
             lines.append(f"{name:<12} {said}")
     heads = " ".join(f"{outcome:>8}" for outcome in COLUMNS)
     lines += ["", f"{'machine':<12} {'kernel':<28} {heads}  note"]
-    return [*lines, *map(show, rows)]
+    return [*lines, *map(show, sorted(rows, key=lambda row: row.hw))]
 
 
 if __name__ == "__main__":
