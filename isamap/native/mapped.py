@@ -11,7 +11,7 @@ from os import PathLike
 from isamap.compile import PlanResult, Result, build_kernel, load_machine
 from isamap.compile import map as map_kernel
 from isamap.costmodels import CostModel
-from isamap.errors import KernelError
+from isamap.errors import KernelError, ProgramError
 from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
 from isamap.program import Issue, Node, Program, in_use_order
@@ -54,6 +54,7 @@ def map_program(
 
     Raises:
         KernelError: `ahead` names no input.
+        ProgramError: the emulator rejects the program, or its check was interrupted.
     """
     machine = on_threads(load_machine(hw), threads)
     if ahead:
@@ -66,11 +67,15 @@ def map_program(
         program, result, answers = _search(
             kernel, bare, sizes, name, layouts, time_limit_s, may_reassociate, cost
         )
-    cycles = result.timing.cycles if result.timing is not None else 0
+    if result.timing is None:
+        raise ProgramError(
+            f"no program to build: {result.verification.failure}",
+            hint="`isamap map` with the same arguments shows the schedule",
+        )
     compared = tuple(answer.contenders for answer in answers if answer.contenders)
     machine = with_host_calls(machine, program.host_calls)
     program = in_use_order(program, machine, ahead)
-    return Mapped(result.kernel, result.hardware, program, cycles, compared)
+    return Mapped(result.kernel, result.hardware, program, result.timing.cycles, compared)
 
 
 def _search(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import isamap
+from isamap.errors import ProgramError
 from isamap.native import ArrayError
 
 MACHINES = Path(__file__).parent.parent / "codegen"
@@ -114,3 +115,19 @@ def test_a_missing_compiler_or_emulator_is_named_with_its_packages(tmp_path: Pat
         with pytest.raises(isamap.IsamapError, match="'no-such-") as caught:
             isamap.run_on(f"{KERNELS}:sgemm", machine, may_reassociate=True)
         assert caught.value.hint == "apt-get install pack-a pack-b"
+
+
+def test_a_program_that_the_emulator_rejects_is_not_built(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def reject(*_: object) -> None:
+        raise ProgramError("call 3 reads bytes that nothing wrote")
+
+    monkeypatch.setattr("isamap.compile.time_program", reject)
+    sizes = {"m": 5, "n": 6, "k": 7}
+    with pytest.raises(ProgramError, match="no program to build: .*nothing wrote"):
+        isamap.build(
+            f"{KERNELS}:sgemm", MACHINES / "vec4.yaml", sizes=sizes, out=tmp_path / "built",
+            may_reassociate=True,
+        )  # fmt: skip
+    assert not (tmp_path / "built").exists()
