@@ -6,6 +6,7 @@ from isamap.mapper import cut_tasks, flatten
 from isamap.planner import Wishes
 from isamap.planner.find_plan import plan_alone, task_scheduler
 from isamap.planner.keep_on_chip import HomeSearch
+from isamap.planner.schedule_tasks import Known
 
 
 def search(kernel: Kernel, hw: Hardware, time_limit_s: float = 2.0) -> HomeSearch:
@@ -13,5 +14,5 @@ def search(kernel: Kernel, hw: Hardware, time_limit_s: float = 2.0) -> HomeSearc
     wishes = Wishes(time_limit_s=time_limit_s, may_reassociate=True)
     nodes = cut_tasks(kernel)
     tasks = tuple(flatten(nodes))
-    scheduler = task_scheduler(tasks, hw, wishes, {})
+    scheduler = task_scheduler(tasks, hw, wishes, Known())
     return HomeSearch(kernel, nodes, plan_alone(tasks, scheduler), scheduler)
