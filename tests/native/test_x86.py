@@ -65,8 +65,8 @@ def test_convolutions_of_odd_sizes_are_exact(kernel: str) -> None:
 
 
 def test_what_is_packed_ahead_is_not_copied_again() -> None:
-    """Without `ahead` the weights B are copied into the panel: every row of them is a page."""
-    for ahead, panels in (((), {"panel"}), (("B",), set())):
+    """Without `ahead` A is copied into the panel: one of its columns touches a page per row."""
+    for ahead, panels in (((), {"panel"}), (("A",), set())):
         found = map_program(
             f"{KERNELS}:sgemm", "x86_avx512", {"m": 16, "n": 1760, "k": 1760}, None, "natural", 1,
             True, "analytical", ahead,

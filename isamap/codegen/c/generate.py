@@ -27,6 +27,12 @@ LINE_COLUMNS = 100
 CORE = "isamap_core"  # number of the core that runs an iteration of a parallel loop
 THREAD_FLAGS = ("-fopenmp",)
 
+# GCC cannot see that cores which load a register are those which use it
+SHARES = """\
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif"""
+
 
 @dataclass(frozen=True, slots=True)
 class CSource:
@@ -179,6 +185,7 @@ def _file_text(
         lines += [*rule.preamble.splitlines(), "#pragma GCC diagnostic pop", ""]
     if any("isamap_least(" in line for line in body):
         lines += LEAST.splitlines() + [""]
+    lines += SHARES.splitlines() + [""] if calls.regions else []
     lines += host_functions(body) if program.host_calls else []
     for memory in filter(calls.is_large, calls.all_arrays):
         size = hw.memory(memory).size_bytes

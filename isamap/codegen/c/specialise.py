@@ -8,7 +8,7 @@ iteration differs (a `When`, a shorter tile) these iterations are written out, s
 remains has no condition in it. Order never changes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from isamap.ir import Affine
@@ -90,6 +90,18 @@ def specialise(body: tuple[MarkedNode, ...], variables: frozenset[str]) -> tuple
     return _Specialiser(variables).nodes(body, {})
 
 
+def _merge_shares(nodes: Iterable[CNode]) -> tuple[CNode, ...]:
+    """Neighbours that the same cores run become one."""
+    merged: list[CNode] = []
+    for node in nodes:
+        match merged[-1:], node:
+            case [CShare(name, stop, before)], CShare(n, s, after) if (n, s) == (name, stop):
+                merged[-1] = CShare(name, stop, (*before, *after))
+            case _:
+                merged.append(node)
+    return tuple(merged)
+
+
 class _Specialiser:
     """Walks the nodes once and counts the calls it writes."""
 
@@ -98,7 +110,7 @@ class _Specialiser:
         self.num_calls = 0
 
     def nodes(self, body: tuple[MarkedNode, ...], known: _Known) -> tuple[CNode, ...]:
-        return tuple(made for node in body for made in self.node(node, known))
+        return _merge_shares(made for node in body for made in self.node(node, known))
 
     def node(self, node: MarkedNode, known: _Known) -> tuple[CNode, ...]:
         match node:
