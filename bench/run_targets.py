@@ -11,11 +11,12 @@ may lie within the bound that is derived for their rounding.
 """
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 
@@ -186,6 +187,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, default=20, help="per kernel")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--rows", type=Path, help="rows kept between runs")
     arguments = parser.parse_args()
     reasons = {name: why_not(name) for name in arguments.hw}
     tasks = [
@@ -197,16 +199,34 @@ def main() -> None:
         if not reason
     ]
     begin = time.perf_counter()
-    rows: list[Row] = []
+    rows = read_rows(arguments.rows)
+    known_pairs = {(row.hw, row.kernel) for row in rows}
+    left = [task for task in tasks if (task[0], task[2]) not in known_pairs]
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for row in pool.map(judge, tasks):
+        for row in pool.map(judge, left):
             print(show(row), flush=True)
             rows.append(row)
+            if arguments.rows:
+                with arguments.rows.open("a") as file:
+                    file.write(json.dumps(asdict(row)) + "\n")
             done = f"{len(rows)} of {len(tasks)} pairs of machine and kernel"
             lines = report(rows, reasons, done, time.perf_counter() - begin)
             arguments.out.write_text("\n".join(lines) + "\n")  # a run cut short leaves its rows
-    print("\n".join(lines[: lines.index("")]))
+    if left:
+        print("\n".join(lines[: lines.index("")]))
     raise SystemExit(any(row.count("wrong") or row.count("failed") for row in rows))
+
+
+def read_rows(path: Path | None) -> list[Row]:
+    """What an earlier run wrote; a last line that it could not end is taken out of the file."""
+    if path is None or not path.exists():
+        return []
+    text = path.read_text()
+    path.write_text(text[: text.rfind("\n") + 1])
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    return [
+        Row(**{**row, "outcomes": tuple((name, n) for name, n in row["outcomes"])}) for row in found
+    ]
 
 
 COLUMNS = ("exact", "bounded", "wrong", "failed", "unmapped")
