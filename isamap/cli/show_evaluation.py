@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from isamap.compile import PlanResult, Result
+from isamap.costmodels import pretty_energy
 from isamap.files import Evaluation
 from isamap.ir import pretty
 from isamap.program import Program
@@ -116,7 +117,7 @@ def _numbers(
         now = result.schedule.estimate.cycles
         yield "analytical", recorded.analytical_cycles, now, _cycles
         yield "roofline", recorded.roofline_cycles, result.roofline.cycles, _cycles
-    yield "energy", recorded.energy_pj, timing.energy_pj if timing else None, _energy
+    yield "energy", recorded.energy_pj, timing.energy_pj if timing else None, pretty_energy
     read, written = recorded.external_read_bytes, recorded.external_written_bytes
     yield f"{external} read", read, traffic.read_bytes if traffic else None, show_bytes
     yield f"{external} written", written, traffic.written_bytes if traffic else None, show_bytes
@@ -124,10 +125,6 @@ def _numbers(
 
 def _cycles(value: float) -> str:
     return show_cycles(int(value))
-
-
-def _energy(value: float) -> str:
-    return f"{value / 1e6:.4g} µJ"
 
 
 def _change(old: float, new: float) -> str:

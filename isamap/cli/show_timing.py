@@ -5,6 +5,7 @@ In: a Timing, a Verification. Out: lines of text. Not its job: estimates, proofs
 
 from rich.text import Text
 
+from isamap.costmodels import pretty_energy
 from isamap.emulator import Timing, UnitTime
 from isamap.hwdesc import Hardware
 from isamap.verify import Verification
@@ -85,7 +86,7 @@ def traffic_lines(timing: Timing | None) -> list[str]:
         right=(1, 2),
     )
     if timing.energy_pj:
-        lines.append(f"energy {timing.energy_pj / 1e6:.4g} µJ")
+        lines.append(f"energy {pretty_energy(timing.energy_pj)}")
     return lines
 
 
