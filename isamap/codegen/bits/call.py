@@ -12,6 +12,8 @@ from enum import Enum
 
 import numpy as np
 
+from isamap.hwdesc import Hardware
+
 Column = int | np.ndarray  # the same number in all calls, or [n] i64
 
 
@@ -141,3 +143,17 @@ class TableRange:
     table: str
     address: int
     entries: tuple[int, ...]
+
+
+def unit_of(form: Form, hw: Hardware) -> str:
+    """The unit that executes calls of a form ('' for idle cycles, where nothing ends a run)."""
+    assert hw.encoding is not None
+    match form.kind:
+        case CallKind.INSTRUCTION:
+            return hw.instruction(form.name).unit
+        case CallKind.LOAD_TABLE:
+            return hw.encoding.table(form.name).unit
+        case CallKind.SET_STATE:
+            return hw.encoding.state(form.name).unit
+        case CallKind.END | CallKind.IDLE:
+            return hw.encoding.ending.unit if hw.encoding.ending is not None else ""

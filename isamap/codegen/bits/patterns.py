@@ -13,7 +13,7 @@ from itertools import product
 
 from isamap.hwdesc import BitField, Command, Format, Hardware, Linear
 
-from .call import CallKind, Form
+from .call import CallKind, Form, unit_of
 from .encode import chosen_value, commands_of
 from .numbers import IntegerForm, integer_form
 
@@ -64,20 +64,6 @@ def make_patterns(hw: Hardware, constants: Mapping[str, int]) -> tuple[Pattern, 
         num_known = sum(_num_known(shape, constants) for shape in shapes)
         found.append(Pattern(form, shapes, pops, pushes, num_known))
     return tuple(sorted(found, key=lambda pattern: pattern.num_known, reverse=True))
-
-
-def unit_of(form: Form, hw: Hardware) -> str:
-    """The unit that executes calls of a form ('' for idle cycles, where nothing ends a run)."""
-    assert hw.encoding is not None
-    match form.kind:
-        case CallKind.INSTRUCTION:
-            return hw.instruction(form.name).unit
-        case CallKind.LOAD_TABLE:
-            return hw.encoding.table(form.name).unit
-        case CallKind.SET_STATE:
-            return hw.encoding.state(form.name).unit
-        case CallKind.END | CallKind.IDLE:
-            return hw.encoding.ending.unit if hw.encoding.ending is not None else ""
 
 
 def _shape(command: Command, form: Form, hw: Hardware) -> Shape:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from isamap.errors import ProgramError
 from isamap.hwdesc import Format, Hardware
 
-from .call import CallKind, Calls, Form, in_order
+from .call import CallKind, Calls, Form, in_order, unit_of
 from .cut_runs import carrier
 
 
@@ -42,7 +42,9 @@ def _carriers(
 ) -> list[Form]:
     found = []
     while pops or pushes:
-        empty = Form(CallKind.INSTRUCTION, carrier(hw, unit_of(form, hw)))
+        unit = unit_of(form, hw)
+        assert unit, "what carries tokens runs on a unit"
+        empty = Form(CallKind.INSTRUCTION, carrier(hw, unit))
         room_pops, room_pushes = _room(empty, hw)
         now_pops, rest_pops = _split(pops, room_pops)
         now_pushes, rest_pushes = _split(pushes, room_pushes)
@@ -54,21 +56,6 @@ def _carriers(
         found.append(replace(empty, pops=now_pops, pushes=now_pushes))
         pops, pushes = rest_pops, rest_pushes
     return found
-
-
-def unit_of(form: Form, hw: Hardware) -> str:
-    """The unit that executes a call."""
-    assert hw.encoding is not None
-    match form.kind:
-        case CallKind.INSTRUCTION:
-            return hw.instruction(form.name).unit
-        case CallKind.LOAD_TABLE:
-            return hw.encoding.table(form.name).unit
-        case CallKind.SET_STATE:
-            return hw.encoding.state(form.name).unit
-        case CallKind.END | CallKind.IDLE:
-            assert hw.encoding.ending is not None
-            return hw.encoding.ending.unit
 
 
 def token_format(form: Form, hw: Hardware) -> Format | None:
