@@ -49,9 +49,7 @@ class Transfers:
         if transfer is None:
             return ()
         fine = self.frame.is_fine(slot)
-        target = _Side(
-            slot.residence.memory, self.frame.slot_address(slot, fine), dict(slot.strides)
-        )
+        target = self._own_side(slot, fine)
         source = None
         if slot.residence.fill is not None:
             source = self._outer_side(slot, slot.plan.inlet, self.frame.places.inlets, fine)
@@ -61,6 +59,11 @@ class Transfers:
         else:
             nodes = self._move(slot, transfer, source, target, fine)
         return self._guarded(slot, transfer, Edge.FIRST, nodes, fine)
+
+    def _own_side(self, slot: Slot, fine: bool) -> _Side:
+        """Where a stay's own data lie."""
+        address = self.frame.slot_address(slot, fine)
+        return _Side(slot.residence.memory, address, dict(slot.strides))
 
     def _enter_through(
         self, slot: Slot, fill: Transfer, passage: Passage, ends: tuple[_Side, _Side]
@@ -77,7 +80,7 @@ class Transfers:
     def finish(self, slot: Slot) -> tuple[Node, ...]:
         """Update a stay's data in place, after its last use and before it is taken out."""
         fine = self.frame.is_fine(slot)
-        here = _Side(slot.residence.memory, self.frame.slot_address(slot, fine), dict(slot.strides))
+        here = self._own_side(slot, fine)
         nodes = [
             node
             for update in slot.residence.finish
@@ -93,9 +96,7 @@ class Transfers:
         if drain is None:
             return ()
         fine = self.frame.is_fine(slot)
-        source = _Side(
-            slot.residence.memory, self.frame.slot_address(slot, fine), dict(slot.strides)
-        )
+        source = self._own_side(slot, fine)
         target = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, fine)
         if drain.onward is not None:
             nodes = self._leave_through(slot, drain, drain.onward, (source, target))
