@@ -226,7 +226,7 @@ class _Builder:
             answer = self._answer(ref, path, task, hw)
             if answer is None:
                 return None
-            return PlannedTask(task, answer, False, answer.best.estimate.cycles)
+            return PlannedTask.scheduled(task, answer)
         if hw.host is None:
             self.reader.error(f"{hw.name} has no host", (*path, "runs"))
             return None

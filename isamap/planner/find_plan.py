@@ -133,7 +133,7 @@ def _join(
             numbers = [part.number for part in joined.parts]
             if not isinstance(found, Answer) or any(planned[n].task.parts for n in numbers):
                 continue
-            together = PlannedTask(joined, found, False, found.best.estimate.cycles)
+            together = PlannedTask.scheduled(joined, found)
             after = replace_joined(nodes, task, joined)
             apart = [planned[number] for number in numbers]
             is_better = scheduler.rank([together]) < scheduler.rank(apart)
@@ -149,7 +149,7 @@ def _choose(task: Task, found: Answer | MappingError, scheduler: TaskScheduler) 
     hw = scheduler.hw
     choices: list[PlannedTask] = []
     if isinstance(found, Answer):
-        choices.append(PlannedTask(task, found, False, found.best.estimate.cycles))
+        choices.append(PlannedTask.scheduled(task, found))
     elif hw.host is None:
         raise found
     if hw.host is not None:

@@ -65,6 +65,11 @@ class PlannedTask:
     cycles: int
     reason: str = ""
 
+    @classmethod
+    def scheduled(cls, task: Task, answer: Answer) -> "PlannedTask":
+        """A task that runs as an answer says, off the host."""
+        return cls(task, answer, False, answer.best.estimate.cycles)
+
     @property
     def best(self) -> Schedule:
         """The schedule of a task off the host."""

@@ -63,7 +63,7 @@ def draw_plan(generator, plan, hw, slots):
         if not planned.on_host:
             covering, tiling = draw_tiling(generator, [planned.best.covering], hw, slots)
             answer = assemble_answer(covering, tiling, hw)
-            planned = PlannedTask(planned.task, answer, False, answer.best.estimate.cycles)
+            planned = PlannedTask.scheduled(planned.task, answer)
         drawn[planned.task.number] = planned
     return assemble_plan(plan.kernel, plan.nodes, drawn, hw, ())
 

@@ -103,7 +103,7 @@ def _options(
                 return None
             if best.tiling is not None:
                 answer = assemble_answer(covering, best.tiling, hw)
-                found.append(PlannedTask(task, answer, False, answer.best.estimate.cycles))
+                found.append(PlannedTask.scheduled(task, answer))
     except MappingError:
         pass  # no instruction computes it
     if hw.host is not None and not task.parts:
