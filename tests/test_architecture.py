@@ -50,8 +50,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "costmodels", "scheduler", "planner", "verify", "compile",
     ),
     "native": (
-        "errors", "ir", "hwdesc", "program", "codegen", "costmodels", "scheduler", "measured",
-        "compile", "verify",
+        "errors", "ir", "hwdesc", "program", "emulator", "codegen", "costmodels", "scheduler",
+        "planner", "measured", "compile", "verify",
     ),
     "files": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",

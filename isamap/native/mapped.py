@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 
-from isamap.compile import PlanResult, Result, build_kernel, load_machine
-from isamap.compile import map as map_kernel
+from isamap.compile import build_kernel, cost_model, load_machine
 from isamap.costmodels import CostModel
-from isamap.errors import KernelError, ProgramError
+from isamap.emulator import check_program
+from isamap.errors import KernelError
 from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
+from isamap.planner import Plan, Wishes, search
 from isamap.program import Issue, Node, Program, in_use_order
 from isamap.scheduler import Answer, Contender
 
@@ -23,7 +24,7 @@ from .threads import on_threads
 @dataclass(frozen=True, slots=True)
 class Mapped:
     """A kernel's program and where it came from; per task that a cost model compared schedules
-    of, those."""
+    of, those. `cycles`: under the closed form."""
 
     kernel: Kernel
     hardware: Hardware
@@ -54,51 +55,35 @@ def map_program(
 
     Raises:
         KernelError: `ahead` names no input.
-        ProgramError: the emulator rejects the program, or its check was interrupted.
+        ProgramError: the program breaks a rule that shows without running it.
     """
     machine = on_threads(load_machine(hw), threads)
+    built, _ = build_kernel(kernel, sizes or {}, name)
     if ahead:
-        _check_inputs(build_kernel(kernel, sizes or {}, name)[0], ahead)
-    program, result, answers = _search(
-        kernel, machine, sizes, name, layouts, time_limit_s, may_reassociate, cost
-    )
-    if any(_is_copied(program, buffer, machine) for buffer in ahead):
-        bare = _without_rooms(machine)  # what lies in the order of its use needs no copy
-        program, result, answers = _search(
-            kernel, bare, sizes, name, layouts, time_limit_s, may_reassociate, cost
-        )
-    if result.timing is None:
-        raise ProgramError(
-            f"no program to build: {result.verification.failure}",
-            hint="`isamap map` with the same arguments shows the schedule",
-        )
-    compared = tuple(answer.contenders for answer in answers if answer.contenders)
-    machine = with_host_calls(machine, program.host_calls)
-    program = in_use_order(program, machine, ahead)
-    return Mapped(result.kernel, result.hardware, program, result.timing.cycles, compared)
+        _check_inputs(built, ahead)
+    wishes = Wishes(cost_model(cost), layouts, time_limit_s, may_reassociate=may_reassociate)
+    found = search(built, machine, wishes)
+    if any(_is_copied(_program(found), buffer, machine) for buffer in ahead):
+        machine = _without_rooms(machine)  # what lies in the order of its use needs no copy
+        found = search(built, machine, wishes)
+    program = _program(found)
+    calling = with_host_calls(machine, program.host_calls)
+    check_program(program, calling)  # running it takes minutes where there are many calls
+    program = in_use_order(program, calling, ahead)
+    compared = tuple(answer.contenders for answer in _answers(found) if answer.contenders)
+    cycles = found.cycles if isinstance(found, Plan) else found.best.estimate.cycles
+    return Mapped(built, machine, program, cycles, compared)
 
 
-def _search(
-    kernel: str | PathLike[str] | Kernel,
-    hw: Hardware,
-    sizes: Mapping[str, int] | None,
-    name: str | None,
-    layouts: str,
-    time_limit_s: float,
-    may_reassociate: bool,
-    cost: str | CostModel,
-) -> tuple[Program, Result | PlanResult, list[Answer]]:
-    """The program, and the answers about its parts."""
-    result = map_kernel(
-        kernel, hw, sizes=sizes, name=name, layouts=layouts, time_limit_s=time_limit_s,
-        verify="off", may_reassociate=may_reassociate, cost=cost,
-    )  # fmt: skip
-    match result:
-        case Result():
-            return result.schedule.program, result, [result.answer]
-        case PlanResult():
-            answers = [task.answer for task in result.plan.tasks if task.answer is not None]
-            return result.plan.program, result, answers
+def _program(found: Answer | Plan) -> Program:
+    return found.program if isinstance(found, Plan) else found.best.program
+
+
+def _answers(found: Answer | Plan) -> list[Answer]:
+    """About the parts."""
+    if not isinstance(found, Plan):
+        return [found]
+    return [task.answer for task in found.tasks if task.answer is not None]
 
 
 def _is_copied(program: Program, buffer: str, hw: Hardware) -> bool:
