@@ -114,7 +114,10 @@ def run_all(hw: Hardware, found: list[tuple[Sizes, Kernel, Found]]) -> list[tupl
         if len(found) == 1:
             return [("failed", " ".join(f"{found[0][0]}: {said}".split()))]
         half = len(found) // 2  # to find the sizes that it is about
-        return run_all(hw, found[:half]) + run_all(hw, found[half:])
+        parts = run_all(hw, found[:half]) + run_all(hw, found[half:])
+        if all(outcome != "failed" for outcome, _ in parts):
+            parts[0] = (parts[0][0], f"only together: {' '.join(said.split())}")
+        return parts
     return [judge_outputs(*row) for row in zip(found, inputs, outputs, strict=True)]
 
 

@@ -16,6 +16,7 @@ from isamap.hwdesc import CompilerRule, Hardware
 COMPILERS = ("cc", "gcc", "clang")
 # floats round after every operation; registers of one memory may hold several types in turn
 FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fopenmp-simd")
+LIBRARIES = ("-lm",)  # for what is linked: with one, a header alone would be linked too
 COMPILE_SECONDS = 120
 
 
@@ -41,13 +42,13 @@ class Toolchain:
 
     def compile_shared(self, source: Path, target: Path, extra: tuple[str, ...] = ()) -> None:
         """A shared library from one C file."""
-        self._compile((*extra, "-shared", "-fPIC"), (source,), target)
+        self._compile((*extra, "-shared", "-fPIC"), (source,), target, LIBRARIES)
 
     def compile_program(
         self, sources: tuple[Path, ...], target: Path, extra: tuple[str, ...] = ()
     ) -> None:
         """An executable from C files."""
-        self._compile(extra, sources, target)
+        self._compile(extra, sources, target, LIBRARIES)
 
     def precompile(self, header: Path, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Read a header once for many C files, which are then compiled with the same `extra` and
@@ -75,9 +76,15 @@ class Toolchain:
             )
         return done.stdout
 
-    def _compile(self, extra: tuple[str, ...], sources: tuple[Path, ...], target: Path) -> None:
-        files = [str(path) for path in sources]
-        command = [self.compiler, *self.all_flags, *extra, "-o", str(target), *files, "-lm"]
+    def _compile(
+        self,
+        extra: tuple[str, ...],
+        sources: tuple[Path, ...],
+        target: Path,
+        libraries: tuple[str, ...] = (),
+    ) -> None:
+        files = [*map(str, sources), *libraries]
+        command = [self.compiler, *self.all_flags, *extra, "-o", str(target), *files]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
         )
