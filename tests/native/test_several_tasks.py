@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import isamap
-from isamap.ir import interpret
-from isamap.native import ArrayError, execute_c
+from isamap.ir import interpret, random_arrays
+from isamap.native import ArrayError, execute_c, execute_together
 from isamap.verify import compare
 from isamap.verify.tolerance import reference_tolerance, telling_inputs
 
@@ -88,3 +88,14 @@ def test_packing_in_c_is_packing_in_numpy(tmp_path: Path) -> None:
     prepared = built.prepare(X=X)
     X[:] = 0  # what was packed stays
     assert np.array_equal(prepared(W=W), np.convolve(np.arange(9), W[::-1], "same"))
+
+
+def test_many_programs_run_in_one_process_each_on_its_own_arrays() -> None:
+    """From four on, common headers are compiled ahead."""
+    kernel = f"{VEC4.parent / 'c_kernels.py'}:sgemm"
+    mapped = isamap.map(kernel, VEC4, may_reassociate=True, verify="off", time_limit_s=0.2)
+    program = mapped.schedule.program
+    given = [random_arrays(mapped.kernel, seed) for seed in range(5)]
+    outputs = execute_together([(program, arrays) for arrays in given], mapped.hardware)
+    for arrays, got in zip(given, outputs, strict=True):
+        assert compare(got, interpret(mapped.kernel, arrays), "the kernel's meaning") is None
