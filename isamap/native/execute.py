@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from isamap.codegen import CSource, Parameter, find_toolchain, generate_c, generate_main
+from isamap.codegen import CSource, Parameter, Toolchain, find_toolchain, generate_c, generate_main
+from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import numpy_dtype
 from isamap.program import Program, unpack
@@ -63,12 +64,8 @@ def execute_together(
             (folder / f"{source.name}.h").write_text(source.header)
         threaded = dict.fromkeys(flag for source in sources for flag in source.flags)
         flags = (*threaded, *flags)
-        if len(runs) >= MANY:
-            headers = hw.compiler.headers if hw.compiler else ()
-            (folder / "shared.h").write_text("".join(f"#include <{h}>\n" for h in headers))
-            flags = (*flags, *toolchain.precompile(folder / "shared.h", flags))
-        linked = ("-static", *flags) if toolchain.run else flags
-        toolchain.compile_program(tuple(files), folder / "program", linked)
+        headers = hw.compiler.headers if hw.compiler and len(runs) >= MANY else ()
+        _compile(toolchain, tuple(files), headers, flags)
         given = [_given(source, held) for source, (_, held) in zip(sources, runs, strict=True)]
         (folder / "input").write_bytes(b"".join(given))
         ends = (str(folder / "input"), str(folder / "output"))
@@ -80,6 +77,25 @@ def execute_together(
         outputs.append(_outputs(source.parameters, data[:size]))
         data = data[size:]
     return outputs
+
+
+def _compile(
+    toolchain: Toolchain, files: tuple[Path, ...], headers: tuple[str, ...], flags: tuple[str, ...]
+) -> None:
+    """An executable called `program` beside the files; `headers` are read once for all of them,
+    unless that makes the compiler stumble (GCC 12 crashes over headers of SVE)."""
+    linked = ("-static", *flags) if toolchain.run else flags
+    program = files[0].with_name("program")
+    if headers:
+        shared = files[0].with_name("shared.h")
+        shared.write_text("".join(f"#include <{header}>\n" for header in headers))
+        try:
+            ahead = toolchain.precompile(shared, flags)
+            toolchain.compile_program(files, program, (*linked, *ahead))
+            return
+        except IsamapError:
+            pass
+    toolchain.compile_program(files, program, linked)
 
 
 def _given(source: CSource, arrays: Arrays) -> bytes:
