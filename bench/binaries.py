@@ -28,7 +28,6 @@ from host import header  # noqa: E402
 
 import isamap  # noqa: E402
 from isamap.codegen import disassemble, list_binary, write_binary  # noqa: E402
-from isamap.compile import PlanResult  # noqa: E402
 from isamap.errors import IsamapError  # noqa: E402
 from isamap.hwdesc import Hardware, load_hardware  # noqa: E402
 from isamap.ir import Kernel, load_reference, random_arrays  # noqa: E402
@@ -99,8 +98,7 @@ def measure(name: str, kernel: Kernel, sizes: Sizes, hw: Hardware, time_limit_s:
 
 
 def _map(kernel: Kernel, hw: Hardware, time_limit_s: float) -> Program:
-    result = isamap.map(kernel, hw, verify="off", time_limit_s=time_limit_s)
-    return result.plan.program if isinstance(result, PlanResult) else result.schedule.program
+    return isamap.map(kernel, hw, verify="off", time_limit_s=time_limit_s).program
 
 
 def _execute(

@@ -28,7 +28,7 @@ from rich.progress import track
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from isamap.compile import list_mappings  # noqa: E402
+from isamap.bindings import list_mappings  # noqa: E402
 from isamap.emulator import run  # noqa: E402
 from isamap.errors import IsamapError, ProgramError  # noqa: E402
 from isamap.hwdesc import Hardware, load_hardware  # noqa: E402

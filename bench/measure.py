@@ -18,7 +18,7 @@ from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel
 from isamap.program import Program
-from isamap.scheduler import find_schedule
+from isamap.scheduler import Wishes, find_schedule
 
 PIECES = 8  # programs to extrapolate from are first looked for among those so much smaller
 
@@ -44,7 +44,7 @@ def guard(
 
 def schedule(row: Row, kernel: Kernel, hw: Hardware, limits: Limits) -> tuple[Row, Program]:
     """The scheduler's answer and its program."""
-    answer = find_schedule(kernel, hw, time_limit_s=limits.solver_seconds, workers=1)
+    answer = find_schedule(kernel, hw, Wishes(time_limit_s=limits.solver_seconds, workers=1))
     row = replace(
         row,
         status=answer.status.value,

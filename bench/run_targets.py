@@ -33,7 +33,6 @@ from isamap.hwdesc import Hardware, load_hardware  # noqa: E402
 from isamap.ir import Apply, Kernel, interpret, load_kernel, load_kernels  # noqa: E402
 from isamap.native import execute_together, whole_arrays  # noqa: E402
 from isamap.planner import Plan, Wishes, search  # noqa: E402
-from isamap.program import Program  # noqa: E402
 from isamap.resources import find_kernel  # noqa: E402
 from isamap.rewrites.outline import subexpressions  # noqa: E402
 from isamap.scheduler import Answer  # noqa: E402
@@ -106,7 +105,7 @@ def reason_of(error: MappingError) -> str:
 def run_all(hw: Hardware, found: list[tuple[Sizes, Kernel, Found]]) -> list[tuple[str, str]]:
     """Per size "exact", "bounded", "wrong" or "failed", and what is wrong."""
     inputs = [inputs_of(kernel) for _, kernel, _ in found]
-    runs = [(program_of(mapped), held) for (*_, mapped), held in zip(found, inputs, strict=True)]
+    runs = [(mapped.program, held) for (*_, mapped), held in zip(found, inputs, strict=True)]
     try:
         outputs = execute_together(runs, hw, FLAGS)
     except Exception as error:
@@ -119,11 +118,6 @@ def run_all(hw: Hardware, found: list[tuple[Sizes, Kernel, Found]]) -> list[tupl
             parts[0] = (parts[0][0], f"only together: {' '.join(said.split())}")
         return parts
     return [judge_outputs(*row) for row in zip(found, inputs, outputs, strict=True)]
-
-
-def program_of(mapped: Found) -> Program:
-    """The program that was chosen."""
-    return mapped.program if isinstance(mapped, Plan) else mapped.best.program
 
 
 def inputs_of(kernel: Kernel) -> dict[str, np.ndarray]:

@@ -37,7 +37,7 @@ from isamap.ir import Kernel  # noqa: E402
 from isamap.mapper import Covering, layout_rank  # noqa: E402
 from isamap.program import Program  # noqa: E402
 from isamap.resources import find_hardware  # noqa: E402
-from isamap.scheduler import Answer, find_schedule, lower  # noqa: E402
+from isamap.scheduler import Answer, Wishes, find_schedule, lower  # noqa: E402
 
 AnyShape = TypeVar("AnyShape")
 RESULT = ROOT / "bench" / "results" / "schedulers.txt"
@@ -98,7 +98,7 @@ def compare_row(
     hw: Hardware, text: str, kernel: Kernel, published: Program | None, budget: Budget
 ) -> Row:
     """Run every scheduler on one kernel."""
-    answer = find_schedule(kernel, hw, time_limit_s=budget.emulated.solver_seconds)
+    answer = find_schedule(kernel, hw, Wishes(time_limit_s=budget.emulated.solver_seconds))
     candidates = same_class(answer, hw)
     others = {
         "random": search_randomly(candidates, hw, samples=budget.samples, seed=0),

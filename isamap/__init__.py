@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .compile import Explanation, PlanResult, Result, explain, map
+    from .bindings import Explanation, explain
+    from .compile import PlanResult, Result, map
     from .costmodels import Aim, Metric
     from .errors import IsamapError
     from .files import Evaluation, evaluate
@@ -23,7 +24,7 @@ LAZY = {
     "Aim": ".costmodels",
     "BuiltKernel": ".native",
     "Evaluation": ".files",
-    "Explanation": ".compile",
+    "Explanation": ".bindings",
     "Hardware": ".hwdesc",
     "IsamapError": ".errors",
     "Kernel": ".ir",
@@ -33,7 +34,7 @@ LAZY = {
     "Result": ".compile",
     "build": ".native",
     "evaluate": ".files",
-    "explain": ".compile",
+    "explain": ".bindings",
     "load_hardware": ".hwdesc",
     "load_kernel": ".ir",
     "map": ".compile",

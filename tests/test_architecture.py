@@ -42,9 +42,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "scheduler", "planner",
     ),
     "compile": (
-        "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
-        "costmodels", "scheduler", "planner", "verify", "measured",
+        "errors", "resources", "ir", "hwdesc", "program", "emulator", "costmodels", "scheduler",
+        "planner", "verify", "measured",
     ),
+    "bindings": ("errors", "ir", "rewrites", "hwdesc", "mapper", "compile"),
     "pareto": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
         "costmodels", "scheduler", "planner", "verify", "compile",
@@ -59,12 +60,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
-        "costmodels", "scheduler", "planner", "verify", "compile", "codegen", "native", "files",
-        "write_all", "exercise", "pareto", "measured", "isamap",
+        "costmodels", "scheduler", "planner", "verify", "compile", "bindings", "codegen", "native",
+        "files", "write_all", "exercise", "pareto", "measured", "isamap",
     ),
     "__main__": ("cli",),
     "__init__": (  # for type checkers only
-        "errors", "version", "ir", "hwdesc", "program", "costmodels", "compile", "files", "native",
+        "errors", "version", "ir", "hwdesc", "program", "costmodels", "compile", "bindings",
+        "files", "native",
     ),
 }  # fmt: skip
 FILE_LINES, FUNCTION_LINES, COLUMNS = 400, 60, 100

@@ -33,7 +33,7 @@ def emit_files(
         write_all({Path(folder, name): text for name, text in timeloop_files(result).items()})
         click.echo(f"wrote {folder}: timeloop_*.yaml", err=True)
         return
-    program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
+    program = result.program
     if kind == "c":
         click.echo(f"wrote {_write_c(result, program, Path(folder))}", err=True)
         return

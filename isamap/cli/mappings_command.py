@@ -39,7 +39,7 @@ def mappings_command(
     A mapping says which of the kernel's loops each loop of an instruction runs over, and which
     access each operand stands for. Tile sizes, order and layouts are the scheduler's: 'isamap map'.
     """
-    from isamap.compile import list_mappings  # start-up time
+    from isamap.bindings import list_mappings  # start-up time
 
     from .show_mappings import show_mappings
 

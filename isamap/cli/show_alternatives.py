@@ -3,7 +3,8 @@
 In: a Result, or an Explanation. Out: lines of text. Not its job: finding them.
 """
 
-from isamap.compile import Explanation, Result, TaskExplanation
+from isamap.bindings import Explanation, TaskExplanation
+from isamap.compile import Result
 from isamap.hwdesc import Hardware
 from isamap.ir import pretty_statement
 from isamap.mapper import Mismatch, show_layouts

@@ -12,7 +12,6 @@ from isamap.compile import PlanResult, Result
 from isamap.costmodels import pretty_energy
 from isamap.files import Evaluation
 from isamap.ir import pretty
-from isamap.program import Program
 from isamap.program import listing as program_listing
 
 from .plan_json import plan_to_json
@@ -37,14 +36,10 @@ def show_evaluation(found: Evaluation, *, listing: bool, json_path: str | None) 
         console = Console(highlight=False)
         _print(found, console)
         if listing:
-            console.file.write("\n" + program_listing(_program_of(result)))
+            console.file.write("\n" + program_listing(result.program))
     if json_path is not None:
         data = plan_to_json(result) if isinstance(result, PlanResult) else result_to_json(result)
         write_json(json_path, data)
-
-
-def _program_of(result: Result | PlanResult) -> Program:
-    return result.plan.program if isinstance(result, PlanResult) else result.schedule.program
 
 
 def _print(found: Evaluation, console: Console) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from isamap.compile import PlanResult, Result, explain, map
+from isamap.bindings import explain
+from isamap.compile import PlanResult, Result, map
 from isamap.costmodels import Aim, CostModel, Metric
 from isamap.errors import MappingError
 from isamap.pareto import pareto
@@ -73,7 +74,7 @@ def show_map(question: Question, show: Show) -> Result | PlanResult:
         raise
     if show.folder is not None:  # first: who reads the answer may close the pipe
         write_folder(show.folder, result)
-    program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
+    program = result.program
     if show.json_path != "-" and show.program_path != "-":
         if isinstance(result, PlanResult):
             print_plan(result, console)

@@ -9,7 +9,7 @@ from itertools import islice
 
 import click
 
-from isamap.compile import MappingList
+from isamap.bindings import MappingList
 from isamap.errors import MappingError
 from isamap.ir import Kernel, pretty_statement
 from isamap.mapper import Mapping

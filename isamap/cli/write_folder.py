@@ -27,7 +27,7 @@ def write_folder(
     Raises:
         IsamapError: one of them cannot be written; then all are as they were.
     """
-    program = result.plan.program if isinstance(result, PlanResult) else result.schedule.program
+    program = result.program
     stats = plan_to_json(result) if isinstance(result, PlanResult) else result_to_json(result)
     at = Path(folder)
     make_folder(at)

@@ -11,10 +11,12 @@ from os import PathLike
 from pathlib import Path
 
 from isamap.codegen import CSource, find_toolchain, generate_c
+from isamap.compile import cost_model
 from isamap.costmodels import CostModel
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
+from isamap.scheduler import Wishes
 
 from .built import BuiltKernel, CFiles
 from .mapped import Mapped, map_program
@@ -45,9 +47,8 @@ def build(
     Raises:
         IsamapError: the machine's programs run elsewhere, or there is no compiler.
     """
-    mapped = map_program(
-        kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate, cost, tuple(ahead), threads
-    )
+    wishes = Wishes(cost_model(cost), layouts, time_limit_s, may_reassociate=may_reassociate)
+    mapped = map_program(kernel, hw, wishes, sizes=sizes, name=name, ahead=ahead, threads=threads)
     source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
     if toolchain.run:

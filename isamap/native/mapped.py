@@ -4,19 +4,18 @@ In: a kernel, a machine, options of `map`. Out: the program and where it came fr
 mapping itself (`compile`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 
-from isamap.compile import build_kernel, cost_model, load_machine
-from isamap.costmodels import CostModel
+from isamap.compile import build_kernel, load_machine
 from isamap.emulator import check_program
 from isamap.errors import KernelError
 from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
-from isamap.planner import Plan, Wishes, search
+from isamap.planner import search
 from isamap.program import Issue, Node, Program, in_use_order
-from isamap.scheduler import Answer, Contender
+from isamap.scheduler import Contender, Wishes
 
 from .threads import on_threads
 
@@ -42,13 +41,11 @@ class Mapped:
 def map_program(
     kernel: str | PathLike[str] | Kernel,
     hw: str | PathLike[str] | Hardware,
-    sizes: Mapping[str, int] | None,
-    name: str | None,
-    layouts: str,
-    time_limit_s: float,
-    may_reassociate: bool,
-    cost: str | CostModel = "analytical",
-    ahead: tuple[str, ...] = (),
+    wishes: Wishes,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    name: str | None = None,
+    ahead: Sequence[str] = (),
     threads: int = 1,
 ) -> Mapped:
     """`ahead`: inputs that are packed before the program runs, into the order of their use.
@@ -61,29 +58,15 @@ def map_program(
     built, _ = build_kernel(kernel, sizes or {}, name)
     if ahead:
         _check_inputs(built, ahead)
-    wishes = Wishes(cost_model(cost), layouts, time_limit_s, may_reassociate=may_reassociate)
     found = search(built, machine, wishes)
-    if any(_is_copied(_program(found), buffer, machine) for buffer in ahead):
+    if any(_is_copied(found.program, buffer, machine) for buffer in ahead):
         machine = _without_rooms(machine)  # what lies in the order of its use needs no copy
         found = search(built, machine, wishes)
-    program = _program(found)
-    calling = with_host_calls(machine, program.host_calls)
-    check_program(program, calling)  # running it takes minutes where there are many calls
-    program = in_use_order(program, calling, ahead)
-    compared = tuple(answer.contenders for answer in _answers(found) if answer.contenders)
-    cycles = found.cycles if isinstance(found, Plan) else found.best.estimate.cycles
-    return Mapped(built, machine, program, cycles, compared)
-
-
-def _program(found: Answer | Plan) -> Program:
-    return found.program if isinstance(found, Plan) else found.best.program
-
-
-def _answers(found: Answer | Plan) -> list[Answer]:
-    """About the parts."""
-    if not isinstance(found, Plan):
-        return [found]
-    return [task.answer for task in found.tasks if task.answer is not None]
+    calling = with_host_calls(machine, found.program.host_calls)
+    check_program(found.program, calling)  # running it takes minutes where there are many calls
+    program = in_use_order(found.program, calling, tuple(ahead))
+    compared = tuple(answer.contenders for answer in found.answers if answer.contenders)
+    return Mapped(built, machine, program, found.cycles, compared)
 
 
 def _is_copied(program: Program, buffer: str, hw: Hardware) -> bool:
@@ -120,7 +103,7 @@ def _without_rooms(hw: Hardware) -> Hardware:
     )
 
 
-def _check_inputs(kernel: Kernel, ahead: tuple[str, ...]) -> None:
+def _check_inputs(kernel: Kernel, ahead: Sequence[str]) -> None:
     inputs = [buffer.name for buffer in kernel.buffers if buffer.role is Role.IN]
     for name in ahead:
         if name not in inputs:

@@ -13,6 +13,7 @@ import numpy as np
 from isamap.codegen import CSource, find_toolchain, generate_c
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, interpret, is_float, numpy_dtype, random_arrays
+from isamap.scheduler import Wishes
 from isamap.verify import Mismatch, compare
 
 from .execute import execute_together
@@ -55,7 +56,8 @@ def run_on(
     Raises:
         IsamapError: compiler or emulator is not installed (the hint names packages), or failed.
     """
-    mapped = map_program(kernel, hw, sizes, name, layouts, time_limit_s, may_reassociate)
+    wishes = Wishes(layouts=layouts, time_limit_s=time_limit_s, may_reassociate=may_reassociate)
+    mapped = map_program(kernel, hw, wishes, sizes=sizes, name=name)
     source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
     arrays = whole_arrays(mapped.kernel, seed)

@@ -14,7 +14,7 @@ from isamap.compile import build_kernel, load_machine
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.measured import Database, Measured, Outcome, correlate_ranks, digest, make_subject
-from isamap.scheduler import Contender
+from isamap.scheduler import Contender, Wishes
 
 from .mapped import Mapped, map_program
 from .threads import on_threads
@@ -55,6 +55,7 @@ def tune(
     model.check(machine)
     toolchain = find_toolchain(machine)
     database = Database(model.path)
+    wishes = Wishes(model, layouts, time_limit_s, may_reassociate=may_reassociate)
     for shape in shapes:
         built, _ = build_kernel(kernel, shape, name)
         subject = make_subject(built, machine, toolchain)
@@ -64,9 +65,7 @@ def tune(
             yield Tuned(shape, known, is_recalled=True)
             continue
         try:
-            mapped = map_program(
-                built, machine, None, None, layouts, time_limit_s, may_reassociate, model
-            )
+            mapped = map_program(built, machine, wishes)
             outcome = _outcome(mapped, model)
         except IsamapError as error:
             yield Tuned(shape, None, error.message.partition("\n")[0])

@@ -1,5 +1,7 @@
 """From a kernel of several tasks to one plan: forms, homes on chip, hand-overs, one program."""
 
+from isamap.scheduler import Wishes
+
 from .assemble import assemble_answer, assemble_plan
 from .best_plan import find_best_plan, uses_little
 from .compose import compose
@@ -8,7 +10,7 @@ from .find_plan import find_plan
 from .front import Front, find_front
 from .handover import Handover, handovers
 from .piece import Piece
-from .plan import Plan, PlannedTask, Wishes, host_task_cycles, is_single
+from .plan import Plan, PlannedTask, host_task_cycles, is_single
 from .rejoin import rejoin
 from .search import costs_of, search
 from .share_chip import share_chip

@@ -14,10 +14,10 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
 from isamap.rewrites import FORMS, spread_by, variants
-from isamap.scheduler import Answer
+from isamap.scheduler import Answer, Wishes
 
 from .find_plan import find_plan
-from .plan import Plan, TaskKey, Wishes, host_task_cycles, task_key
+from .plan import Plan, TaskKey, host_task_cycles, task_key
 from .schedule_tasks import Known
 
 MAX_VARIANTS = 60

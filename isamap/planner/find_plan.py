@@ -11,13 +11,13 @@ from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks, keeps_order
-from isamap.scheduler import Answer, Status
+from isamap.scheduler import Answer, Status, Wishes
 
 from .bound_plan import bound_plan
 from .carry_states import carry_states
 from .keep_on_chip import keep_on_chip
 from .keep_parts import Part, keep_parts
-from .plan import Plan, PlannedTask, Wishes, host_task_cycles
+from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import replace_joined
 from .schedule_tasks import Known, TaskScheduler
 

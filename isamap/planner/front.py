@@ -18,9 +18,9 @@ from isamap.costmodels import Aim, Costs, Metric
 from isamap.errors import LimitError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.scheduler import Answer, Status, find_schedule, rank_of
+from isamap.scheduler import Answer, Status, Wishes, find_schedule, rank_of
 
-from .plan import Plan, Wishes, is_single
+from .plan import Plan, is_single
 from .search import costs_of, search
 
 CLOSER = 1 - 1e-6  # two energies or products that differ by less are one
@@ -155,20 +155,13 @@ class _Zones:
         return prod(max(0.0, min(u, b) - a) / max(b - a, 1e-9) for u, a, b in rows)
 
     def _find(self, aim: Aim) -> Answer:
-        wishes = self.wishes
-        return find_schedule(
-            self.kernel,
-            self.hw,
-            cost=wishes.cost,
-            layouts="packed" if self.max_rank is not None else wishes.layouts,
+        wishes = replace(
+            self.wishes,
+            layouts="packed" if self.max_rank is not None else self.wishes.layouts,
             time_limit_s=max(0.1, self.deadline - time.perf_counter()),
-            workers=wishes.workers,
-            seed=wishes.seed,
-            may_reassociate=wishes.may_reassociate,
             aim=aim,
-            max_rank=self.max_rank,
-            watch=wishes.watch,
         )
+        return find_schedule(self.kernel, self.hw, wishes, max_rank=self.max_rank)
 
 
 def _below(metric: Metric, value: float) -> float:

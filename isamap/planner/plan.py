@@ -4,33 +4,18 @@ In: nothing but these nodes. Out: frozen values, and what a task or a kernel cos
 its job: making a plan (`find_plan`), its bound (`bound_plan`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 
-from isamap.costmodels import ANALYTICAL, FASTEST, Aim, CostModel, Costs, host_costs
+from isamap.costmodels import Aim, Costs, host_costs
 from isamap.hwdesc import Hardware, HostRule, run_cycles
 from isamap.ir import Buffer, Kernel, Statement
 from isamap.mapper import Ends, Task, TaskNode, cut_tasks
 from isamap.program import Program
 from isamap.rewrites import Step
-from isamap.scheduler import NOBODY, Answer, Schedule, Status, Watch
+from isamap.scheduler import Answer, Schedule, Status
 
 from .piece import Piece
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """How to search, as in `find_schedule`."""
-
-    cost: CostModel = ANALYTICAL
-    layouts: str = "natural"
-    time_limit_s: float = 20.0
-    workers: int = 1
-    seed: int = 0
-    may_reassociate: bool = False
-    aim: Aim = FASTEST
-    watch: Watch = field(default=NOBODY, compare=False)
-
 
 # what decides how a task is scheduled: all but its kernel's name and the place it came from
 TaskKey = tuple[
@@ -116,6 +101,11 @@ class Plan:
     steps: tuple[Step, ...] = ()
     num_forms: int = 1
     cut: str = ""
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """About each task that instructions compute."""
+        return tuple(task.answer for task in self.tasks if task.answer is not None)
 
 
 def is_single(kernel: Kernel) -> bool:

@@ -13,10 +13,10 @@ from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, Task, coverings
 from isamap.program import Layout
-from isamap.scheduler import Answer, KnownModels, find_schedule
+from isamap.scheduler import Answer, KnownModels, Surroundings, Wishes, find_schedule
 
 from .piece import Piece
-from .plan import PlannedTask, TaskKey, Wishes, task_key
+from .plan import PlannedTask, TaskKey, task_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +93,18 @@ class TaskScheduler:
 
     def _find(self, task: Task, around: Around) -> Answer | MappingError:
         left_s = max(0.0, min(self.wishes.time_limit_s, self.deadline - time.perf_counter()))
+        wishes = replace(self.wishes, cost=self._cost(around, left_s), time_limit_s=left_s)
+        respected = Surroundings(
+            task.held,
+            task.volatile,
+            self.shared,
+            task.ends,
+            dict(around.homes),
+            dict(around.agreed),
+        )
+        room = with_room(self.hw, around)
         try:
-            return find_schedule(
-                task.kernel,
-                with_room(self.hw, around),
-                cost=self._cost(around, left_s),
-                layouts=self.wishes.layouts,
-                time_limit_s=left_s,
-                workers=self.wishes.workers,
-                seed=self.wishes.seed,
-                may_reassociate=self.wishes.may_reassociate,
-                aim=self.wishes.aim,
-                held=task.held,
-                volatile=task.volatile,
-                handed_on=self.shared,
-                ends=task.ends,
-                homes=dict(around.homes),
-                agreed=dict(around.agreed),
-                watch=self.wishes.watch,
-                known=self.known.models,
-            )
+            return find_schedule(task.kernel, room, wishes, respected, known=self.known.models)
         except MappingError as error:
             return error
 

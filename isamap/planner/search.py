@@ -11,10 +11,10 @@ from isamap.costmodels import Aim, Costs, Metric, host_costs
 from isamap.errors import LimitError, MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.scheduler import Answer, Status, find_schedule, limit_error, with_nearest
+from isamap.scheduler import Answer, Status, Wishes, find_schedule, limit_error, with_nearest
 
 from .best_plan import find_best_plan, uses_little
-from .plan import Plan, Wishes, is_single
+from .plan import Plan, is_single
 
 MIXES = 3  # weightings between two costs that are tried where an aim is no sum over tasks
 
@@ -50,7 +50,7 @@ def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> An
     if not is_single(kernel):
         return _plan(kernel, hw, wishes, deadline)
     try:
-        answer = _schedule_single(kernel, hw, wishes)
+        answer = find_schedule(kernel, hw, wishes)
     except MappingError as failure:
         try:
             return _plan(kernel, hw, wishes, deadline)
@@ -64,21 +64,6 @@ def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> An
         if plan.steps:
             return plan
     return answer
-
-
-def _schedule_single(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Answer:
-    return find_schedule(
-        kernel,
-        hw,
-        cost=wishes.cost,
-        layouts=wishes.layouts,
-        time_limit_s=wishes.time_limit_s,
-        workers=wishes.workers,
-        seed=wishes.seed,
-        may_reassociate=wishes.may_reassociate,
-        aim=wishes.aim,
-        watch=wishes.watch,
-    )
 
 
 def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:

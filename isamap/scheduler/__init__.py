@@ -14,6 +14,7 @@ from .search_coverings import rank_of
 from .solve import KnownModels, Solution, Status, solve
 from .tokens import signal
 from .watch import NOBODY, Progress, Watch
+from .wishes import Surroundings, Wishes
 
 __all__ = [
     "Alternative",
@@ -30,7 +31,9 @@ __all__ = [
     "Schedule",
     "Solution",
     "Status",
+    "Surroundings",
     "Watch",
+    "Wishes",
     "breaches",
     "check_aim",
     "find_schedule",

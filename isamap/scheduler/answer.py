@@ -77,3 +77,18 @@ class Answer:
     is_complete: bool
     seconds: float
     contenders: tuple[Contender, ...] = ()
+
+    @property
+    def program(self) -> Program:
+        """The chosen schedule's."""
+        return self.best.program
+
+    @property
+    def cycles(self) -> int:
+        """Of the chosen schedule, under the closed form."""
+        return self.best.estimate.cycles
+
+    @property
+    def answers(self) -> tuple["Answer", ...]:
+        """One, as a plan has several."""
+        return (self,)

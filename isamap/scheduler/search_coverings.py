@@ -10,9 +10,7 @@ from dataclasses import replace
 from itertools import groupby, islice
 
 from isamap.costmodels import (
-    Aim,
     Candidate,
-    CostModel,
     Costs,
     Work,
     count_work,
@@ -32,8 +30,9 @@ from .options import stay_choices
 from .place import external_bytes
 from .shortlist import CLOSE, Listed, shortlist
 from .solve import KnownModels, Solution, Status, solve
-from .watch import Relay, Watch
+from .watch import Relay
 from .why_nothing import Misfits
+from .wishes import Wishes
 
 NATURAL_TOLERANCE = (
     1.25  # repacking a buffer is the user's time too: only worth it for a clear gain
@@ -49,26 +48,16 @@ class CoveringSearch:
     def __init__(
         self,
         hw: Hardware,
-        cost: CostModel,
-        layouts: str,
-        aim: Aim,
+        wishes: Wishes,
         least: Costs,
         deadline: float,
-        workers: int,
-        seed: int,
-        watch: Watch,
         known: KnownModels | None = None,
     ) -> None:
         self.hw = hw
-        self.cost = cost
-        self.slack = CLOSE if cost.num_candidates > 1 else 1.0  # of values worth a look
-        self.layouts = layouts
-        self.aim = aim
+        self.wishes = wishes
+        self.slack = CLOSE if wishes.cost.num_candidates > 1 else 1.0  # of values worth a look
         self.least = least
         self.deadline = deadline
-        self.workers = workers
-        self.seed = seed
-        self.watch = watch
         self.known = {} if known is None else known
         self.floor = 0.0  # nothing that was not looked at is below
         self.by_rank: dict[int, Schedule] = {}
@@ -108,12 +97,12 @@ class CoveringSearch:
 
     def _must_stop(self) -> bool:
         """Is a limit reached? Never without any schedule, as far as time goes."""
-        is_late = time.perf_counter() > self.deadline or self.watch.is_stopped
+        is_late = time.perf_counter() > self.deadline or self.wishes.watch.is_stopped
         return (is_late and bool(self.by_rank)) or len(self.alternatives) >= MAX_COVERINGS
 
     def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float, int]:
         least = least_costs(*pair, self.hw).at_least(self.least)
-        return rank_of(pair[0]), self.aim.value(least), self._num_copies(pair[0])
+        return rank_of(pair[0]), self.wishes.aim.value(least), self._num_copies(pair[0])
 
     def _is_served(self, covering: Covering, rank: int) -> bool:
         """Has a covering been looked at that caches serve as well?
@@ -123,10 +112,11 @@ class CoveringSearch:
         one that packs operands itself instead.
         """
         means = packed_means(covering)
-        if self.layouts == "natural" and rank and covering.loops in self.packing:
+        if self.wishes.layouts == "natural" and rank and covering.loops in self.packing:
             return True
         is_served = means in self.means and not self.hw.external.ports
-        is_served = is_served and self.cost.num_candidates == 1  # those that are measured differ
+        # those that are measured differ
+        is_served = is_served and self.wishes.cost.num_candidates == 1
         self.means.add(means)
         if not rank and any(r.is_packed for plan in covering.operands for r in plan.residences):
             self.packing.add(covering.loops)
@@ -138,12 +128,12 @@ class CoveringSearch:
 
     def _floor(self, compute_cycles: int) -> float:
         """What no covering with so many cycles of compute goes below."""
-        return self.aim.value(replace(self.least, cycles=compute_cycles))
+        return self.wishes.aim.value(replace(self.least, cycles=compute_cycles))
 
     def _is_hopeless(self, compute_cycles: int) -> bool:
         """Does the compute bound, which only grows along the stream, rule out everything that
         follows?"""
-        if not self.aim.allows(Costs(compute_cycles, 0, 0)):
+        if not self.wishes.aim.allows(Costs(compute_cycles, 0, 0)):
             return bool(self.num_excluded or self.by_rank)
         if not self.by_rank:
             return False
@@ -153,7 +143,7 @@ class CoveringSearch:
         return 0 in self.by_rank and floor >= self.slack * self.by_rank[0].solution.value
 
     def _tolerance(self) -> float:
-        return 1.0 if self.layouts == "packed" else NATURAL_TOLERANCE
+        return 1.0 if self.wishes.layouts == "packed" else NATURAL_TOLERANCE
 
     def _consider(self, covering: Covering, work: Work) -> None:
         least = least_costs(covering, work, self.hw).at_least(self.least)
@@ -174,7 +164,7 @@ class CoveringSearch:
             return
         rivals = [self.slack * s.solution.value for r, s in self.by_rank.items() if r <= rank]
         cutoff = min(rivals, default=None)
-        bound = self.aim.value(least)
+        bound = self.wishes.aim.value(least)
         passed = Alternative(covering, round(least.cycles), None, bound, None)
         if cutoff is not None and bound >= cutoff:
             self.alternatives.append(passed)
@@ -184,9 +174,9 @@ class CoveringSearch:
             work,
             self.hw,
             time_limit_s=max(0.1, self.deadline - time.perf_counter()),
-            workers=self.workers,
-            seed=self.seed,
-            aim=self.aim,
+            workers=self.wishes.workers,
+            seed=self.wishes.seed,
+            aim=self.wishes.aim,
             cutoff=cutoff,
             effort=None if cutoff is None else RIVAL_EFFORT,
             watch=self._relay(),
@@ -195,8 +185,8 @@ class CoveringSearch:
         if solution.status is Status.UNKNOWN:
             self.open_bounds.append((rank, solution.bound))
         if solution.tiling is None:
-            self.num_unfit += cutoff is None and not self.aim.limits
-            self.num_excluded += bool(self.aim.limits)
+            self.num_unfit += cutoff is None and not self.wishes.aim.limits
+            self.num_excluded += bool(self.wishes.aim.limits)
             self.alternatives.append(passed)
             return
         self._keep(covering, work, solution, passed)
@@ -207,13 +197,13 @@ class CoveringSearch:
         """Remember a solution if it is the best of its rank."""
         assert solution.tiling is not None, "a solution that is kept has a tiling"
         made = self._make(covering, work, solution)
-        if self.cost.num_candidates == 1:
-            (price,) = self.cost.price([_candidate(made)], self.hw)
+        if self.wishes.cost.num_candidates == 1:
+            (price,) = self.wishes.cost.price([_candidate(made)], self.hw)
             made = self._priced(made, price.cycles)
         found = replace(passed, cycles=made.estimate.cycles, value=solution.value)
         self.alternatives.append(found)
         rank = rank_of(covering)
-        if solution.status is not Status.OPTIMAL or self.cost.num_candidates > 1:
+        if solution.status is not Status.OPTIMAL or self.wishes.cost.num_candidates > 1:
             self.open_bounds.append((rank, solution.bound))
         self.solved.append(made)
         self._offer(made)
@@ -231,28 +221,29 @@ class CoveringSearch:
         program = lower(covering, solution.tiling, self.hw)
         assert program is not None, "a legal tiling was placed before"
         parts = estimate(covering, work, solution.tiling, self.hw)
-        value = self.aim.value(parts.costs(self.hw))
+        value = self.wishes.aim.value(parts.costs(self.hw))
         return Schedule(covering, work, solution, parts, program, parts.cycles, value)
 
     def _priced(self, schedule: Schedule, cycles: int | None) -> Schedule:
         """The schedule at the cost model's price."""
         assert cycles is not None, "a price without cycles is no choice"
         costs = replace(schedule.estimate.costs(self.hw), cycles=cycles)
-        return replace(schedule, cost_cycles=cycles, cost=self.aim.value(costs))
+        return replace(schedule, cost_cycles=cycles, cost=self.wishes.aim.value(costs))
 
     def compare(self) -> None:
         """Let the cost model choose among more schedules than the best of each covering, if it
         wants to, unless the search was stopped. Whether to repack is the closed form's choice, as
         the time it takes is not priced.
         """
-        count = self.cost.num_candidates
-        if count == 1 or self.watch.is_stopped:
+        count = self.wishes.cost.num_candidates
+        if count == 1 or self.wishes.watch.is_stopped:
             return
-        rank = max(self.by_rank) if self.layouts == "packed" else rank_of(self.chosen().covering)
+        is_packed = self.wishes.layouts == "packed"
+        rank = max(self.by_rank) if is_packed else rank_of(self.chosen().covering)
         solved = [schedule for schedule in self.solved if rank_of(schedule.covering) <= rank]
-        listed = shortlist(solved, self.hw, self.aim, count)
+        listed = shortlist(solved, self.hw, self.wishes.aim, count)
         made = [self._make(x.solved.covering, x.solved.work, _solution(x)) for x in listed]
-        prices = self.cost.price([_candidate(schedule) for schedule in made], self.hw)
+        prices = self.wishes.cost.price([_candidate(schedule) for schedule in made], self.hw)
         self.contenders = tuple(
             Contender(schedule if p.cycles is None else self._priced(schedule, p.cycles), p)
             for schedule, p in zip(made, prices, strict=True)
@@ -266,7 +257,7 @@ class CoveringSearch:
         """The watch of one covering's solution."""
         known = [schedule.solution.value for schedule in self.by_rank.values()]
         bound = min([self.floor, *(bound for _, bound in self.open_bounds)])
-        return Relay(self.watch, len(self.alternatives) + 1, min(known, default=None), bound)
+        return Relay(self.wishes.watch, len(self.alternatives) + 1, min(known, default=None), bound)
 
     def fastest(self) -> Schedule:
         """The schedule that the aim likes best, the more natural one of equals."""
@@ -286,7 +277,7 @@ class CoveringSearch:
         That is any covering in packed mode, otherwise any that is at least as natural.
         """
         rank = rank_of(schedule.covering)
-        rivals = [b for r, b in self.open_bounds if self.layouts == "packed" or r <= rank]
+        rivals = [b for r, b in self.open_bounds if self.wishes.layouts == "packed" or r <= rank]
         return min([schedule.solution.value, *rivals])
 
     def misfits(self) -> Misfits:

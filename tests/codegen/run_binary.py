@@ -9,7 +9,6 @@ import numpy as np
 
 import isamap
 from isamap.codegen import disassemble, list_binary, write_binary
-from isamap.compile import PlanResult
 from isamap.ir import load_reference, pretty, random_arrays
 from isamap.resources import find_kernel
 from tests.codegen.loader import Loader
@@ -18,9 +17,7 @@ from tests.codegen.loader import Loader
 def map_program(kernel, hw, sizes=None, **options):
     """(kernel as asked for, program, machine)."""
     result = isamap.map(kernel, hw, sizes=sizes or {}, verify="off", **options)
-    is_plan = isinstance(result, PlanResult)
-    program = result.plan.program if is_plan else result.schedule.program
-    return result.kernel, program, result.hardware
+    return result.kernel, result.program, result.hardware
 
 
 def reference_of(file, name, sizes):

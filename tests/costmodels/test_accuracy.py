@@ -11,7 +11,7 @@ import pytest
 from isamap.emulator import time_program
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
-from isamap.scheduler import find_schedule
+from isamap.scheduler import Wishes, find_schedule
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOLERANCE = 0.15
@@ -23,6 +23,6 @@ SIZES = ((64, 64, 64), (128, 512, 96), (200, 130, 300), (300, 77, 512), (512, 25
 def test_the_estimate_is_close_to_the_emulator(hw_name: str, m: int, n: int, k: int) -> None:
     hw = load_hardware(ROOT / "hw_specs" / f"{hw_name}.yaml")
     kernel = load_kernel(ROOT / "kernels" / "gemm.py", {"m": m, "n": n, "k": k})
-    best = find_schedule(kernel, hw, time_limit_s=10).best
+    best = find_schedule(kernel, hw, Wishes(time_limit_s=10)).best
     emulated = time_program(best.program, hw, compiled=False).cycles
     assert abs(best.estimate.cycles - emulated) <= TOLERANCE * emulated

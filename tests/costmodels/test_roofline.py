@@ -11,7 +11,7 @@ from isamap.costmodels import roofline
 from isamap.emulator import time_program
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
-from isamap.scheduler import find_schedule
+from isamap.scheduler import Wishes, find_schedule
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CASES = (
@@ -33,7 +33,7 @@ def test_the_roofline_bounds_the_emulated_program(
     kernel = load_kernel(ROOT / "kernels" / f"{name}.py", sizes)
     bound = roofline(kernel, hw)
     assert bound.cycles == max(bound.unit_cycles, *(cycles for _, cycles in bound.port_cycles), 0)
-    best = find_schedule(kernel, hw, time_limit_s=3).best
+    best = find_schedule(kernel, hw, Wishes(time_limit_s=3)).best
     emulated = time_program(best.program, hw, compiled=False).cycles
     assert 0 < bound.cycles <= emulated
     assert bound.cycles <= best.estimate.cycles

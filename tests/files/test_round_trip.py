@@ -17,7 +17,6 @@ from isamap.compile import PlanResult, Result
 from isamap.costmodels import Stay, Tiling
 from isamap.files import evaluate, schedule_text, summary_text
 from isamap.mapper import Task
-from isamap.program import Program
 
 HERE = Path(__file__).parent
 Sizes = dict[str, int]
@@ -35,10 +34,6 @@ PLANS: list[tuple[str, str, Sizes]] = [
     ("mlp", "fused_npu", {"n": 5, "c": 7, "first": 7, "second": 7}),
     ("softmax", "vta", {}),
 ]
-
-
-def program_of(result: Result | PlanResult) -> Program:
-    return result.plan.program if isinstance(result, PlanResult) else result.schedule.program
 
 
 def decisions(text: str) -> str:
@@ -63,7 +58,7 @@ def test_unedited_schedule_reproduces_the_answer(
     text = schedule_text(result, tmp_path)
     path.write_text(text, encoding="utf-8")
     found = evaluate(path, verify="full")
-    assert program_of(found.result) == program_of(result)
+    assert found.result.program == result.program
     assert found.result.timing == result.timing
     assert found.result.timing is not None
     assert found.recorded.emulated_cycles == found.result.timing.cycles

@@ -14,7 +14,7 @@ from isamap.cli.main import main
 from isamap.codegen import CSource, Toolchain
 from isamap.compile import Result, build_kernel, cost_model
 from isamap.measured import Measured, Measurement, digest
-from isamap.scheduler import Answer, Progress, find_schedule, is_legal
+from isamap.scheduler import Answer, Progress, Wishes, find_schedule, is_legal
 
 CODEGEN = Path(__file__).parent.parent / "codegen"
 SGEMM = f"{CODEGEN / 'c_kernels.py'}:sgemm"
@@ -44,7 +44,7 @@ class FakeTimer:
 
 def answer(model: Measured, **sizes: int) -> Answer:
     kernel, _ = build_kernel(SGEMM, {**SIZES, **sizes}, None)
-    return find_schedule(kernel, HW, cost=model, time_limit_s=5, may_reassociate=True)
+    return find_schedule(kernel, HW, Wishes(cost=model, time_limit_s=5, may_reassociate=True))
 
 
 def test_the_fastest_candidate_wins_wherever_the_model_puts_it(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_nothing_is_measured_once_the_search_was_stopped(tmp_path: Path) -> None
     timer = FakeTimer()
     kernel, _ = build_kernel(SGEMM, SIZES, None)
     model = Measured(4, tmp_path / "m", timer)
-    found = find_schedule(kernel, HW, cost=model, may_reassociate=True, watch=Stopped())
+    found = find_schedule(kernel, HW, Wishes(cost=model, may_reassociate=True, watch=Stopped()))
     assert timer.num_calls == 0 and found.contenders == ()
 
 

@@ -16,6 +16,7 @@ from isamap.measured import ProcessTimer
 from isamap.measured.timed_process import Elapsed, RunError, TimedProcess
 from isamap.measured.timer import LEAST_ROUNDS, MOST_ROUNDS, Run, race
 from isamap.native.mapped import map_program
+from isamap.scheduler import Wishes
 
 CODEGEN = Path(__file__).parent.parent / "codegen"
 pytestmark = pytest.mark.skipif(
@@ -28,7 +29,8 @@ HW = isamap.load_hardware(CODEGEN / "vec4.yaml")
 def source() -> CSource:
     sizes = {"m": 3, "n": 5, "k": 7}
     kernel = f"{CODEGEN / 'c_kernels.py'}:sgemm_adds"
-    return generate_c(map_program(kernel, HW, sizes, None, "natural", 1.0, True).program, HW)
+    wishes = Wishes(time_limit_s=1.0, may_reassociate=True)
+    return generate_c(map_program(kernel, HW, wishes, sizes=sizes).program, HW)
 
 
 def altered(source: CSource, statement: str) -> CSource:

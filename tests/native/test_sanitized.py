@@ -13,7 +13,7 @@ from isamap.codegen import missing_features
 from isamap.hwdesc import Hardware
 from isamap.ir import interpret, load_kernel
 from isamap.native import execute_together, whole_arrays
-from isamap.planner import Plan, Wishes, search
+from isamap.planner import Wishes, search
 from isamap.resources import find_hardware, find_kernel
 from isamap.verify import compare
 
@@ -62,7 +62,7 @@ def test_c_is_clean_and_right(name: str, compiler: str, tmp_path: Path) -> None:
     ]
     wishes = Wishes(time_limit_s=0.2, may_reassociate=True)
     found = [search(kernel, hw, wishes) for kernel in kernels]
-    programs = [f.program if isinstance(f, Plan) else f.best.program for f in found]
+    programs = [f.program for f in found]
     arrays = [whole_arrays(kernel, seed=3) for kernel in kernels]
     outputs = execute_together(tuple(zip(programs, arrays, strict=True)), hw, STRICT)
     for kernel, given, got in zip(kernels, arrays, outputs, strict=True):

@@ -16,7 +16,7 @@ from isamap.ir import interpret, random_arrays
 from isamap.native import execute_c, whole_arrays
 from isamap.native.threads import on_threads
 from isamap.program import For, Issue, Node, Program, Spread
-from isamap.scheduler import find_schedule
+from isamap.scheduler import Wishes, find_schedule
 
 CODEGEN = Path(__file__).parent.parent / "codegen"
 KERNELS = CODEGEN / "c_kernels.py"
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 
 def scheduled(name: str, hw: Hardware, **sizes: int) -> Program:
     kernel, _ = build_kernel(f"{KERNELS}:{name}", sizes, None)
-    return find_schedule(kernel, hw, time_limit_s=0.3, may_reassociate=True).best.program
+    return find_schedule(kernel, hw, Wishes(time_limit_s=0.3, may_reassociate=True)).best.program
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,8 @@ def test_threads_give_the_same_bits_as_one(m: int, n: int, k: int, threads: int)
     results = []
     for count in (1, threads):
         hw = on_threads(HW, count)
-        program = find_schedule(kernel, hw, time_limit_s=0.3, may_reassociate=True).best.program
+        wishes = Wishes(time_limit_s=0.3, may_reassociate=True)
+        program = find_schedule(kernel, hw, wishes).best.program
         results.append(execute_c(program, hw, arrays, (*STRICT, "-fsanitize=address,undefined")))
     assert results[0]["C"].tobytes() == results[1]["C"].tobytes()
 

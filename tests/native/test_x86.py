@@ -9,6 +9,7 @@ from isamap.codegen import missing_features
 from isamap.native.mapped import map_program
 from isamap.program import listing
 from isamap.resources import find_hardware
+from isamap.scheduler import Wishes
 
 KERNELS = Path(__file__).parent.parent / "codegen" / "c_kernels.py"
 SIZES = ((1, 1, 1), (2, 15, 1), (5, 7, 3), (16, 16, 16), (37, 70, 19))
@@ -68,7 +69,10 @@ def test_what_is_packed_ahead_is_not_copied_again() -> None:
     """Without `ahead` A is copied into the panel: one of its columns touches a page per row."""
     for ahead, panels in (((), {"panel"}), (("A",), set())):
         found = map_program(
-            f"{KERNELS}:sgemm", "x86_avx512", {"m": 16, "n": 1760, "k": 1760}, None, "natural", 1,
-            True, "analytical", ahead,
-        )  # fmt: skip
+            f"{KERNELS}:sgemm",
+            "x86_avx512",
+            Wishes(time_limit_s=1, may_reassociate=True),
+            sizes={"m": 16, "n": 1760, "k": 1760},
+            ahead=ahead,
+        )
         assert {m for m in ("panel",) if f"{m}[" in listing(found.program)} == panels

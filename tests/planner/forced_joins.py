@@ -13,7 +13,7 @@ from isamap.planner.compose import compose
 from isamap.planner.piece import Piece
 from isamap.planner.share_chip import share_chip
 from isamap.program import Program
-from isamap.scheduler import find_schedule
+from isamap.scheduler import Surroundings, Wishes, find_schedule
 
 
 def join_all(kernel: Kernel, nodes: tuple[TaskNode, ...] | None = None) -> tuple[TaskNode, ...]:
@@ -51,15 +51,8 @@ def forced_program(kernel: Kernel, hw: Hardware) -> Program | None:
     pieces = []
     for task in tasks:
         try:
-            answer = find_schedule(
-                task.kernel,
-                hw,
-                time_limit_s=1.0,
-                held=task.held,
-                volatile=task.volatile,
-                handed_on=shared,
-                ends=task.ends,
-            )
+            around = Surroundings(task.held, task.volatile, shared, task.ends)
+            answer = find_schedule(task.kernel, hw, Wishes(time_limit_s=1.0), around)
             pieces.append(Piece(task, answer.best))
         except MappingError:
             if task.parts or hw.host is None:

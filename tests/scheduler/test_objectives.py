@@ -8,7 +8,7 @@ import pytest
 
 from isamap.costmodels import Aim, Metric, count_work, estimate
 from isamap.errors import LimitError
-from isamap.scheduler import Status, find_schedule
+from isamap.scheduler import Status, Wishes, find_schedule
 from tests.planner.small_plans import compare_plans
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.exhaustive import search_exhaustively
@@ -66,7 +66,8 @@ def test_limits_are_kept_at_the_least_price(hw_name: str, seed: int) -> None:
 @pytest.mark.parametrize("hw_name", ["gemmini", "vta"])
 def test_each_objective_is_best_at_its_own(hw_name: str) -> None:
     subject, hw = kernel(*GEMM), machine(hw_name)
-    answers = {m: find_schedule(subject, hw, aim=Aim.least(m), time_limit_s=60) for m in Metric}
+    wishes = {m: Wishes(aim=Aim.least(m), time_limit_s=60) for m in Metric}
+    answers = {m: find_schedule(subject, hw, wishes[m]) for m in Metric}
     costs = {m: answer.best.estimate.costs(hw) for m, answer in answers.items()}
     for metric, answer in answers.items():
         assert answer.status is Status.OPTIMAL
@@ -89,7 +90,8 @@ def test_no_plan_of_two_statements_is_better(hw_name: str, seed: int, metric: Me
 
 def test_a_limit_that_cannot_be_kept_is_an_error() -> None:
     limits = ((Metric.ENERGY, 1e6), (Metric.DRAM_BYTES, 100_000.0))
+    wishes = Wishes(aim=Aim.least(Metric.CYCLES, limits))
     with pytest.raises(LimitError) as caught:
-        find_schedule(kernel(*GEMM), machine("gemmini"), aim=Aim.least(Metric.CYCLES, limits))
+        find_schedule(kernel(*GEMM), machine("gemmini"), wishes)
     head = "no schedule of gemm on gemmini has energy of at most 1 µJ and dram-bytes of at most"
     assert caught.value.message == f"{head} 100 000 bytes"

@@ -10,7 +10,7 @@ import pytest
 
 from isamap.errors import MappingError, SpecErrors
 from isamap.hwdesc import load_hardware
-from isamap.scheduler import Answer, find_schedule
+from isamap.scheduler import Answer, Wishes, find_schedule
 from tests.scheduler.execution import assert_computes
 from tests.scheduler.machines import random_kernel, random_machine
 
@@ -29,7 +29,7 @@ def schedule(seed: int, folder: Path) -> Answer | str:
         assert all(error.loc is not None for error in errors.errors), str(errors)
         return str(errors)
     try:
-        answer = find_schedule(subject, hw, time_limit_s=3)
+        answer = find_schedule(subject, hw, Wishes(time_limit_s=3))
     except MappingError as error:
         reasons = ("\n  ", "do not fit", "cannot be scheduled so far")
         assert any(reason in error.message for reason in reasons), error.message

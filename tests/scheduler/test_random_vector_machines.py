@@ -13,7 +13,7 @@ from isamap.costmodels import bound_cycles, roofline
 from isamap.errors import MappingError, SpecErrors
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
-from isamap.scheduler import find_schedule
+from isamap.scheduler import Wishes, find_schedule
 from tests.scheduler.execution import assert_computes
 from tests.scheduler.vector_machines import random_kernel_text, random_value, random_vector_machine
 
@@ -35,7 +35,7 @@ def outcome(seed: int, folder: Path) -> str:
         assert all(error.loc is not None for error in errors.errors), str(errors)
         return "no machine"
     try:
-        answer = find_schedule(subject, hw, time_limit_s=3)
+        answer = find_schedule(subject, hw, Wishes(time_limit_s=3))
     except MappingError as error:
         reasons = ("\n  ", "do not fit", "carries a dependence", "cannot be scheduled so far")
         assert any(reason in error.message for reason in reasons), error.message

@@ -9,7 +9,7 @@ import pytest
 
 from isamap.errors import MappingError
 from isamap.ir import Kernel, load_kernel
-from isamap.scheduler import Answer, Status, find_schedule, is_legal
+from isamap.scheduler import Answer, Status, Wishes, find_schedule, is_legal
 from tests.scheduler.cases import MACHINES, kernel, machine
 from tests.scheduler.execution import assert_computes
 
@@ -43,7 +43,7 @@ def written(text: str, folder: Path) -> Kernel:
 def test_no_time_gives_a_legal_answer(hw_name: str) -> None:
     subject = kernel("gemm", "gemm", (("m", 30), ("n", 50), ("k", 40)))
     hw = machine(hw_name)
-    answer = find_schedule(subject, hw, time_limit_s=1e-6)
+    answer = find_schedule(subject, hw, Wishes(time_limit_s=1e-6))
     best = answer.best
     assert best.solution.tiling is not None
     assert is_legal(best.covering, best.solution.tiling, hw)
@@ -55,7 +55,7 @@ def test_no_time_gives_a_legal_answer(hw_name: str) -> None:
 
 def test_a_struck_limit_is_not_called_optimal() -> None:
     subject = kernel("conv2d", "conv2d", (("h", 56), ("w", 56), ("c", 64), ("k", 64)))
-    answer = find_schedule(subject, machine("gemmini"), time_limit_s=1e-6)
+    answer = find_schedule(subject, machine("gemmini"), Wishes(time_limit_s=1e-6))
     assert answer.status is Status.FEASIBLE
     assert not answer.is_complete
     assert answer.bound_cycles < answer.best.solution.cycles
@@ -64,8 +64,8 @@ def test_a_struck_limit_is_not_called_optimal() -> None:
 @pytest.mark.parametrize("hw_name", MACHINES)
 def test_packed_layouts_are_never_slower(hw_name: str) -> None:
     subject, hw = kernel(*GEMM), machine(hw_name)
-    natural = find_schedule(subject, hw, time_limit_s=20)
-    packed = find_schedule(subject, hw, layouts="packed", time_limit_s=20)
+    natural = find_schedule(subject, hw, Wishes(time_limit_s=20))
+    packed = find_schedule(subject, hw, Wishes(layouts="packed", time_limit_s=20))
     assert packed.best.estimate.cycles <= natural.best.estimate.cycles
     if natural.fastest is not None:
         assert natural.fastest.estimate.cycles < natural.best.estimate.cycles
@@ -74,7 +74,7 @@ def test_packed_layouts_are_never_slower(hw_name: str) -> None:
 @pytest.mark.parametrize("hw_name", MACHINES)
 def test_the_same_input_gives_the_same_answer(hw_name: str) -> None:
     subject, hw = kernel(*GEMM), machine(hw_name)
-    first, second = (find_schedule(subject, hw, time_limit_s=60) for _ in range(2))
+    first, second = (find_schedule(subject, hw, Wishes(time_limit_s=60)) for _ in range(2))
     assert first.status is Status.OPTIMAL
     assert facts(first) == facts(second)
 
@@ -90,7 +90,7 @@ FLOAT_GEMM = (
 def test_nothing_matches_names_the_nearest_miss(tmp_path: Path) -> None:
     subject = written(FLOAT_GEMM, tmp_path)
     with pytest.raises(MappingError) as caught:
-        find_schedule(subject, machine("vta"), may_reassociate=True)
+        find_schedule(subject, machine("vta"), Wishes(may_reassociate=True))
     lines = caught.value.message.split("\n")
     assert lines[0] == "no instruction of vta computes"
     misses = [line.strip() for line in lines if line.startswith("  ") and ": " in line]
@@ -138,5 +138,5 @@ def test_floating_point_sums_are_reordered_only_where_allowed(tmp_path: Path) ->
         find_schedule(subject, machine("outer"))
     assert caught.value.message.startswith("tiling would reorder a floating-point sum:\n")
     assert caught.value.hint == "allow it with --allow reassociate"
-    answer = find_schedule(subject, machine("outer"), may_reassociate=True)
+    answer = find_schedule(subject, machine("outer"), Wishes(may_reassociate=True))
     assert answer.best.covering.instruction == "fmopa"

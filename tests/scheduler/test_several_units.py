@@ -8,7 +8,7 @@ from isamap.costmodels import bound_cycles, count_work
 from isamap.emulator import time_program
 from isamap.hwdesc import Hardware
 from isamap.mapper import coverings
-from isamap.scheduler import Status, find_schedule, solve
+from isamap.scheduler import Status, Wishes, find_schedule, solve
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.core_cases import grid_of
 from tests.scheduler.execution import assert_computes
@@ -27,8 +27,8 @@ def with_units(count: int) -> Hardware:
 
 def test_four_units_share_the_calls() -> None:
     big = kernel("gemm", "gemm", (("m", 256), ("n", 256), ("k", 256)))
-    one = find_schedule(big, with_units(1), time_limit_s=60).best
-    answer = find_schedule(big, with_units(4), time_limit_s=60)
+    one = find_schedule(big, with_units(1), Wishes(time_limit_s=60)).best
+    answer = find_schedule(big, with_units(4), Wishes(time_limit_s=60))
     assert answer.status is Status.OPTIMAL
     assert answer.best.estimate.cycles < one.estimate.cycles / 3
     timing = time_program(answer.best.program, with_units(4))
@@ -47,5 +47,5 @@ def test_nothing_is_better_than_what_is_found(count: int) -> None:
     assert best is not None
     assert found.cycles <= best.value
     assert bound_cycles(covering, work, hw)[0] <= found.cycles
-    answer = find_schedule(subject, hw, time_limit_s=60)
+    answer = find_schedule(subject, hw, Wishes(time_limit_s=60))
     assert_computes(subject, answer.best.program, hw, f"{count} units")

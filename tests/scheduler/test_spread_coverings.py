@@ -9,7 +9,7 @@ import pytest
 from isamap.costmodels import count_work, estimate
 from isamap.hwdesc import Expression, Hardware, Synchronisation
 from isamap.mapper import Covering, coverings, spread, spread_coverings, why_one_core
-from isamap.scheduler import Status, find_schedule
+from isamap.scheduler import Status, Wishes, find_schedule
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.core_cases import grid_of, random_core_case
 from tests.scheduler.execution import assert_computes, assert_correct
@@ -98,7 +98,7 @@ def test_nothing_beats_the_split_that_is_chosen(
     hw = grid_of(*grid)
     single = first(*subject, hw)
     hw = with_less_memory(hw, single, {"scratchpad": 3, "accumulator": 2})
-    answer = find_schedule(kernel(*subject), hw, layouts="packed", time_limit_s=60)
+    answer = find_schedule(kernel(*subject), hw, Wishes(layouts="packed", time_limit_s=60))
     assert answer.status is Status.OPTIMAL
     best = answer.best.estimate.cycles
     for covering in (single, *spread(single, hw)):
@@ -124,12 +124,12 @@ def with_issue(hw: Hardware, name: str, cycles: int) -> Hardware:
 def test_what_cores_need_alike_is_multicast_where_that_is_cheaper() -> None:
     big = kernel("gemm", "gemm", (("m", 64), ("n", 64), ("k", 64)))
     hw = grid_of(1, 4)
-    found = find_schedule(big, hw, time_limit_s=60).best
+    found = find_schedule(big, hw, Wishes(time_limit_s=60)).best
     assert found.covering.shares
     fills = {p.residences[-1].fill.instruction for p in found.covering.operands if
              p.residences[-1].fill}  # fmt: skip
     assert fills & {"load_row", "load_all"}
-    dear = find_schedule(big, with_issue(hw, "load_", 200), time_limit_s=60).best
+    dear = find_schedule(big, with_issue(hw, "load_", 200), Wishes(time_limit_s=60)).best
     fills = {p.residences[-1].fill.instruction for p in dear.covering.operands if
              p.residences[-1].fill}  # fmt: skip
     assert not fills & {"load_row", "load_all", "load_column"}
@@ -137,8 +137,8 @@ def test_what_cores_need_alike_is_multicast_where_that_is_cheaper() -> None:
 
 def test_four_cores_are_nearly_four_times_as_fast() -> None:
     big = kernel("gemm", "gemm", (("m", 256), ("n", 256), ("k", 256)))
-    four = find_schedule(big, grid_of(2, 2), time_limit_s=60)
-    one = find_schedule(big, grid_of(1, 1), time_limit_s=60)
+    four = find_schedule(big, grid_of(2, 2), Wishes(time_limit_s=60))
+    one = find_schedule(big, grid_of(1, 1), Wishes(time_limit_s=60))
     assert four.best.estimate.cycles < one.best.estimate.cycles / 3.5
 
 

@@ -14,7 +14,7 @@ from isamap.emulator import time_program
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware
 from isamap.program import Issue, Node, Program
-from isamap.scheduler import find_schedule
+from isamap.scheduler import Wishes, find_schedule
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.execution import assert_computes
 
@@ -39,7 +39,8 @@ def small_machine() -> Hardware:
 @cache
 def program(number: int) -> Program:
     """The schedule of a subject."""
-    return find_schedule(kernel(*SUBJECTS[number]), small_machine(), time_limit_s=10).best.program
+    subject = kernel(*SUBJECTS[number])
+    return find_schedule(subject, small_machine(), Wishes(time_limit_s=10)).best.program
 
 
 def without_one_token(body: tuple[Node, ...]) -> Iterator[tuple[str, str, tuple[Node, ...]]]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from isamap.planner import Plan, Wishes, find_best_plan, find_plan
-from isamap.scheduler import NOBODY, Progress, Status, find_schedule, is_legal
+from isamap.planner import Plan, find_best_plan, find_plan
+from isamap.scheduler import NOBODY, Progress, Status, Wishes, find_schedule, is_legal
 from isamap.verify import verify_full
 from tests.scheduler.cases import kernel, machine
 
@@ -35,7 +35,7 @@ class Stopper:
 
 def test_incumbent_and_bound_approach_each_other() -> None:
     watch = Stopper(10**9)
-    answer = find_schedule(kernel(*LARGE), machine("gemmini"), watch=watch)
+    answer = find_schedule(kernel(*LARGE), machine("gemmini"), Wishes(watch=watch))
     assert answer.status is Status.OPTIMAL
     first = [p for p in watch.seen if p.num_coverings == 1]
     cycles = [p.value for p in first if p.value is not None]
@@ -51,7 +51,7 @@ def test_incumbent_and_bound_approach_each_other() -> None:
 @pytest.mark.parametrize("name", ["gemmini", "vta"])
 def test_stopped_search_gives_a_legal_answer_and_an_honest_bound(name: str, limit: int) -> None:
     subject, hw = kernel(*LARGE), machine(name)
-    answer = find_schedule(subject, hw, watch=Stopper(limit))
+    answer = find_schedule(subject, hw, Wishes(watch=Stopper(limit)))
     best = answer.best
     assert best.solution.tiling is not None
     assert is_legal(best.covering, best.solution.tiling, hw)

@@ -1,0 +1,60 @@
+"""How to search for a schedule, and what surrounds a kernel that is part of a larger one.
+
+In: nothing but these nodes. Out: frozen values. Not its job: searching (`schedule`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from isamap.costmodels import ANALYTICAL, FASTEST, Aim, CostModel
+from isamap.mapper import Ends
+from isamap.program import Layout
+
+from .watch import NOBODY, Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How to search.
+
+    `cost` chooses: among the best schedules of the coverings, or among as many as it asks for.
+    `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
+    `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed. `watch` ends
+    the search with the best so far, in the first covering that can be scheduled with a greedy one.
+    """
+
+    cost: CostModel = ANALYTICAL
+    layouts: str = "natural"
+    time_limit_s: float = 20.0
+    workers: int = 1
+    seed: int = 0
+    may_reassociate: bool = False
+    aim: Aim = FASTEST
+    watch: Watch = field(default=NOBODY, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a kernel that is a task of a larger one has to respect.
+
+    `held`, `volatile`, `ends`: as in a `Task`. `handed_on`: buffers that other statements touch
+    too; only coverings that use them as they lie are looked at, if there are any. `homes`: buffers
+    that lie in a managed memory; `agreed`: in which layout, where that is settled.
+    """
+
+    held: tuple[str, ...] = ()
+    volatile: tuple[tuple[str, str], ...] = ()
+    handed_on: frozenset[str] = frozenset()
+    ends: Ends | None = None
+    homes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    agreed: Mapping[str, Layout] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def are_none(self) -> bool:
+        """Is the kernel alone?"""
+        return not (self.held or self.volatile or self.handed_on or self.ends or self.homes)
+
+
+NONE_AROUND = Surroundings()
+DEFAULT = Wishes()
