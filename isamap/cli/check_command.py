@@ -10,7 +10,7 @@ import click
 
 from isamap.resources import find_hardware
 
-EXIT_WRONG, EXIT_DIFFERENT = 2, 1
+from .exit_codes import EXIT_USAGE, EXIT_WRONG
 
 
 @click.command()
@@ -41,6 +41,6 @@ def check_command(specs: tuple[str, ...], exercise: bool, seed: int) -> None:
             different += exercise_machine(Path(path), seed)
     if total:
         click.echo(f"{total} mistake{'s' if total > 1 else ''}", err=True)
-        raise SystemExit(EXIT_WRONG)
+        raise SystemExit(EXIT_USAGE)
     if different:
-        raise SystemExit(EXIT_DIFFERENT)
+        raise SystemExit(EXIT_WRONG)

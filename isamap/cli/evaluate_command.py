@@ -5,7 +5,8 @@ In: arguments. Out: printed comparison, files, exit code. Not its job: any decis
 
 import click
 
-from .options import EXIT_WRONG, verify_option
+from .exit_codes import EXIT_WRONG
+from .options import verify_option
 
 
 @click.command()

@@ -12,6 +12,8 @@ import click
 import isamap
 from isamap.errors import IsamapError, MappingError
 
+from .exit_codes import EXIT_NOTHING_FOUND, EXIT_USAGE
+
 COMMANDS = {  # command: (module, one-line help)
     "map": ("map_command", "Map a kernel onto a machine: mapping, schedule, proof, check."),
     "mappings": ("mappings_command", "List or count every binding to a machine's instructions."),
@@ -28,7 +30,6 @@ COMMANDS = {  # command: (module, one-line help)
     "specs": ("list_commands", "List the bundled machines."),
     "schema": ("schema_command", "Print the JSON Schema of hardware files, for editors."),
 }
-EXIT_USAGE, EXIT_NOTHING_FOUND = 2, 3
 
 
 class LazyGroup(click.Group):

@@ -5,9 +5,8 @@ In: arguments. Out: printed answer, files, exit code. Not its job: any decision.
 
 import click
 
+from .exit_codes import EXIT_INTERRUPTED, EXIT_WRONG
 from .options import (
-    EXIT_INTERRUPTED,
-    EXIT_WRONG,
     allow_option,
     cost_options,
     layout_option,

@@ -15,9 +15,6 @@ from isamap.errors import IsamapError
 if TYPE_CHECKING:
     from isamap.costmodels import CostModel
 
-EXIT_WRONG = 1
-EXIT_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
-
 Arguments = ParamSpec("Arguments")
 COSTS = ("analytical", "emulated", "roofline", "measured")  # what compile.cost_model knows
 NUM_CANDIDATES = 8

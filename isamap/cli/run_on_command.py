@@ -5,7 +5,8 @@ In: arguments. Out: the verdict, exit code. Not its job: any decision.
 
 import click
 
-from .options import EXIT_WRONG, allow_option, read_sizes, subject_options
+from .exit_codes import EXIT_WRONG
+from .options import allow_option, read_sizes, subject_options
 
 
 @click.command()

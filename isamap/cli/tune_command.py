@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from .exit_codes import EXIT_INTERRUPTED
 from .options import (
-    EXIT_INTERRUPTED,
     NUM_CANDIDATES,
     allow_option,
     layout_option,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from isamap.errors import ProgramError
-from isamap.program import For, Issue, Node, When
+from isamap.program import For, Issue, Node, When, issues
 
 from .bind import Bound, Call, allowed_intervals
 from .c_text import Fault, alignment
@@ -34,7 +34,7 @@ def walk_steps(bound: Bound) -> Iterator[Step]:
 
 def _num_issues(body: tuple[Node, ...]) -> int:
     """How many Issues the text of `body` holds."""
-    return sum(1 if isinstance(node, Issue) else _num_issues(node.body) for node in body)
+    return sum(1 for _ in issues(body))
 
 
 def _walk(

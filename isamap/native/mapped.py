@@ -4,7 +4,7 @@ In: a kernel, a machine, options of `map`. Out: the program and where it came fr
 mapping itself (`compile`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 
@@ -14,7 +14,7 @@ from isamap.errors import KernelError
 from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
 from isamap.planner import search
-from isamap.program import Issue, Node, Program, in_use_order
+from isamap.program import Program, in_use_order, issues
 from isamap.scheduler import Contender, Wishes
 
 from .threads import on_threads
@@ -73,7 +73,7 @@ def _is_copied(program: Program, buffer: str, hw: Hardware) -> bool:
     """Does a call bring the input into room within the external memory?"""
     rooms = {memory.name for memory in hw.memories if memory.within is not None}
     places = [p for p in program.inputs if p.buffer == buffer]
-    for issue in _issues(program.body):
+    for issue in issues(program.body):
         outside = [o for o in issue.operands if o.memory == hw.external.name]
         starts = [operand.address.offset.constant for operand in outside]
         if any(o.memory in rooms for o in issue.operands) and any(
@@ -81,14 +81,6 @@ def _is_copied(program: Program, buffer: str, hw: Hardware) -> bool:
         ):
             return True
     return False
-
-
-def _issues(body: tuple[Node, ...]) -> Iterator[Issue]:
-    for node in body:
-        if isinstance(node, Issue):
-            yield node
-        else:
-            yield from _issues(node.body)
 
 
 def _without_rooms(hw: Hardware) -> Hardware:

@@ -18,6 +18,7 @@ from .program import (
     Span,
     Spread,
     When,
+    issues,
 )
 from .serialise import SCHEMA_VERSION, from_json, to_json
 from .use_order import in_use_order
@@ -42,6 +43,7 @@ __all__ = [
     "When",
     "from_json",
     "in_use_order",
+    "issues",
     "listing",
     "natural_layout",
     "pack",

@@ -14,7 +14,7 @@ that core's unit and touches that core's memories, if they are the core's own. A
 outside every loop spread over an axis of its `multicast`, and writes to all cores along it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
@@ -175,6 +175,15 @@ class When:
 
 
 Node = For | When | Issue
+
+
+def issues(body: tuple[Node, ...]) -> Iterator[Issue]:
+    """Every call that the text of `body` holds, in its order."""
+    for node in body:
+        if isinstance(node, Issue):
+            yield node
+        else:
+            yield from issues(node.body)
 
 
 @dataclass(frozen=True, slots=True)
