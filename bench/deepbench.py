@@ -31,7 +31,7 @@ from rnn_row import Cell, solve_rnn  # noqa: E402
 
 from isamap.resources import find_hardware  # noqa: E402
 
-PACKAGES = ("numpy", "ortools", "networkx")
+PACKAGES = ("numpy", "ortools")
 NUM_PROCESSES = 2
 
 Shape = TypeVar("Shape")

@@ -169,7 +169,7 @@ def main(
     machine = load_hardware(find_hardware(hw))
     rows = []
     loads = [f"load       {line}" for line in load]
-    print(*header(("numpy", "ortools", "networkx")), *loads, "", *LEGEND, "", titles(COLUMNS),
+    print(*header(("numpy", "ortools")), *loads, "", *LEGEND, "", titles(COLUMNS),
           sep="\n", file=out, flush=True)  # fmt: skip
     for shape in read_rnns("inference_server", (Cell.GRU,))[first::every]:
         if not hidden or shape.hidden in hidden:

@@ -1,7 +1,7 @@
 """Hardware as data: everything a YAML file says about a machine.
 
 In: YAML files. Out: `Hardware`. Not its job: programs, costs of whole programs.
-Reading files needs pydantic, PyYAML and networkx, which only `load_hardware`, `check_hardware` and
+Reading files needs pydantic and PyYAML, which only `load_hardware`, `check_hardware` and
 `hardware_schema` import; `immediate_value` needs NumPy. `Document`, `Problems`, `Reader`,
 `read_document` and `validate_as` serve other files with positions too.
 """

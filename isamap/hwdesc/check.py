@@ -8,9 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import product
 
-import networkx as nx
-
-from isamap.ir import accesses, size_bytes
+from isamap.ir import accesses, shortest_paths, size_bytes
 
 from .document import Path
 from .hardware import Instruction, Memory, MemoryKind, OperandRule, StrideRule
@@ -156,14 +154,10 @@ def check_routes(
     memories: Mapping[str, Memory], instructions: tuple[Instruction, ...], reader: Reader
 ) -> None:
     """Data gets from the external memory (or a constant) into every managed memory, and back."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from((OUTSIDE, *memories))
-    for instruction in instructions:
-        graph.add_edges_from(_moves(instruction))
+    moves = [move for instruction in instructions for move in _moves(instruction)]
     external = next(m.name for m in memories.values() if m.kind is MemoryKind.EXTERNAL)
-    graph.add_edge(OUTSIDE, external)
-    filled = nx.descendants(graph, OUTSIDE)
-    drained = nx.ancestors(graph, external)
+    filled = shortest_paths([*moves, (OUTSIDE, external)], OUTSIDE)
+    drained = shortest_paths([(target, source) for source, target in moves], external)
     for memory in memories.values():
         path = ("memories", memory.name)
         if memory.kind is not MemoryKind.MANAGED:

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import lcm
 
-import networkx
-
 from isamap.hwdesc import immediate_value
-from isamap.ir import Role, size_bytes
+from isamap.ir import Role, shortest_paths, size_bytes
 from isamap.program import Layout
 
 from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
@@ -129,16 +127,16 @@ class Chains:
 
     def _movers_to(self, memory: str) -> list[Mover]:
         """Copies of this type into `memory` from memories that the operand's buffer reaches."""
-        graph: networkx.DiGraph[str] = networkx.DiGraph()
         outside = self._outside(self.subject.inlet or self.subject.own)
-        graph.add_node(outside)
         copies = [m for m in self.movers if m.role is InstructionRole.COPY and self._carries(m)]
-        for mover in copies:
-            graph.add_edge(
+        moves = [
+            (
                 mover.instruction.operand(str(mover.source)).memory,
                 mover.instruction.operand(mover.target).memory,
             )
-        reached = networkx.descendants(graph, outside) | {outside}
+            for mover in copies
+        ]
+        reached = shortest_paths(moves, outside)
         return [
             mover
             for mover in copies

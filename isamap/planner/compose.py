@@ -9,11 +9,9 @@ hardware lets neighbours overlap as far as their data allow.
 from collections.abc import Mapping
 from dataclasses import replace
 
-import networkx as nx
-
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
-from isamap.ir import Access, Affine, Kernel, accesses, covers, index_range
+from isamap.ir import Access, Affine, Kernel, accesses, covers, index_range, shortest_paths
 from isamap.mapper import Task, TaskNode
 from isamap.program import For, Layout, Node, Program, Span
 from isamap.scheduler import NOTHING, fuse_tokens, lower_nest, signal, tile_name
@@ -149,10 +147,7 @@ class _Composer:
         """Tokens from a unit that is done to every other unit, along the machine's channels."""
         if self.hw.synchronisation is not Synchronisation.TOKENS:
             return ()
-        graph = nx.DiGraph()
-        graph.add_nodes_from(u.name for u in self.hw.units)
-        graph.add_edges_from((c.source_unit, c.target_unit) for c in self.hw.channels)
-        told = nx.single_source_shortest_path(graph, unit)
+        told = shortest_paths(((c.source_unit, c.target_unit) for c in self.hw.channels), unit)
         nodes: list[Node] = []
         known = {unit}
         for other in (u.name for u in self.hw.units):

@@ -13,11 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-import networkx as nx
-
 from isamap.errors import MappingError
 from isamap.hwdesc import MemoryKind, Synchronisation
-from isamap.ir import Buffer, Kernel, Role, accesses, size_bytes
+from isamap.ir import Buffer, Kernel, Role, accesses, shortest_paths, size_bytes
 from isamap.mapper import Task, TaskNode, flatten
 from isamap.scheduler import Answer
 
@@ -119,13 +117,14 @@ class HomeSearch:
             memory = None if self.scheduler.is_late else self._memory(buffer)
             if memory is not None:
                 chosen[buffer.name] = memory
-        graph: nx.Graph[str] = nx.Graph()
-        graph.add_nodes_from(chosen)
+        together: list[tuple[str, str]] = []
         for task in self.tasks:
             names = [name for name in chosen if name in task.touched]
-            graph.add_edges_from(zip(names, names[1:]))
+            for pair in zip(names, names[1:]):
+                together += [pair, pair[::-1]]
         whole = [self._fitting(chosen, share) for share in ROOMS]
-        groups = [*nx.connected_components(graph), *({name} for name in chosen)]
+        connected = dict.fromkeys(frozenset(shortest_paths(together, name)) for name in chosen)
+        groups = [*connected, *({name} for name in chosen)]
         parts = [
             self._fitting({n: m for n, m in chosen.items() if n in group}, ROOMS[0])
             for group in groups

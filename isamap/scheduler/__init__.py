@@ -11,7 +11,8 @@ from .place import EXTERNAL_ALIGN_BYTES, NOTHING, passages, place, used_bytes
 from .same_layout import LayoutKey, layout_key, same_layout
 from .schedule import find_schedule
 from .search_coverings import rank_of
-from .solve import KnownModels, Solution, Status, solve
+from .solution import KnownModels, Solution, Status
+from .solve import solve
 from .tokens import signal
 from .watch import NOBODY, Progress, Watch
 from .wishes import Surroundings, Wishes

@@ -10,7 +10,7 @@ from isamap.ir import Kernel
 from isamap.mapper import Covering, Mismatch, layout_rank
 from isamap.program import Program
 
-from .solve import Solution, Status
+from .solution import Solution, Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,29 +9,16 @@ Ctrl-C, which Python would otherwise see only after the search.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Thread
 
 from ortools.sat.python import cp_model
+
+from .limits import Limits
 
 POLL_SECONDS = 0.05
 
 # called with the objective of the best solution (None: none so far) and the proven bound
 Report = Callable[[float | None, float], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When to stop, and what the search's random choices depend on.
-
-    `deadline`: by `time.perf_counter`. `effort`: in the solver's deterministic seconds, which do
-    not depend on how busy the computer is; None: unlimited.
-    """
-
-    deadline: float
-    workers: int = 1
-    seed: int = 0
-    effort: float | None = None
 
 
 class _Reporter(cp_model.CpSolverSolutionCallback):

@@ -26,7 +26,7 @@ from .answer import Answer
 from .limit_error import limit_error
 from .same_layout import same_layout
 from .search_coverings import MAX_COVERINGS, CoveringSearch, rank_of
-from .solve import KnownModels, Status
+from .solution import KnownModels, Status
 from .why_nothing import why_nothing
 from .wishes import DEFAULT, NONE_AROUND, Surroundings, Wishes
 

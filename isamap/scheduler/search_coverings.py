@@ -29,7 +29,8 @@ from .lower import lower
 from .options import stay_choices
 from .place import external_bytes
 from .shortlist import CLOSE, Listed, shortlist
-from .solve import KnownModels, Solution, Status, solve
+from .solution import KnownModels, Solution, Status
+from .solve import solve
 from .watch import Relay
 from .why_nothing import Misfits
 from .wishes import Wishes

@@ -1,69 +1,21 @@
-"""Find the best tiling of one covering, with a proof.
+"""Find the best tiling of one covering, with a proof where the machine has no caches.
 
 In: a covering, its work, the machine, an aim, limits on the search. Out: the tiling, what it costs,
 the proven bound and the status. Not its job: which covering.
 """
 
 import time
-from dataclasses import dataclass, replace
-from enum import Enum
-from math import ceil, inf
 
-from ortools.sat.python import cp_model
-
-from isamap.costmodels import (
-    FASTEST,
-    Aim,
-    Costs,
-    Metric,
-    Tiling,
-    Work,
-    estimate,
-    least_costs,
-)
+from isamap.costmodels import FASTEST, Aim, Work, estimate, least_costs
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
-from .algebra import Linear, add_up
+from . import on_demand
 from .greedy import schedule_greedily
-from .legality import is_legal
-from .model import TilingModel
+from .limits import Limits
 from .options import stay_choices
-from .run_solver import Limits, Report, run_solver
-from .stalls import SCALE
-from .target import Target, set_target
-from .watch import NOBODY, Progress, Watch
-
-LEAN_EFFORT = 2.5  # deterministic seconds to find, of equally good tilings, a leaner or faster one
-ATTEMPTS = 3  # to keep a limit on cycles, which the model counts a few too low or too high
-
-
-class Status(Enum):
-    """What is known about a schedule."""
-
-    OPTIMAL = "optimal"  # nothing in the model's space is better
-    FEASIBLE = "feasible"  # stopped by a limit; see the bound
-    UNKNOWN = "unknown"  # stopped by a limit before anything was found or ruled out
-    INFEASIBLE = "infeasible"  # nothing fits
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """The best tiling found; `bound_cycles` holds for every tiling of this covering under the
-    model, and so does `bound` for what the aim minimises, of which the tiling has `value`."""
-
-    status: Status
-    tiling: Tiling | None
-    cycles: int
-    bound_cycles: int
-    seconds: float
-    value: float = 0.0
-    bound: float = 0.0
-
-
-# what models have proven, by `TilingModel.digest`: coverings that differ only in how buffers lie
-# outside the chip, or of one task among different others, often have the same one
-KnownModels = dict[bytes, Solution]
+from .solution import KnownModels, Solution, Status
+from .watch import NOBODY, Watch
 
 
 def solve(
@@ -96,24 +48,7 @@ def solve(
     if hw.caches:
         return _grown(covering, work, hw, aim, cutoff, begin)
     limits = Limits(begin + time_limit_s, workers, seed, effort)
-    solving = _Solving(covering, work, hw, aim, limits, watch)
-    if known is None or aim.limits:  # whose models change while they are solved
-        return solving.solve(cutoff)
-    digest = solving.built.digest
-    solution = solving.recall(known.get(digest), cutoff)
-    if solution is None:
-        solution = solving.solve(cutoff)
-        known[digest] = _best_known(known.get(digest), solution, cutoff)
-    return solution
-
-
-def _best_known(old: Solution | None, new: Solution, cutoff: float | None) -> Solution:
-    """The solution of a model that says most: a best tiling, or the highest bound."""
-    most = inf if cutoff is None else cutoff
-    new = replace(new, bound=most if new.status is Status.INFEASIBLE else min(new.bound, most))
-    if old is None or new.status is Status.OPTIMAL:
-        return new
-    return old if old.status is Status.OPTIMAL or old.bound >= new.bound else new
+    return on_demand.prove(covering, work, hw, aim, limits, watch, cutoff, known)
 
 
 def _grown(
@@ -136,172 +71,3 @@ def _grown(
     return Solution(
         status, grown, cycles, min(round(least.cycles), cycles), seconds, value, min(bound, value)
     )
-
-
-class _Solving:
-    """One covering's model while it is solved."""
-
-    def __init__(
-        self,
-        covering: Covering,
-        work: Work,
-        hw: Hardware,
-        aim: Aim,
-        limits: Limits,
-        watch: Watch,
-    ) -> None:
-        self.begin = time.perf_counter()
-        self.covering = covering
-        self.work = work
-        self.hw = hw
-        self.aim = aim
-        self.limits = limits
-        self.watch = watch
-        self.least = least_costs(covering, work, hw)
-        self.built = TilingModel(covering, work, hw)
-        self.greedy: Tiling | None = None
-        self.target = Target(self.built.cycles, SCALE, 1.0)
-        if aim != FASTEST:
-            self.greedy = schedule_greedily(covering, work, hw, aim)
-            known = self.costs(self.greedy) if self.greedy else self.least
-            is_allowed = self.greedy is not None and aim.allows(known)
-            self.target = set_target(self.built, work, hw, aim, known, is_allowed=is_allowed)
-            if self.greedy:
-                self.built.hint(self.greedy)
-
-    def costs(self, tiling: Tiling) -> Costs:
-        """Under the closed form."""
-        return estimate(self.covering, self.work, tiling, self.hw).costs(self.hw)
-
-    def recall(self, known: Solution | None, cutoff: float | None) -> Solution | None:
-        """What is known of the model as this covering's solution; None where that is too little."""
-        if known is None:
-            return None
-        if cutoff is not None and known.bound >= cutoff:
-            return self._nothing(Status.INFEASIBLE, cutoff)
-        if known.status is not Status.OPTIMAL or known.tiling is None:
-            return None
-        is_same = self.aim.value(self.costs(known.tiling)) == known.value
-        return known if is_same and is_legal(self.covering, known.tiling, self.hw) else None
-
-    def solve(self, cutoff: float | None) -> Solution:
-        """As the function of this name."""
-        if cutoff is not None:
-            below = ceil(cutoff * self.target.scale) - 1
-            if self.aim.is_fastest:  # a tiling of fewer cycles takes at least a whole one less
-                below = SCALE * (ceil(cutoff) - 1)
-            self.built.model.add(self.target.expression <= below)
-        found, bound, status = self._search()
-        if status == cp_model.INFEASIBLE:
-            least = self.aim.value(self.least)
-            return self._nothing(Status.INFEASIBLE, least if cutoff is None else cutoff)
-        bound = max(self.aim.value(self.least), bound)
-        reached = min((self.aim.value(self.costs(t)) for t in found), default=None)
-        # the model counts in SCALEths of a cycle, and on rare small cases a few cycles too few:
-        # then what it found is no proof
-        is_optimal = (
-            status == cp_model.OPTIMAL
-            and reached is not None
-            and reached <= bound + self.target.slack
-        )
-        if not is_optimal:
-            greedy = self.greedy or schedule_greedily(self.covering, self.work, self.hw, self.aim)
-            is_allowed = greedy is not None and self.aim.allows(self.costs(greedy))
-            found += [greedy] if greedy is not None and is_allowed else []
-        if not found:
-            return self._nothing(Status.UNKNOWN, bound)
-        best = min(found, key=lambda t: self.aim.value(self.costs(t)))
-        return self._solution(best, bound, Status.OPTIMAL if is_optimal else Status.FEASIBLE)
-
-    def _solution(self, best: Tiling, bound: float, status: Status) -> Solution:
-        costs = self.costs(best)
-        value = self.aim.value(costs)
-        bound = min(bound, value)
-        cycles = round(costs.cycles)
-        bound_cycles = round(bound) if self.aim.is_fastest else round(self.least.cycles)
-        seconds = time.perf_counter() - self.begin
-        return Solution(status, best, cycles, min(bound_cycles, cycles), seconds, value, bound)
-
-    def _nothing(self, status: Status, bound: float) -> Solution:
-        seconds = time.perf_counter() - self.begin
-        is_fastest = self.aim.is_fastest
-        cycles = round(bound if is_fastest else self.least.cycles)
-        return Solution(status, None, 0, cycles, seconds, 0.0, bound)
-
-    def _to_value(self, objective: float) -> float:
-        """Something in the model's units in the aim's, whole cycles rounded up."""
-        if self.aim.is_fastest:
-            return -(-max(0, round(objective)) // SCALE)
-        return max(0.0, objective) / self.target.scale
-
-    def _run(
-        self, report: Report | None = None, presolve: bool = True
-    ) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
-        """Solve the model as it is; one with wide domains that seems infeasible, once more."""
-        model, limits = self.built.model, self.limits
-        solver, status = run_solver(model, limits, lambda: self.watch.is_stopped, report)
-        if status == cp_model.INFEASIBLE and self.built.is_wide:
-            solver, status = run_solver(
-                model, limits, lambda: self.watch.is_stopped, report, presolve=False
-            )
-        assert status != cp_model.MODEL_INVALID, model.validate()
-        return solver, status
-
-    def _search(self) -> tuple[list[Tiling], float, cp_model.CpSolverStatus]:
-        """Legal tilings within the limits, the bound and the solver's status.
-
-        The model counts cycles a few too low or too high: as long as its best exceeds a limit, the
-        model's limit is lowered by as much, and the proof is up to these few cycles.
-        """
-        bound = 0.0
-        for _ in range(ATTEMPTS):
-            solver, status = self._run(self._report)
-            if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-                return [], max(bound, self._to_value(solver.best_objective_bound)), status
-            bound = max(bound, self._to_value(solver.best_objective_bound))
-            found = self.built.tiling(solver)
-            if self.aim.allows(self.costs(found)):
-                candidates = (self._leanest(solver), found)
-                legal = [t for t in candidates if is_legal(self.covering, t, self.hw)]
-                return [t for t in legal if self.aim.allows(self.costs(t))], bound, status
-            self._tighten(solver, self.costs(found))
-        return [], bound, cp_model.UNKNOWN
-
-    def _tighten(self, solver: cp_model.CpSolver, costs: Costs) -> None:
-        """Ask for so much less as a tiling within the model's limits exceeds the true ones."""
-        for (metric, most), scaled in zip(self.aim.limits, self.target.limited, strict=True):
-            excess = ceil((costs.of(metric) - most) * scaled.scale)
-            if excess > 0:
-                counted = solver.value(scaled.expression)
-                self.built.model.add(scaled.expression <= counted - excess)
-
-    def _report(self, best: float | None, bound: float) -> None:
-        """Solutions and bounds in the solver's units as progress on this covering."""
-        value = None if best is None else self._to_value(best)
-        proven = max(self.aim.value(self.least), self._to_value(bound))
-        name = self.covering.kernel.name
-        self.watch.see(Progress(name, 1, value, proven, proven, self.aim))
-
-    def _leanest(self, first: cp_model.CpSolver) -> Tiling:
-        """Among the tilings as good as the one found, the fastest; of the fastest, one that moves
-        least, as it leaves the most slack."""
-        built, aim = self.built, self.aim
-        best = built.tiling(first)
-        if time.perf_counter() >= self.limits.deadline or self.watch.is_stopped:
-            return best
-        built.model.add(self.target.expression <= round(first.objective_value))
-        built.model.clear_hints()  # type: ignore[no-untyped-call]
-        built.hint(best)
-        goal: Linear = built.cycles
-        if aim.uses(Metric.CYCLES):
-            preferences = add_up(built.late_sums.values()) - add_up(built.doubles)
-            goal = add_up(built.moved.values()) + built.first_tiles + preferences
-        built.model.minimize(goal)
-        soon = replace(self.limits, effort=LEAN_EFFORT)
-        presolve = bool(first.parameters.cp_model_presolve)
-        solver, status = run_solver(
-            built.model, soon, lambda: self.watch.is_stopped, presolve=presolve
-        )
-        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return built.tiling(solver)
-        return best

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from isamap import __version__
 from isamap.cli import main
 
-HEAVY = {"numpy", "pandas", "ortools", "networkx", "pydantic", "rich", "yaml", "ml_dtypes"}
+HEAVY = {"numpy", "pandas", "ortools", "pydantic", "rich", "yaml", "ml_dtypes"}
 
 
 def loaded_by(*arguments: str) -> set[str]:

@@ -11,7 +11,6 @@ the machine and its host, are not needed and are left out on both sides.
 from collections.abc import Iterator
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 
 from isamap.errors import ProgramError
@@ -133,18 +132,17 @@ def _ending(batches: list[Calls], hw: Hardware) -> Iterator[Calls]:
     place = max(int(calls.places[-1]) for calls in batches) + 1
     pops: list[str] = []
     if hw.synchronisation is Synchronisation.TOKENS:
-        graph = nx.DiGraph()
-        graph.add_edges_from((c.source_unit, c.target_unit, {"name": c.name}) for c in hw.channels)
+        channels = {(c.source_unit, c.target_unit): c.name for c in hw.channels}
         by_time = sorted(batches, key=lambda calls: int(calls.places[0]))
         for unit in dict.fromkeys(hw.instruction(calls.form.name).unit for calls in by_time):
             if unit == ending.unit:
                 continue
-            if not graph.has_edge(unit, ending.unit):
+            if (unit, ending.unit) not in channels:
                 raise ProgramError(
                     f"{hw.name}: unit {unit} cannot tell unit {ending.unit} that it is done",
                     hint="add a channel between them, or let another unit end the run",
                 )
-            pops.append(graph.edges[unit, ending.unit]["name"])
+            pops.append(channels[unit, ending.unit])
             form = Form(CallKind.INSTRUCTION, carrier(hw, unit), (), (pops[-1],))
             yield one_call(form, place, {})
             place += 1

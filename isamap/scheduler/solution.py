@@ -1,0 +1,37 @@
+"""What is known of the best tiling of one covering.
+
+In: nothing. Out: frozen values. Not its job: finding it (`solve`).
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from isamap.costmodels import Tiling
+
+
+class Status(Enum):
+    """What is known about a schedule."""
+
+    OPTIMAL = "optimal"  # nothing in the model's space is better
+    FEASIBLE = "feasible"  # stopped by a limit; see the bound
+    UNKNOWN = "unknown"  # stopped by a limit before anything was found or ruled out
+    INFEASIBLE = "infeasible"  # nothing fits
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The best tiling found; `bound_cycles` holds for every tiling of this covering under the
+    model, and so does `bound` for what the aim minimises, of which the tiling has `value`."""
+
+    status: Status
+    tiling: Tiling | None
+    cycles: int
+    bound_cycles: int
+    seconds: float
+    value: float = 0.0
+    bound: float = 0.0
+
+
+# what models have proven, by `TilingModel.digest`: coverings that differ only in how buffers lie
+# outside the chip, or of one task among different others, often have the same one
+KnownModels = dict[bytes, Solution]
