@@ -11,10 +11,13 @@ Source: the classical dependence test over boxes; derived here.
 
 from collections.abc import Collection
 from enum import Enum
+from functools import lru_cache
 
 from .affine import Affine
-from .kernel import Access, Kernel, Statement, accesses
+from .kernel import Access, Kernel, Loop, Statement, accesses
 from .solve_box import Equation, has_solution
+
+MEMORY = 2**14  # answers that are kept: rewritten forms of a kernel ask the same again
 
 
 class LoopKind(Enum):
@@ -166,20 +169,33 @@ def conflict(first: Statement, second: Statement, order: dict[str, Order]) -> Lo
 def may_touch(
     first: Statement, a: Access, second: Statement, b: Access, order: dict[str, Order]
 ) -> bool:
-    """Can `a` in an iteration x of `first` and `b` in an iteration y of `second` be one element?
+    """Can `a` in an iteration x of `first` and `b` in an iteration y of `second` be one element?"""
+    if a.buffer != b.buffer:
+        return False
+    return _may_meet(first.loops, a.indices, second.loops, b.indices, tuple(order.items()))
+
+
+@lru_cache(maxsize=MEMORY)
+def _may_meet(
+    first: tuple[Loop, ...],
+    indices: tuple[Affine, ...],
+    second: tuple[Loop, ...],
+    others: tuple[Affine, ...],
+    order: tuple[tuple[str, Order], ...],
+) -> bool:
+    """Can indices in an iteration x of `first` equal others in an iteration y of `second`?
 
     Variables are x's loops, y's loops (marked `'`), and for ordered loops the positive distance
     (marked `+`).
     """
-    if a.buffer != b.buffer:
-        return False
+    relations = dict(order)
     bounds: dict[str, tuple[int, int]] = {}
     equations: list[Equation] = []
     at_y: dict[str, Affine] = {}
-    for loop in first.loops:
+    for loop in first:
         bounds[loop.name] = (0, loop.extent - 1)
-    for loop in second.loops:
-        relation = order.get(loop.name, Order.ANY)
+    for loop in second:
+        relation = relations.get(loop.name, Order.ANY)
         if relation is Order.ANY:
             at_y[loop.name] = Affine.var(f"{loop.name}'")
             bounds[f"{loop.name}'"] = (0, loop.extent - 1)
@@ -195,6 +211,6 @@ def may_touch(
         bounds[f"{loop.name}+"] = (1, loop.extent - 1)
         bounds[f"{loop.name}'"] = (0, loop.extent - 1)  # y's value is inside too
         equations.append(at_y[loop.name] + Affine.of([(f"{loop.name}'", -1)]))
-    for index_a, index_b in zip(a.indices, b.indices, strict=True):
-        equations.append(index_a + index_b.substitute(at_y).scaled(-1))
+    for index, other in zip(indices, others, strict=True):
+        equations.append(index + other.substitute(at_y).scaled(-1))
     return has_solution(tuple(equations), bounds)

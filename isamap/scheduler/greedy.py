@@ -34,17 +34,24 @@ def schedule_greedily(
     levels."""
     best: tuple[Rank, Tiling] | None = None
     for levels in stay_choices(covering, hw):
-        for outer in _orders(covering):
-            for kept in _kept_choices(covering, outer):
-                start = _smallest(covering, hw, levels, outer, kept)
-                if start is None:
-                    continue
-                rank, grown = _grow(covering, work, hw, start, aim)
-                if best is None or rank < best[0]:
-                    best = (rank, grown)
+        for start in starts(covering, hw, levels):
+            rank, grown = grow(covering, work, hw, start, aim)
+            if best is None or rank < best[0]:
+                best = (rank, grown)
         if best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
             break
     return best[1] if best else None
+
+
+def starts(
+    covering: Covering, hw: Hardware, levels: tuple[tuple[int, ...], ...]
+) -> Iterator[Tiling]:
+    """Legal tilings of single units, of different loop orders and kept loops."""
+    for outer in _orders(covering):
+        for kept in _kept_choices(covering, outer):
+            start = _smallest(covering, hw, levels, outer, kept)
+            if start is not None:
+                yield start
 
 
 def _orders(covering: Covering) -> tuple[tuple[str, ...], ...]:
@@ -113,9 +120,10 @@ def _smallest(
     return tiling
 
 
-def _grow(
+def grow(
     covering: Covering, work: Work, hw: Hardware, tiling: Tiling, aim: Aim
 ) -> tuple[Rank, Tiling]:
+    """Enlarge the tile whose growth gains most, while that gains anything."""
     options = {
         loop.name: [t for t, _ in tile_options(covering, loop, hw)] for loop in covering.loops
     }

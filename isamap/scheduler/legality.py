@@ -49,15 +49,22 @@ class Breach:
 def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
     """Does everything fit, is every output written back only where it may be, are held loops
     outermost?"""
-    return next(breaches(covering, tiling, hw), None) is None
+    if any(_overfull(covering, tiling, hw, NOTHING)):
+        return False
+    return next(_nest_breaches(covering, tiling, hw), None) is None
 
 
 def breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:
     """All rules that a tiling breaks; one whose loops and operands are all there, once each."""
+    yield from _nest_breaches(covering, tiling, hw)
+    yield from room_breaches(covering, tiling, hw)
+
+
+def _nest_breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:
+    """All but the room that it takes."""
     yield from _loop_breaches(covering, tiling, hw)
     for stay in tiling.stays:
         yield from _stay_breaches(covering, tiling, stay, hw)
-    yield from room_breaches(covering, tiling, hw)
 
 
 def _loop_breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:
@@ -163,13 +170,21 @@ def room_breaches(
     covering: Covering, tiling: Tiling, hw: Hardware, starts: Mapping[str, int] = NOTHING
 ) -> Iterator[Breach]:
     """Memories that are too small; `starts`: first byte of each that is free for the stays."""
+    for name, needed in _overfull(covering, tiling, hw, starts):
+        yield _room_breach(covering, tiling, name, needed, hw.memory(name).size_bytes)
+
+
+def _overfull(
+    covering: Covering, tiling: Tiling, hw: Hardware, starts: Mapping[str, int]
+) -> Iterator[tuple[str, int]]:
+    """Memories of stays that are too small, and how large they should be."""
     for name, needed in needed_bytes(covering, tiling, starts).items():
-        size = hw.memory(name).size_bytes
-        if needed > size and any(memory_of(covering, stay) == name for stay in tiling.stays):
-            yield _overfull(covering, tiling, name, needed, size)
+        is_used = any(memory_of(covering, stay) == name for stay in tiling.stays)
+        if is_used and needed > hw.memory(name).size_bytes:
+            yield name, needed
 
 
-def _overfull(covering: Covering, tiling: Tiling, memory: str, needed: int, size: int) -> Breach:
+def _room_breach(covering: Covering, tiling: Tiling, memory: str, needed: int, size: int) -> Breach:
     """The memory at its largest stay."""
 
     def bytes_of(stay: Stay) -> int:

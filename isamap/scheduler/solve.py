@@ -11,7 +11,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from . import on_demand
-from .greedy import schedule_greedily
+from .descend import descend
 from .limits import Limits
 from .options import stay_choices
 from .solution import KnownModels, Solution, Status
@@ -46,22 +46,23 @@ def solve(
         seconds = time.perf_counter() - begin
         return Solution(Status.INFEASIBLE, None, 0, round(least.cycles), seconds, 0.0, bound)
     if hw.caches:
-        return _grown(covering, work, hw, aim, cutoff, begin)
+        return _search(covering, work, hw, aim, cutoff, begin)
     limits = Limits(begin + time_limit_s, workers, seed, effort)
     return on_demand.prove(covering, work, hw, aim, limits, watch, cutoff, known)
 
 
-def _grown(
+def _search(
     covering: Covering, work: Work, hw: Hardware, aim: Aim, cutoff: float | None, begin: float
 ) -> Solution:
-    """The greedy tiling, where caches decide: the model below does not count their refills, and
-    what it likes best is slower (measured: never better over 36 coverings of a product)."""
+    """The best tiling near a greedy one, where caches decide: the solver's model does not count
+    their refills, and what it likes best is slower (measured: never better over 36 coverings of a
+    product)."""
     least = least_costs(covering, work, hw)
     bound = aim.value(least)
-    grown = schedule_greedily(covering, work, hw, aim)
-    costs = estimate(covering, work, grown, hw).costs(hw) if grown else least
+    found = descend(covering, work, hw, aim)
+    costs = estimate(covering, work, found, hw).costs(hw) if found else least
     seconds = time.perf_counter() - begin
-    if grown is None or not aim.allows(costs):
+    if found is None or not aim.allows(costs):
         return Solution(Status.UNKNOWN, None, 0, round(least.cycles), seconds, 0.0, bound)
     value = aim.value(costs)
     if cutoff is not None and value >= cutoff:
@@ -69,5 +70,5 @@ def _grown(
     status = Status.OPTIMAL if value <= bound else Status.FEASIBLE
     cycles = round(costs.cycles)
     return Solution(
-        status, grown, cycles, min(round(least.cycles), cycles), seconds, value, min(bound, value)
+        status, found, cycles, min(round(least.cycles), cycles), seconds, value, min(bound, value)
     )

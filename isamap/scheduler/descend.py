@@ -1,0 +1,108 @@
+"""A good tiling fast where caches decide and the closed form alone judges.
+
+In: a covering, its work, the machine, an aim. Out: the best tiling found, or None when not even
+single units fit. Not its job: optimality.
+
+From single units one tiling grows (`greedy`). Its tile sizes are then tried under every loop order
+and with everything that packed stays may keep; the best of these are improved, one or two tile
+sizes at a time, until nothing near is better, and what that finds is tried in all of them again.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+
+from isamap.costmodels import Aim, Tiling, Work, estimate
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering
+
+from .greedy import Rank, grow, starts
+from .legality import is_legal
+from .neighbours import form, resized, sizes_by_loop, with_tile
+from .options import stay_choices
+
+ROUNDS = 4  # over all loop orders
+IMPROVED = 2  # in each
+NEVER = (inf, inf)
+
+
+def descend(covering: Covering, work: Work, hw: Hardware, aim: Aim) -> Tiling | None:
+    """The best tiling of levels that take tiles; of fewer tiles only where those do not fit."""
+    descent = _Descent(covering, work, hw, aim)
+    for levels in stay_choices(covering, hw):
+        descent.look_at(list(starts(covering, hw, levels)))
+        if descent.best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
+            break
+    return descent.best
+
+
+class _Descent:
+    """The best tiling so far, and the ranks that are known."""
+
+    def __init__(self, covering: Covering, work: Work, hw: Hardware, aim: Aim) -> None:
+        self.covering = covering
+        self.work = work
+        self.hw = hw
+        self.aim = aim
+        self.sizes = sizes_by_loop(covering, hw)
+        self.known: dict[tuple[object, ...], Rank] = {}
+        self.best: Tiling | None = None
+
+    def look_at(self, tilings: list[Tiling]) -> None:
+        """Of tilings of single units: enlarge them, and improve the best, as long as that helps."""
+        if not tilings:
+            return
+        if self.best is None:
+            _, self.best = grow(self.covering, self.work, self.hw, tilings[0], self.aim)
+        for _ in range(ROUNDS):
+            known = self.rank(self.best)
+            tiles = self.best.tiles
+            enlarged = sorted((replace(t, tiles=tiles) for t in tilings), key=self.rank)
+            best = min((self.improve(tiling) for tiling in enlarged[:IMPROVED]), key=self.rank)
+            if self.rank(best) >= known:
+                return
+            self.best = best
+
+    def rank(self, tiling: Tiling) -> Rank:
+        """What the aim says of it; more than of all others if it is illegal."""
+        key = form(self.covering, tiling)
+        if key not in self.known:
+            self.known[key] = NEVER
+            if is_legal(self.covering, tiling, self.hw):
+                costs = estimate(self.covering, self.work, tiling, self.hw).costs(self.hw)
+                self.known[key] = self.aim.rank(costs)
+        return self.known[key]
+
+    def improve(self, tiling: Tiling) -> Tiling:
+        """Step to the best neighbour while there is a better one."""
+        while True:
+            best = min(self.near(tiling), key=self.rank, default=tiling)
+            if self.rank(best) >= self.rank(tiling):
+                return tiling
+            tiling = best
+
+    def near(self, tiling: Tiling) -> Iterator[Tiling]:
+        """One tile size changed; where that takes too much room, another one made smaller."""
+        for name, tile in tiling.tiles:
+            for changed in resized(tiling, name, self.sizes[name]):
+                if changed.tile(name) < tile or self.rank(changed) != NEVER:
+                    yield changed
+                    continue
+                yield from self.smaller(changed, name)
+
+    def smaller(self, tiling: Tiling, fixed: str) -> Iterator[Tiling]:
+        """The largest other tile, one loop at a time, with which a tiling fits (larger ones, it is
+        assumed, do not)."""
+        for name, tile in tiling.tiles:
+            if name != fixed:
+                sizes = self.sizes[name]
+                last = bisect_left(sizes, tile)
+                fitting = bisect_left(
+                    sizes,
+                    True,
+                    hi=last,
+                    key=lambda n: self.rank(with_tile(tiling, name, n)) == NEVER,
+                )
+                if fitting > 0:
+                    yield with_tile(tiling, name, sizes[fitting - 1])

@@ -1,0 +1,44 @@
+"""Tilings for machines with caches: legal, and no neighbour is better.
+
+In: small products on a processor. Out: verdicts. Not its job: what the closed form makes of caches.
+"""
+
+from itertools import islice
+
+import pytest
+
+from isamap.costmodels import FASTEST, Tiling, count_work, estimate
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering, coverings
+from isamap.scheduler import is_legal
+from isamap.scheduler.descend import descend
+from isamap.scheduler.greedy import grow, starts
+from isamap.scheduler.neighbours import resized, sizes_by_loop
+from isamap.scheduler.options import stay_choices
+from tests.scheduler.cases import kernel, machine
+
+SIZES = ((("m", 7), ("n", 1), ("k", 3)), (("m", 31), ("n", 70), ("k", 300)))
+
+
+def cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> int:
+    """Under the closed form."""
+    return estimate(covering, count_work(covering, hw), tiling, hw).cycles
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_no_tile_of_what_is_found_is_better_smaller_or_larger(
+    sizes: tuple[tuple[str, int], ...],
+) -> None:
+    hw = machine("x86_avx2")
+    product = kernel("gemm", "gemm_f32", sizes)
+    for covering in islice(coverings(product, hw, [], may_reassociate=True), 2):
+        work = count_work(covering, hw)
+        found = descend(covering, work, hw, FASTEST)
+        assert found is not None and is_legal(covering, found, hw)
+        least = cycles(covering, found, hw)
+        for name, options in sizes_by_loop(covering, hw).items():
+            for other in resized(found, name, options):
+                assert not is_legal(covering, other, hw) or cycles(covering, other, hw) >= least
+        first = next(starts(covering, hw, stay_choices(covering, hw)[0]))
+        _, grown = grow(covering, work, hw, first, FASTEST)
+        assert least <= cycles(covering, grown, hw)
