@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from .c_form import AssemblyRule, CForm, CompilerRule, CopyForm, CTemplate, OperandHole
 from .determined import advanced, count_equations
 from .encoding import (
+    CHAIN_BEGINS,
+    CHAIN_ENDS,
     BitField,
     Bits,
     Choice,
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AssemblyRule",
     "ANY",
+    "CHAIN_BEGINS",
+    "CHAIN_ENDS",
     "BitField",
     "Bits",
     "CForm",

@@ -9,7 +9,9 @@ Held here: a reader of the binary can tell instructions apart and find every num
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from .build_encoding import Names, build_command, build_value
+from isamap.ir import is_float
+
+from .build_encoding import CHAIN, Names, build_command, build_value
 from .determined import undetermined
 from .document import Path
 from .encoding import Bits, Command, Encoding, Entries, Obeyed
@@ -97,8 +99,31 @@ class _Builder:
         self._check_copies(obeys, commands)
         own = quantities(self.instruction)
         view = self._view(model)
-        bits = Bits(tuple(commands), entries, False, self._free(), own.fixed, own.counts, view)
+        chain = self._chain(model)
+        bits = Bits(
+            tuple(commands), entries, False, self._free(), own.fixed, own.counts, view, chain
+        )
         return replace(self.instruction, bits=bits, obeys=obeys)
+
+    def _chain(self, model: BitsModel) -> str:
+        """The operand whose sums the unit keeps; they must not depend on when they are added."""
+        if model.chain is None:
+            return ""
+        path = self._path("emit", "bits", "chain")
+        names = [operand.name for operand in self.instruction.operands]
+        if self.reader.known("operand", model.chain, names, path):
+            statements = self.instruction.semantics.statements
+            dtype = self.instruction.semantics.buffer(model.chain).dtype
+            sums = [s.target.buffer for s in statements if s.update == "+="]
+            if sums != [model.chain] or len(statements) > 1 or is_float(dtype):
+                message = f"'{model.chain}' is no sum of integers, all that the call computes"
+                self.reader.error(message, path, "only such sums may be added later")
+            memories = [operand.memory for operand in self.instruction.operands]
+            memory = self.instruction.operand(model.chain).memory
+            if self.instruction.repeats or memories.count(memory) > 1:
+                message = f"a call of a chain has no repeats, and no other operand in '{memory}'"
+                self.reader.error(message, path, "describe it as an instruction of its own")
+        return model.chain
 
     def _view(self, model: BitsModel) -> str:
         """The instruction that this one is another view of; it has the same numbers."""
@@ -144,8 +169,10 @@ class _Builder:
         }
 
     def _askable(self) -> tuple[str, ...]:
-        """Operands that a call may find new: latched ones, and entries of fifos."""
-        return (*self._latched(), *self._fifo_operands())
+        """What a call may find new: latched operands, entries of fifos; its place in a chain."""
+        model = self.machine.instructions[self.instruction.name].emit.bits
+        chain = (CHAIN,) if model is not None and model.chain else ()
+        return (*self._latched(), *self._fifo_operands(), *chain)
 
     def _fifo_operands(self) -> tuple[str, ...]:
         """Operands whose order of reading is their address."""

@@ -9,7 +9,18 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from .document import Path
-from .encoding import BitField, Choice, Command, Encoding, Ending, Format, State, Table
+from .encoding import (
+    CHAIN_BEGINS,
+    CHAIN_ENDS,
+    BitField,
+    Choice,
+    Command,
+    Encoding,
+    Ending,
+    Format,
+    State,
+    Table,
+)
 from .linear import Linear, parse_linear
 from .reader import Reader
 from .schema import HardwareModel
@@ -19,6 +30,13 @@ PLACE = re.compile(r"(?:w(\d+) +)?(\d+)(?:-(\d+))?")
 PLACE_HINT = "write '0-2', '7' or, in a later word, 'w1 16-31'"
 LOAD_NAMES = ("first", "count", "address", "base")
 MAX_WIDTH = 64
+CHAIN = "chain"  # stands among operands that may be new
+CHAIN_CASES = {
+    "first": (CHAIN_BEGINS, True),
+    "later": (CHAIN_BEGINS, False),
+    "last": (CHAIN_ENDS, True),
+    "earlier": (CHAIN_ENDS, False),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +172,12 @@ def build_command(
             values.append((name, _build_choice(text, place, known, fields[name], reader)))
     only = None
     for operand, wish in model.only.items():
-        if reader.known("latched operand", operand, known.latched, (*path, "only", operand)):
-            only = (operand, wish == "new")
+        place = (*path, "only", operand)
+        if reader.known("latched operand", operand, known.latched, place):
+            loaded = {"new": (operand, True), "kept": (operand, False)}
+            cases = CHAIN_CASES if operand == CHAIN else loaded
+            if reader.known("case", wish, cases, place):
+                only = cases[wish]
     return Command(model.format, tuple(values), only, reader.document.loc(path))
 
 

@@ -6,13 +6,17 @@ they leave open. Not its job: solving them (`codegen`).
 
 from fractions import Fraction
 
+from .encoding import CHAIN_BEGINS, CHAIN_ENDS
 from .hardware import Instruction
 from .linear import Linear
 from .quantities import quantities
 
 
 def undetermined(instruction: Instruction, is_new: bool) -> tuple[str, ...]:
-    """Free quantities that the bits leave open, when latched operands are newly loaded or kept."""
+    """Free quantities that the bits leave open, when latched operands are newly loaded or kept.
+
+    What some calls of a chain say holds for all of them.
+    """
     bits = instruction.bits
     assert bits is not None and not bits.latches
     open_names = {name for name in bits.names if is_new or ".loaded." not in name}
@@ -36,7 +40,8 @@ def _field_values(instruction: Instruction, is_new: bool) -> list[tuple[str, Lin
     assert instruction.bits is not None
     found: list[tuple[str, Linear]] = []
     for command in instruction.bits.commands:
-        if command.only is None or command.only[1] is is_new:
+        only = command.only
+        if only is None or only[1] is is_new or only[0] in (CHAIN_BEGINS, CHAIN_ENDS):
             for name, value in command.values:
                 found.append((name, value[0] if isinstance(value, tuple) else value))
     return found

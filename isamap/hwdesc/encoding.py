@@ -7,6 +7,7 @@ Bits of a format count from 0, the least significant bit of the whole record rea
 the encoding's byte order.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -56,6 +57,9 @@ class Format:
         return {entry.name: entry for entry in self.fields}[name]
 
 
+CHAIN_BEGINS = "begins chain"  # what a call may be, as its operands may be new
+CHAIN_ENDS = "ends chain"
+
 Choice = Linear | tuple[Linear, ...]  # several: one per copy of the state that the call obeys
 
 
@@ -73,7 +77,7 @@ class Command:
     """One record of a format. Fields without a value are 0.
 
     `only`: (latched operand, True) writes it only in calls that find the operand newly loaded,
-    (.., False) only in the others.
+    (.., False) only in the others; (`CHAIN_BEGINS`, True) where a chain begins, and so on.
     """
 
     format: str
@@ -95,9 +99,11 @@ class Bits:
     """How a call is written: its commands in order.
 
     `entries`: what it needs in tables. `latches`: it writes nothing; calls that read what it wrote
-    write it along, as `operand.loaded.quantity`. `names`: every quantity of the call that is not
-    fixed by the instruction, in the order of listings. `fixed`, `counts`: as in `Quantities`.
-    `view_of`: the instruction as which its records are read back, '' for itself.
+    write it along, as `operand.loaded.quantity`. `chain`: the operand to which the unit adds only
+    when calls that follow each other on the same place of it end, '' if every call adds. `names`:
+    every quantity of the call that is not fixed by the instruction, in the order of listings.
+    `fixed`, `counts`: as in `Quantities`. `view_of`: the instruction as which its records are read
+    back, '' for itself.
     """
 
     commands: tuple[Command, ...]
@@ -107,6 +113,23 @@ class Bits:
     fixed: tuple[tuple[str, int], ...] = ()
     counts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     view_of: str = ""
+    chain: str = ""
+
+    def written(self, fresh: Collection[str]) -> tuple[Command, ...]:
+        """The commands of a call that finds these operands new (is first or last)."""
+        return tuple(
+            command
+            for command in self.commands
+            if command.only is None or (command.only[0] in fresh) is command.only[1]
+        )
+
+    @property
+    def kinds(self) -> tuple[tuple[str, ...], ...]:
+        """What calls may find new, each a choice of its own."""
+        found: list[tuple[str, ...]] = [()]
+        for name in sorted({c.only[0] for c in self.commands if c.only is not None}):
+            found += [(*some, name) for some in found]
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,9 +51,10 @@ class CommandModel(Model):
         default_factory=dict,
         description=f"Each field's value, {VALUE}; a list has one per copy of the state obeyed.",
     )
-    only: dict[str, Literal["new", "kept"]] = Field(
+    only: dict[str, Literal["new", "kept", "first", "later", "last", "earlier"]] = Field(
         default_factory=dict,
-        description="Written only when this latched operand was newly loaded, or only when kept.",
+        description="Written only when this latched operand was newly loaded, or only when kept; "
+        "'chain: first' and so on: only there in a chain.",
     )
 
 
@@ -84,6 +85,12 @@ class BitsModel(Model):
         default=False,
         description="Writes nothing: the next call that reads what it wrote carries its operands, "
         "as 'W.loaded.B'.",
+    )
+    chain: Text | None = Field(
+        default=None,
+        description="An operand that is added to. Calls that follow each other on their unit and "
+        "add to the same place are a chain, whose sums the unit keeps until its last call; "
+        "'only: {chain: first}' (later, last, earlier) tells its calls apart.",
     )
     view_of: Text | None = Field(
         default=None,

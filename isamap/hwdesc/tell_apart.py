@@ -31,7 +31,7 @@ def confusable(
     for instruction in instructions:
         bits = instruction.bits
         if bits is not None and not bits.latches and not bits.view_of:
-            forms += [_form(instruction, is_new, encoding) for is_new in (True, False)]
+            forms += [_form(instruction, fresh, encoding) for fresh in bits.kinds]
     for a, b in combinations(forms, 2):
         if a.name != b.name and a.num_known == b.num_known and _may_be_equal(a, b):
             yield a.name, b.name
@@ -49,9 +49,9 @@ def _own_forms(encoding: Encoding) -> Iterator[_Form]:
         yield _Form(name, (record,), (), record[1].bit_count())
 
 
-def _form(instruction: Instruction, is_new: bool, encoding: Encoding) -> _Form:
+def _form(instruction: Instruction, fresh: tuple[str, ...], encoding: Encoding) -> _Form:
     assert instruction.bits is not None
-    commands = [c for c in instruction.bits.commands if c.only is None or c.only[1] is is_new]
+    commands = instruction.bits.written(fresh)
     records = tuple(_record(command, encoding) for command in commands)
     obeyed = tuple(
         ((item.state, register), int(value.constant))

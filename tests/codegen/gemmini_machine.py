@@ -38,7 +38,7 @@ class Gemmini:
         self.partial = np.zeros((DIM, DIM), np.int32)
         self.loads = [None, None, None]
         self.execute = self.store = self.preload = None
-        self.num_configs = 0
+        self.num_configs = self.num_products = self.num_results = 0
 
     def run(self, commands):
         """Commands in order: hazards are the hardware's business, so order is meaning."""
@@ -158,6 +158,7 @@ class Gemmini:
                 self.partial = self.operand(self.preload[0])
             self.partial = self.partial + a @ self.operand(rs2, 1, by_b)
             result = self.partial
+        self.num_products += 1
         self.write(self.preload[1], result)
 
     def write(self, word, result):
@@ -165,6 +166,7 @@ class Gemmini:
         if row == NONE:
             return
         assert bits(row, 31, 31), "results go to the accumulator here"
+        self.num_results += 1
         for r in range(rows):
             place = bits(row, 0, 28) + r * self.execute["c_stride"]
             if bits(row, 30, 30):

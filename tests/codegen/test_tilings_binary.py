@@ -30,6 +30,8 @@ SUBJECTS = (
     ("gemmini", "gemm", {"m": 19, "n": 33, "k": 40}),
     ("gemmini", "gemm", {"m": 5, "n": 50, "k": 70}),
     ("gemmini", "conv2d", {"h": 3, "w": 4, "c": 18, "k": 9}),
+    ("gemmini_os", "gemm", {"m": 19, "n": 33, "k": 40}),
+    ("gemmini_os", "conv2d", {"h": 3, "w": 4, "c": 18, "k": 9}),
 )
 LAYERS = (  # of several statements
     ("vta", "wrapped:separable_conv_wrapped", {"h": 14, "w": 14}),
@@ -41,6 +43,7 @@ LAYERS = (  # of several statements
 MACHINES = {
     "vta": lambda image, records, base: Vta(image, base, 5).run(records),
     "gemmini": lambda image, records, base: Gemmini(image, base, 5).run(records),
+    "gemmini_os": lambda image, records, base: Gemmini(image, base, 5).run(records),
     "opentpu": lambda image, records, base: OpenTpu(image, base).run(records),
 }
 

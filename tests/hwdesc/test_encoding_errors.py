@@ -49,6 +49,54 @@ def test_a_mistake_is_named_where_it_is(old, new, at, message, hint, tmp_path):
     assert error.loc is not None and error.loc.text[error.loc.column - 1 :].startswith(at)
 
 
+SUM = """\
+  sum:
+    semantics: |
+      X, Y = In(i8, dim), InOut(i32, dim)
+      for n in range(dim):
+        Y[n] += i32(X[n])
+    extents: {n: at_most}
+    operands: {X: dram, Y: sram}
+    unit: alu
+    issue: n cycles
+    emit:
+      bits:
+        chain: Y
+        commands:
+          - only: {chain: earlier}
+            format: move
+            set: {code: 7, which: 0, count: n, far: base + X}
+          - only: {chain: last}
+            format: move
+            set: {code: 7, which: 1, count: n, far: base + X, local: Y / 4}
+          - only: {chain: later}
+            format: step
+            set: {code: 8}
+    source: estimate
+"""
+CHAINS = (
+    ("chain: Y", "chain: Z", "Z", "unknown operand 'Z'", "there are: X, Y"),
+    ("chain: Y", "chain: X", "X", "'X' is no sum of integers", "added later"),
+    ("Y[n] += i32(X[n])", "Y[n] = i32(X[n])", "Y", "'Y' is no sum of integers", "added later"),
+    ("i32", "f32", "Y", "'Y' is no sum of integers", "only such sums"),
+    ("X: dram", "X: sram", "Y", "a call of a chain has no repeats, and no other", "of its own"),
+    ("chain: later", "chain: new", "new", "unknown case 'new'", "first, later, last, earlier"),
+    ("        chain: Y\n", "", "earlier", "unknown latched operand 'chain'", "there are: none"),
+)
+
+
+@pytest.mark.parametrize(("old", "new", "at", "message", "hint"), CHAINS)
+def test_a_mistake_about_a_chain_is_named(old, new, at, message, hint, tmp_path):
+    file = tmp_path / "coded.yaml"
+    file.write_text(CODED + SUM)
+    assert not check_hardware(file)
+    file.write_text(CODED + SUM.replace(old, new))
+    found = [e for e in check_hardware(file) if e.message.startswith(message)]
+    assert found, [str(error) for error in check_hardware(file)]
+    assert hint in found[0].hint, found[0].hint
+    assert found[0].loc is not None and found[0].loc.text[found[0].loc.column - 1 :].startswith(at)
+
+
 def test_bits_without_an_encoding_are_refused(tmp_path):
     start, end = CODED.index("encoding:"), CODED.index("instructions:")
     file = tmp_path / "coded.yaml"

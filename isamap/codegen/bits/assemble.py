@@ -14,6 +14,7 @@ from isamap.hwdesc import Hardware, Synchronisation
 from isamap.program import Program
 
 from .call import Calls, HostStep, TableRange, count_calls, in_order
+from .chain_sums import chain_sums
 from .cut_runs import cut_runs
 from .encode import Records, encode, record_bytes
 from .fill_idle import fill_idle
@@ -87,7 +88,8 @@ def assemble(program: Program, hw: Hardware, base: int | None = None) -> Binary:
     for name, size in encoding.constants:
         constants[name] = end
         end = _aligned(end + size)
-    parts = resolve_latches(cut_runs(flatten(program, hw), hw), hw)
+    parts = chain_sums(cut_runs(flatten(program, hw), hw), hw)
+    parts = resolve_latches(parts, hw)
     tables = TablePlacer(hw, end, constants)
     result: list[EncodedRun | HostStep] = []
     for part in parts:

@@ -31,8 +31,8 @@ class CallKind(Enum):
 class Form:
     """What calls have in common. `name`: of the instruction, table or state.
 
-    `fresh`: latched operands, or entries of fifos, that the calls find newly loaded. `copies`: per
-    obeyed state with several copies, the one they obey.
+    `fresh`: latched operands, or entries of fifos, that the calls find newly loaded; whether they
+    begin or end a chain. `copies`: per obeyed state with several copies, the one they obey.
     """
 
     kind: CallKind

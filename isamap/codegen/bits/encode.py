@@ -57,11 +57,7 @@ def commands_of(form: Form, hw: Hardware) -> tuple[Command, ...]:
                     loc=hw.instruction(form.name).loc,
                     hint="add 'emit: {bits: ..}' to it",
                 )
-            return tuple(
-                command
-                for command in bits.commands
-                if command.only is None or (command.only[0] in form.fresh) is command.only[1]
-            )
+            return bits.written(form.fresh)
 
 
 def chosen_value(choice: Choice, copies: tuple[tuple[str, int], ...]) -> Linear:

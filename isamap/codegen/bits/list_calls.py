@@ -5,6 +5,8 @@ In: calls in normal form. Out: lines. Not its job: which calls.
 
 from collections.abc import Iterable
 
+from isamap.hwdesc import CHAIN_BEGINS, CHAIN_ENDS
+
 from .call import CallKind, Calls, HostStep, count_calls
 
 
@@ -29,7 +31,8 @@ def _show(calls: Calls) -> list[str]:
     else:
         words += [f"{name}=%d" for name in calls.values]
     words += [f"with {state}[{copy}]" for state, copy in form.copies]
-    words += [f"new {operand}" for operand in form.fresh]
+    kinds = (CHAIN_BEGINS, CHAIN_ENDS)
+    words += [name if name in kinds else f"new {name}" for name in form.fresh]
     words += [f"pop {channel}" for channel in form.pops]
     words += [f"push {channel}" for channel in form.pushes]
     text = " ".join(words)

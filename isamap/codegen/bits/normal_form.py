@@ -3,12 +3,12 @@
 In: calls. Out: the same calls with the numbers that they choose, in one order. Not its job: bits.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from isamap.hwdesc import Bits, Hardware
+from isamap.hwdesc import Bits, Command, Hardware
 
 from .call import CallKind, Calls, split_by
 
@@ -30,7 +30,8 @@ def normal_form(calls: Calls, known: Mapping[str, Bits]) -> Iterator[Calls]:
     if bits.view_of:
         calls = replace(calls, form=replace(form, name=bits.view_of))
         bits = known[bits.view_of]
-    names = [name for name in bits.names if _is_known(name, calls)]
+    unsaid = _unsaid(bits, form.fresh)
+    names = [name for name in bits.names if name not in unsaid]
     counts = [(name, own) for name, own in bits.counts if name in names]
     tables = [f"{entries.table}.first" for entries in bits.entries]
     if not counts:
@@ -47,7 +48,15 @@ def normal_form(calls: Calls, known: Mapping[str, Bits]) -> Iterator[Calls]:
         yield replace(part, values={n: part.values[n] for n in (*kept, *tables)})
 
 
-def _is_known(name: str, calls: Calls) -> bool:
-    """Where an operand was loaded from is written only when it is newly loaded."""
-    operand, _, rest = name.partition(".")
-    return not rest.startswith("loaded.") or operand in calls.form.fresh
+def _unsaid(bits: Bits, fresh: tuple[str, ...]) -> frozenset[str]:
+    """What is written only in calls that find something else new: where an operand was loaded
+    from, where a chain's sums go."""
+    written = bits.written(fresh)
+    others = frozenset(command for command in bits.commands if command not in written)
+    return _names(others) - _names(written)
+
+
+def _names(commands: Collection[Command]) -> frozenset[str]:
+    values = (value for command in commands for _, value in command.values)
+    choices = (value if isinstance(value, tuple) else (value,) for value in values)
+    return frozenset(name for choice in choices for one in choice for name in one.names)

@@ -108,21 +108,13 @@ def _forms(hw: Hardware) -> Iterator[Form]:
         bits = instruction.bits
         if bits is None or bits.latches or bits.view_of:
             continue
-        latched = sorted({c.only[0] for c in bits.commands if c.only is not None})
         several = [
             [(obeyed.state, copy) for copy in range(hw.encoding.state(obeyed.state).copies)]
             for obeyed in instruction.obeys
             if hw.encoding.state(obeyed.state).copies > 1
         ]
         for copies in product(*several):
-            for fresh in _subsets(latched):
+            for fresh in bits.kinds:
                 yield Form(
                     CallKind.INSTRUCTION, instruction.name, fresh=fresh, copies=tuple(copies)
                 )
-
-
-def _subsets(names: list[str]) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = [()]
-    for name in names:
-        found += [(*some, name) for some in found]
-    return found

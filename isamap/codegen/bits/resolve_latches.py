@@ -222,7 +222,9 @@ class _Resolver:
         result = []
         for key, rows in split_by(np.stack([column != KEPT for column in columns], axis=1)):
             fresh = tuple(name for (name, _), is_new in zip(asked, key) if is_new)
-            calls = track.calls.take(rows, replace(track.calls.form, fresh=fresh))
+            form = track.calls.form
+            found = tuple(sorted((*form.fresh, *fresh)))
+            calls = track.calls.take(rows, replace(form, fresh=found))
             values: dict[str, Column] = {}
             for (name, memory), column, is_new in zip(asked, columns, key):
                 if is_new and memory in self.latches:
