@@ -11,7 +11,7 @@ from itertools import product
 from isamap.ir import accesses, shortest_paths, size_bytes
 
 from .document import Path
-from .hardware import Instruction, Memory, MemoryKind, OperandRule, StrideRule
+from .hardware import Channel, Instruction, Memory, MemoryKind, OperandRule, StrideRule
 from .reader import Reader
 from .schema import HardwareModel
 
@@ -183,3 +183,17 @@ def _moves(instruction: Instruction) -> list[tuple[str, str]]:
     sources = [memory[name] for name in reads if name in memory] or [OUTSIDE]
     targets = [memory[name] for name in writes if name in memory]
     return [(source, target) for source in sources for target in targets]
+
+
+def check_carriers(
+    channels: tuple[Channel, ...], instructions: tuple[Instruction, ...], reader: Reader
+) -> None:
+    """Every unit at an end of a channel has a call that carries tokens where no other one can."""
+    carriers = {instruction.unit for instruction in instructions if instruction.is_sync}
+    for channel in channels:
+        for end in (channel.source_unit, channel.target_unit):
+            if end not in carriers:
+                carriers.add(end)  # said once
+                message = f"no instruction on unit '{end}' only carries tokens"
+                hint = f"add wait_{end}: {{is_sync: true, unit: {end}, issue: 1 cycle, source: ..}}"
+                reader.error(message, ("channels", channel.name), hint, at_key=True)

@@ -20,7 +20,7 @@ from .build_parts import (
     build_memory,
     build_units,
 )
-from .check import check_instruction, check_memories, check_names, check_routes
+from .check import check_carriers, check_instruction, check_memories, check_names, check_routes
 from .document import read_document
 from .hardware import Hardware, Instruction, Memory, Synchronisation
 from .problems import Problems
@@ -90,6 +90,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
     clock_hz = float(reader.amount(model.clock, Quantity.CLOCK, ("clock",)))
     if not problems.count:  # a part with a mistake is missing here: routes over it would mislead
         check_routes(memories, instructions, reader)
+        check_carriers(channels, instructions, reader)
     if not problems.count and encoding is not None:
         instructions = add_bits(instructions, encoding, model, reader)
     if problems.count:

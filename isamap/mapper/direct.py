@@ -4,12 +4,12 @@ In: an operand whose rule names the external memory. Out: plans without residenc
 layout first, or the reason why there is none. Not its job: operands that are copied (`operand`).
 """
 
-from isamap.ir import Role, size_bytes
+from isamap.hwdesc import Instruction
+from isamap.ir import Role, accesses, size_bytes
 
 from .covering import BlockDim, External, OperandPlan, TileAxis
 from .external import external_layouts
 from .geometry import Geometry
-from .roles import as_mover
 from .subject import Subject
 
 
@@ -23,7 +23,7 @@ def plan_direct(
         gathers: may the layout repeat elements?
     """
     instruction, name = subject.match.instruction, subject.name
-    if subject.is_target and as_mover(instruction) is None:
+    if subject.is_target and not _only_writes(instruction):
         return f"{instruction.name} writes {name} in {subject.hw.external.name}, not on chip"
     geometry = Geometry(
         subject.own.buffer,
@@ -64,6 +64,12 @@ def plan_direct(
         )
         for external in found
     )
+
+
+def _only_writes(instruction: Instruction) -> bool:
+    """Is the result one assignment that reads nothing of what was there before?"""
+    *others, last = instruction.semantics.statements
+    return not others and last.update == "=" and last.target not in accesses(last.value)
 
 
 def _can_walk(subject: Subject, blocks: tuple[BlockDim, ...], external: External) -> bool:

@@ -105,6 +105,12 @@ def match_statement(
     return found, mismatch
 
 
+def several(instruction: Instruction) -> str:
+    """Why an instruction of several statements computes none of them alone."""
+    count = len(instruction.semantics.statements)
+    return f"computes {count} statements at once; together are matched only a sum and what follows"
+
+
 def unify(
     kernel: Kernel, index: int, instruction: Instruction
 ) -> tuple[tuple[Bindings, ...], Mismatch | None]:
@@ -112,8 +118,7 @@ def unify(
     aside."""
     statement = kernel.statements[index]
     if len(instruction.semantics.statements) != 1:
-        reason = f"computes {len(instruction.semantics.statements)} statements at once"
-        return (), Mismatch(instruction.name, index, 0, reason)
+        return (), Mismatch(instruction.name, index, 0, several(instruction))
     pattern, subject = instruction.semantics.statements[0], statement
     if pattern.update != statement.update:
         if not _may_spell_out(pattern, statement):

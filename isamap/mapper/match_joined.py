@@ -9,9 +9,9 @@ call; a sum is finished within one call, so no summed loop may be left outside.
 """
 
 from isamap.hwdesc import Instruction
-from isamap.ir import Access, Apply, Expr, Kernel, Role
+from isamap.ir import Access, Apply, Expr, Kernel, Literal, Role, Statement
 
-from .match import Match, Mismatch, Unifier, bind_loops
+from .match import Match, Mismatch, Unifier, bind_loops, several
 from .tasks import Ends
 
 NUM_STATEMENTS = 2
@@ -25,7 +25,7 @@ def match_joined(
     if reason:
         return (), Mismatch(instruction.name, index, 0, reason)
     statement = kernel.statements[index]
-    sums, finish = instruction.semantics.statements
+    sums, finish = _after_zeros(instruction)
     assert ends.outlet is not None and ends.value is not None, "there is a finish to match"
     value = ends.value
     if ends.inlet is not None:
@@ -50,14 +50,22 @@ def match_joined(
 
 def _not_a_pair(instruction: Instruction) -> str:
     """Why the instruction is no sum into a temporary and a statement that stores from it."""
-    statements = instruction.semantics.statements
+    statements = _after_zeros(instruction)
     if len(statements) != NUM_STATEMENTS:
-        return f"computes {len(statements)} statements at once"
+        return several(instruction)
     first, last = statements
     is_temporary = instruction.semantics.buffer(first.target.buffer).role is Role.TEMP
     if not is_temporary or first.update != "+=" or last.update != "=":
-        return "computes two statements that are no sum and what becomes of it"
+        return several(instruction)
     return ""
+
+
+def _after_zeros(instruction: Instruction) -> tuple[Statement, ...]:
+    """The statements, without a first one that clears a temporary, which starts as zeros anyway."""
+    first, *rest = instruction.semantics.statements
+    role = instruction.semantics.buffer(first.target.buffer).role
+    clears = role is Role.TEMP and first.update == "=" and first.value == Literal(0)
+    return tuple(rest) if clears else (first, *rest)
 
 
 def _dtype(kernel: Kernel, access: Access) -> str:

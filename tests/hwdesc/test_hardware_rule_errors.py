@@ -253,6 +253,13 @@ CASES = (
         "channel 'a' begins and ends at 'dma'",
         "in order without tokens",
     ),
+    Case(
+        "interlocked",
+        "tokens\nchannels: {a: {from: dma, to: matrix, depth: 1}}",
+        "a:",
+        "no instruction on unit 'dma' only carries tokens",
+        "add wait_dma: {is_sync: true, unit: dma, ",
+    ),
 )
 
 

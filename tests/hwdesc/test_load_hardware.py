@@ -75,6 +75,7 @@ instructions:
     issue: 1 cycle
     source: estimate
   wait: {is_sync: true, unit: on, issue: 1 cycle, source: estimate}
+  pause: {is_sync: true, unit: move, issue: 1 cycle, source: estimate}
 """
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Instruction, load_hardware
 from isamap.ir import Apply, Kernel, load_kernel
 from isamap.mapper import Match, compute_cycles, coverings, match_statement
@@ -225,7 +224,8 @@ def test_instructions_of_several_statements_do_not_match_one(tmp_path: Path) -> 
     subject = written(GEMM, tmp_path)
     smopa = machine("outer").instruction("smopa")
     twice = replace(smopa.semantics, statements=smopa.semantics.statements * 2)
-    assert reason(subject, replace(smopa, semantics=twice)) == "computes 2 statements at once"
+    expected = "computes 2 statements at once; together are matched only a sum and what follows"
+    assert reason(subject, replace(smopa, semantics=twice)) == expected
 
 
 @pytest.mark.parametrize("hw_name", ["gemmini", "vta", "vecdot", "outer"])
@@ -240,8 +240,6 @@ def test_coverings_ascend_in_their_compute_bound(hw_name: str, tmp_path: Path) -
 def test_nothing_to_map_has_a_reason_for_every_instruction(tmp_path: Path) -> None:
     text = GEMM.replace("InOut(i32", "InOut(f32").replace("In(i8", "In(f32").replace("i32(", "(")
     hw, mismatches = machine("vta"), []
-    with pytest.raises(MappingError):
-        list(coverings(written(text, tmp_path), hw, []))
-    assert not list(coverings(written(text, tmp_path), hw, mismatches, may_reassociate=True))
+    assert not list(coverings(written(text, tmp_path), hw, mismatches))
     computing = {"gemm", "alu_add", "alu_max", "alu_min", "alu_add_imm"}
     assert computing <= {m.instruction for m in mismatches}

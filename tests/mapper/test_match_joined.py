@@ -1,5 +1,7 @@
 """One instruction of two statements on a sum and what becomes of it."""
 
+from pathlib import Path
+
 import pytest
 
 from isamap.hwdesc import load_hardware
@@ -44,6 +46,22 @@ def test_a_layer_runs_in_one_instruction_and_is_right(m: int, n: int, k: int) ->
     assert instructions(kernel, []) == {"multiply", "multiply_rescale"}
     plan = find_plan(kernel, NPU, Wishes())
     assert verify_plan(plan, kernel, NPU, Check.FULL).is_verified
+
+
+def test_clearing_the_temporary_first_says_nothing_new(tmp_path: Path) -> None:
+    text = find_hardware("fused_npu").read_text()
+    fused = text.index("multiply_rescale")
+    loops = "for i, j in grid(dim, dim):\n"
+    assert loops in text[fused:]
+    cleared = text[fused:].replace(loops, loops + 8 * " " + "T[i, j] = 0\n", 1)
+    (tmp_path / "cleared.yaml").write_text(text[:fused] + cleared)
+    hw = load_hardware(tmp_path / "cleared.yaml")
+    assert len(hw.instruction("multiply_rescale").semantics.statements) == 3
+    plan = find_plan(layer(5, 7, 9), hw, Wishes())
+    assert [t.answer and t.answer.best.covering.instruction for t in plan.tasks] == [
+        "multiply_rescale"
+    ]
+    assert verify_plan(plan, layer(5, 7, 9), hw, Check.FULL).is_verified
 
 
 def test_a_sum_longer_than_a_call_is_not_finished_in_one() -> None:

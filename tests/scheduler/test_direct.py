@@ -103,3 +103,32 @@ def test_a_target_in_the_external_memory_is_explained(tmp_path: Path) -> None:
     hw = machine(tmp_path, a="dram", b="regs", c="dram")
     with pytest.raises(isamap.IsamapError, match="multiply_add writes C in dram, not on chip"):
         isamap.map(f"{KERNELS}:sgemm", hw, may_reassociate=True)
+
+
+STORE_BIASED = """
+  store_biased:
+    semantics: |
+      S, bias, D = In(f32, lanes), In(f32, lanes), Out(f32, lanes)
+      for j in range(lanes):
+        D[j] = relu(S[j] + bias[j])
+    extents: {j: at_most}
+    operands: {S: regs, bias: regs, D: {memory: dram, strides: [4 bytes]}}
+    unit: alu
+    issue: 1 cycle
+    source: invented
+"""
+
+
+def test_a_store_that_computes_of_two_operands_writes_in_place(tmp_path: Path) -> None:
+    machine(tmp_path, a="regs", b="regs")
+    file = tmp_path / "vec4.yaml"
+    file.write_text(file.read_text().rstrip("\n") + STORE_BIASED)
+    (tmp_path / "biased.py").write_text(
+        "from isamap.lang import In, Out, f32, grid, kernel, relu\n\n\n@kernel\n"
+        "def biased(m=3, n=7):\n    x, b, y = In(f32, m, n), In(f32, n), Out(f32, m, n)\n"
+        "    for i, j in grid(m, n):\n        y[i, j] = relu(x[i, j] + b[j])\n"
+    )
+    result = isamap.map(tmp_path / "biased.py", load_hardware(file), verify="full")
+    assert isinstance(result, isamap.Result) and result.verification.is_verified
+    assert result.schedule.covering.instruction == "store_biased"
+    assert routes(result)["D"] == "in dram"

@@ -138,5 +138,8 @@ def test_floating_point_sums_are_reordered_only_where_allowed(tmp_path: Path) ->
         find_schedule(subject, machine("outer"))
     assert caught.value.message.startswith("tiling would reorder a floating-point sum:\n")
     assert caught.value.hint == "allow it with --allow reassociate"
+    assert caught.value.reason.endswith("--allow reassociate")
+    with pytest.raises(MappingError, match="no instruction of vecdot computes"):
+        find_schedule(subject, machine("vecdot"))  # it has none of floats: order is not to blame
     answer = find_schedule(subject, machine("outer"), Wishes(may_reassociate=True))
     assert answer.best.covering.instruction == "fmopa"
