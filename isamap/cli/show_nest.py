@@ -83,7 +83,9 @@ def _held(
         fetch += _when("first", first)
     elif residence.zero is not None:
         fetch = f"{residence.zero.instruction} clears {plan.buffer} in {size}"
-        fetch += _when("first", first)
+        fetch += _when("first", [*first, *guard.refetch_outer])
+        if residence.again is not None and guard.refetch_outer:
+            fetch += f", then {residence.again.instruction} {plan.buffer}" + _when("first", first)
     elif residence.opening is not None:
         fetch = f"{residence.opening} begins {plan.buffer} in {size}" + _when("first", first)
     if residence.drain is not None:

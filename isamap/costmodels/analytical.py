@@ -86,7 +86,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     refills = tuple(cache.busy_cycles for cache in caches)
     busiest = max(busiest, *_cache_cycles(work, units, refills)) + sum(refills) / REFILL_LOSS
     busiest += sum(cache.waiting_cycles for cache in caches)
-    busiest += packing_cycles(covering, work, tiling)
+    busiest += exposed_cycles(covering, work, tiling)
     return Estimate(
         ceil(busiest + startup + finish),
         tuple((name, ceil(cycles)) for name, cycles in units.items()),
@@ -110,14 +110,22 @@ def _cache_cycles(
     return (serving + refills[0], *refills[1:])
 
 
-def packing_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
-    """Cycles of copies into packed stays, taken to be hidden by nothing: all of them happen in the
-    first round of a loop, beside the calls that read what they write, not spread over the run."""
-    return sum(
-        flow_passes(covering, tiling, flow) * flow.pass_cycles
-        for flow in work.flows
-        if operand_plan(covering, flow.operand).residences[flow.residence].is_packed
-    )
+def exposed_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
+    """Cycles of copies that are taken to be hidden by nothing.
+
+    Into packed stays: all of them happen in the first round of a loop, beside the calls that read
+    what they write, not spread over the run. Of unfinished sums: the calls on them wait.
+    """
+    exposed = 0.0
+    for flow in work.flows:
+        residence = operand_plan(covering, flow.operand).residences[flow.residence]
+        passes = flow_passes(covering, tiling, flow)
+        if residence.again is not None:
+            passes -= flow.is_drain or not flow.is_again  # finished sums, and cleared ones
+        elif not residence.is_packed:
+            continue
+        exposed += passes * flow.pass_cycles
+    return exposed
 
 
 def moved_by(covering: Covering, work: Work, tiling: Tiling) -> Moved:
@@ -146,7 +154,7 @@ def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling, num_unit
 def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
     """Cycles until the computation runs at full pace: all first fetches in a row, the longest
     latency, the edge."""
-    fills = [f for f in work.flows if not f.is_drain and f.unit != work.compute_unit]
+    fills = [f for f in work.flows if f.is_first and f.unit != work.compute_unit]
     latency = max((flow.latency_cycles for flow in fills), default=0)
     late = sum(
         tiling.tile(name) * late_rounds(covering, tiling, name)

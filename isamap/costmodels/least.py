@@ -45,6 +45,8 @@ def least_load(covering: Covering, work: Work) -> Load:
 
 def _least_positions(covering: Covering, flow: Flow) -> int:
     """Passes that a flow makes at least (for windows: positions that any tiling moves)."""
+    if flow.is_again:
+        return 0
     plan = next(p for p in covering.operands if p.name == flow.operand)
     return prod(_touched_positions(covering, plan.axis(name)) for name in flow.windows)
 
@@ -71,7 +73,7 @@ def least_edges(covering: Covering, work: Work, hw: Hardware) -> float:
     startup, finish, latency = 0.0, 0.0, 0
     for flow in work.flows:
         fetch = min(first_fetch_cycles(covering, tiling, flow, hw) for tiling in (low, high))
-        if not flow.is_drain and flow.unit != work.compute_unit:
+        if flow.is_first and flow.unit != work.compute_unit:
             startup += fetch
             latency = max(latency, flow.latency_cycles)
         if flow.is_drain and not needs_one_slot(covering.operand(flow.operand), hw):

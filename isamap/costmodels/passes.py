@@ -31,6 +31,10 @@ def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
         if loop not in guard.refetch_outer:
             passes *= tiling.tile(loop)
     plan = operand_plan(covering, flow.operand)
+    if flow.is_again:
+        return passes - 1
+    if plan.residences[flow.residence].again and not flow.is_drain:
+        return 1.0  # cleared once
     for name in flow.windows:
         axis = plan.axis(name)
         counts = [trips(covering, tiling, loop) for loop in axis.loops]

@@ -36,7 +36,8 @@ class Flow:
     energy. On several cores: of a shared unit or port and for bytes and energy what all cores
     together need, otherwise the first core's. `overlap_cycles`: of one block, beside the
     computation on it. `entries`: of the fifo memory that it fills, `entry_cycles` apart at least
-    (0: no such memory). `is_onward`: goes on from a passage.
+    (0: no such memory). `is_onward`: goes on from a passage. `is_again`: brings back sums that were
+    taken out unfinished.
     """
 
     operand: str
@@ -53,6 +54,12 @@ class Flow:
     entries: int = 0
     entry_cycles: int = 0
     is_onward: bool = False
+    is_again: bool = False
+
+    @property
+    def is_first(self) -> bool:
+        """Must it begin before the computation can?"""
+        return not self.is_drain and not self.is_again
 
     @property
     def lead_cycles(self) -> float:
@@ -109,6 +116,9 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
             for transfer, is_drain in ways:
                 if transfer is not None:
                     flows.extend(_flows(covering, hw, plan, number, transfer, is_drain))
+            if residence.again is not None:
+                own = _flows(covering, hw, plan, number, residence.again, False)
+                flows.extend(replace(flow, is_again=True) for flow in own)
     return Work(
         instruction.unit,
         compute_cycles(instruction, covering.binding, covering.loops),

@@ -10,10 +10,9 @@ from math import lcm
 
 from isamap.hwdesc import immediate_value
 from isamap.ir import Role, shortest_paths, size_bytes
-from isamap.program import Layout
 
 from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
-from .external import external_layouts
+from .external import external_layouts, holds_all, is_aligned
 from .finish import FinishStep, find_finishes
 from .geometry import Geometry
 from .home_layouts import block_strides, home_layouts, may_address
@@ -21,24 +20,6 @@ from .passage import onward_copies, pass_through, source_memory, target_memory
 from .roles import InstructionRole, Mover, movers
 from .subject import Source, Subject, bound_windows
 from .transfer import MoveDim, find_transfer, with_planes
-
-
-def _is_aligned(external: External, align: int) -> bool:
-    """Does every unit of every loop begin at a multiple of `align`?"""
-    offsets = (external.offset_bytes, *external.axis_strides_bytes)
-    return all(offset % align == 0 for offset in offsets) and (
-        (external.layout.plane_bytes or 0) % align == 0
-    )
-
-
-def _holds_all(layout: Layout) -> bool:
-    """Has every element of the array a place? (Packed layouts hold what the statement reaches.)"""
-    first = [-border for border in layout.border]
-    last = list(first)
-    for axis in layout.axes:
-        last[axis.dim] += axis.step * (axis.size - 1)
-    rows = zip(layout.shape, first, last, strict=False)  # further dimensions have extent 1
-    return all(low <= 0 and high >= size - 1 for size, low, high in rows)
 
 
 class Chains:
@@ -99,7 +80,7 @@ class Chains:
             if source == self._outside(origin):
                 align = self._align(mover, str(mover.source))
                 for external in self._externals(here, self.element_bytes, 1, origin):
-                    if not _is_aligned(external, align):
+                    if not is_aligned(external, align):
                         continue
                     dims = self._dims(here, external)
                     fill = find_transfer(mover, dims, self.element_bytes, self.element_bytes)
@@ -190,7 +171,7 @@ class Chains:
         for found in find_finishes(self.subject.value, target, dtypes, ends, self.hw):
             updates = [self._update(here, step) for step in found.updates]
             for drain, external in self._stores(here, found.store.mover, narrow, outlet):
-                if _holds_all(external.layout) and None not in updates:
+                if holds_all(external.layout) and None not in updates:
                     done = tuple(update for update in updates if update is not None)
                     yield done, replace(drain, immediates=found.store.immediates), external
 
@@ -203,7 +184,7 @@ class Chains:
             return
         align = self._align(mover, mover.target)
         for external in self._externals(here, narrow, 1, outlet):
-            if _is_aligned(external, align):
+            if is_aligned(external, align):
                 dims = self._store_dims(here, external)
                 drain = find_transfer(mover, dims, narrow, self.element_bytes)
                 if drain is not None:
@@ -223,9 +204,9 @@ class Chains:
                 continue
             align = self._align(onward, onward.target)
             for external in self._externals(here, size_bytes(dtype), 1, outlet):
-                if not _is_aligned(external, align):
+                if not is_aligned(external, align):
                     continue
-                if must_hold_all and not _holds_all(external.layout):
+                if must_hold_all and not holds_all(external.layout):
                     continue
                 strides = external.block_strides_bytes
                 dims = self._dims(here, None)
@@ -251,9 +232,9 @@ class Chains:
         align = self._align(mover, mover.target)
         must_hold_all = self.subject.buffer.role is Role.INOUT
         for external in self._externals(here, narrow, planes, self.subject.own):
-            if not _is_aligned(external, align):
+            if not is_aligned(external, align):
                 continue
-            if must_hold_all and not _holds_all(external.layout):
+            if must_hold_all and not holds_all(external.layout):
                 continue  # elements that the statement does not write must stay
             dims = self._store_dims(here, external)
             drain = find_transfer(mover, dims, narrow, self.element_bytes)
@@ -301,7 +282,7 @@ class Chains:
         for external in home_layouts(geometry, first.memory, granule, (strides,)):
             blocks = external.block_strides_bytes
             is_legal = may_address(access, rule, self.blocks, blocks, self.element_bytes)
-            if is_legal and _is_aligned(external, lcm(granule, rule.align_bytes)):
+            if is_legal and is_aligned(external, lcm(granule, rule.align_bytes)):
                 yield external
 
     def zero(self, here: Residence) -> Transfer | None:
@@ -310,6 +291,23 @@ class Chains:
             at = mover.instruction.operand(mover.target).memory
             if mover.role is InstructionRole.ZERO and at == here.memory and self._carries(mover):
                 found = find_transfer(mover, self._dims(here, None), self.element_bytes, 1)
+                if found is not None:
+                    return found
+        return None
+
+    def again(self, here: Residence, drain: Transfer, outlet: External) -> Transfer | None:
+        """A copy that brings sums back as `drain` left them, which were cleared before the first.
+
+        Only behind caches, where tilings are found by the closed form that counts it.
+        """
+        if here.zero is None or self.subject.outlet or drain.onward or not self.hw.caches:
+            return None
+        for mover in self._movers_to(here.memory):
+            source = str(mover.source)
+            is_near = mover.instruction.operand(source).memory == self._outside(self.subject.own)
+            if is_near and drain.planes == 1 and is_aligned(outlet, self._align(mover, source)):
+                dims = self._dims(here, outlet)
+                found = find_transfer(mover, dims, self.element_bytes, self.element_bytes)
                 if found is not None:
                     return found
         return None

@@ -196,7 +196,8 @@ class Residence:
     the block with all its window positions where it `is_boxed`, which keeps tiles to one unit of
     the windows' loops.
     `fill` brings blocks in from the next outer memory, `zero` clears them, `finish` updates them in
-    place before `drain` takes them out. `opening`: the instruction that computes the first addend
+    place before `drain` takes them out. `again` brings back sums that were taken out unfinished,
+    where `zero` began them. `opening`: the instruction that computes the first addend
     of each element onto zeros, where nothing clears them. `is_packed`: in the external memory,
     behind its caches, where what is used one after the other lies side by side.
     """
@@ -209,6 +210,7 @@ class Residence:
     is_boxed: bool = False
     fill: Transfer | None = None
     zero: Transfer | None = None
+    again: Transfer | None = None
     drain: Transfer | None = None
     finish: tuple[Transfer, ...] = ()
     opening: str | None = None

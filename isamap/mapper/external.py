@@ -150,3 +150,21 @@ def _begins_first(geometry: Geometry, dim_of: dict[str, int]) -> bool:
 
 def _in_window(geometry: Geometry, loop: str) -> bool:
     return any(axis.is_window and loop in axis.loops for axis in geometry.axes)
+
+
+def is_aligned(external: External, align: int) -> bool:
+    """Does every unit of every loop begin at a multiple of `align`?"""
+    offsets = (external.offset_bytes, *external.axis_strides_bytes)
+    return all(offset % align == 0 for offset in offsets) and (
+        (external.layout.plane_bytes or 0) % align == 0
+    )
+
+
+def holds_all(layout: Layout) -> bool:
+    """Has every element of the array a place? (Packed layouts hold what the statement reaches.)"""
+    first = [-border for border in layout.border]
+    last = list(first)
+    for axis in layout.axes:
+        last[axis.dim] += axis.step * (axis.size - 1)
+    rows = zip(layout.shape, first, last, strict=False)  # further dimensions have extent 1
+    return all(low <= 0 and high >= size - 1 for size, low, high in rows)

@@ -175,7 +175,9 @@ def _plans(subject: Subject, chains: Chains, first: Residence) -> Iterator[Opera
             return
         begun = replace(first, zero=zero, opening=opening.name if opening else None)
         for finish, drain, outlet in drains:
-            yield chains.plan(role, (replace(begun, drain=drain, finish=finish),), None, outlet)
+            again = chains.again(begun, drain, outlet)
+            kept = replace(begun, drain=drain, finish=finish, again=again)
+            yield chains.plan(role, (kept,), None, outlet)
         return
     what = subject.inlet.buffer.name if subject.inlet else "it"
     reason = f"no copy brings {what} from {subject.hw.external.name} to {first.memory}"

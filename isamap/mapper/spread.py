@@ -112,7 +112,7 @@ def _with_instructions(residence: Residence, other: Residence) -> Residence:
         return mine and model and replace(mine, instruction=model.instruction)
 
     fill, zero = like(residence.fill, other.fill), like(residence.zero, other.zero)
-    return replace(residence, fill=fill, zero=zero)
+    return replace(residence, fill=fill, zero=zero, again=like(residence.again, other.again))
 
 
 def _cycles(covering: Covering, hw: Hardware) -> int:

@@ -11,7 +11,7 @@ from itertools import combinations
 from isamap.hwdesc import ExtentKind, Instruction, RepeatRule
 from isamap.ir import Affine, size_bytes
 from isamap.mapper import part_size
-from isamap.program import Address, For, Issue, Node, Operand, Repeat, Span
+from isamap.program import Address, Edge, For, Issue, Node, Operand, Repeat, Span, When
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +136,17 @@ def _advanced(operand: Operand, loop: str, step: int) -> Operand:
     offset = operand.address.offset + Affine.of([(loop, step)])
     address = Address(offset, operand.address.rotations)
     return Operand(operand.name, operand.memory, address, operand.strides_bytes)
+
+
+def at_first_and_later(
+    loops: tuple[str, ...], first: tuple[Node, ...], later: tuple[Node, ...]
+) -> tuple[Node, ...]:
+    """`first` in the first iteration of all the loops together, else `later`."""
+    nodes = [When(tuple((loop, Edge.FIRST) for loop in loops), first)]
+    for number, loop in enumerate(loops):
+        before = tuple((name, Edge.FIRST) for name in loops[:number])
+        nodes.append(When((*before, (loop, Edge.LATER)), later))
+    return tuple(nodes)
 
 
 @dataclass(frozen=True, slots=True)

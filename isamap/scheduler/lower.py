@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from isamap.costmodels import Tiling
 from isamap.hwdesc import Hardware, Instruction
 from isamap.mapper import Covering
-from isamap.program import Edge, For, Node, Operand, Program, Span, When
+from isamap.program import For, Node, Operand, Program, Span
 
-from .emit import Call, Walk, emit_walks
+from .emit import Call, Walk, at_first_and_later, emit_walks
 from .frame import Frame, Spot, tile_name, unit_name
 from .fuse_tokens import fuse_tokens
 from .place import NOTHING, Homes, Slot, place
@@ -130,13 +130,7 @@ class _Nest:
         loops = self.transfers.resting_loops(slot, fine=True)
         first = replace(call, instruction=self.frame.hw.instruction(opening))
         begin = emit_walks(first, ())
-        if not loops:
-            return begin
-        nodes = [When(tuple((loop, Edge.FIRST) for loop in loops), begin)]
-        for number, loop in enumerate(loops):
-            before = tuple((name, Edge.FIRST) for name in loops[:number])
-            nodes.append(When((*before, (loop, Edge.LATER)), emit_walks(call, ())))
-        return tuple(nodes)
+        return at_first_and_later(loops, begin, emit_walks(call, ())) if loops else begin
 
     def _coarse(self) -> list[Slot]:
         return [slot for slot in self.frame.places.slots if not self.frame.is_fine(slot)]

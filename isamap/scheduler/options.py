@@ -137,7 +137,7 @@ def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...
 
 def must_stay_whole(covering: Covering, plan: OperandPlan) -> bool:
     """Must the output be finished in one stay, because it cannot be read back as it was written?"""
-    if not plan.is_output:
+    if not plan.is_output or any(residence.again for residence in plan.residences):
         return False
     if plan.inlet is None or plan.outlet is None:
         return True

@@ -12,7 +12,7 @@ from isamap.ir import Affine
 from isamap.mapper import CopyDim, External, Passage, TileAxis, Transfer
 from isamap.program import Address, Edge, Node, Operand, Span, When
 
-from .emit import Call, Walk, cut, emit_walks
+from .emit import Call, Walk, at_first_and_later, cut, emit_walks
 from .frame import Frame, tile_name, unit_name
 from .place import Slot
 from .tokens import Tokens
@@ -58,7 +58,21 @@ class Transfers:
             nodes = self._enter_through(slot, transfer, transfer.inward, (source, target))
         else:
             nodes = self._move(slot, transfer, source, target, fine)
+        if slot.residence.again is not None:
+            nodes = self._begin_or_resume(slot, slot.residence.again, nodes, fine)
         return self._guarded(slot, transfer, Edge.FIRST, nodes, fine)
+
+    def _begin_or_resume(
+        self, slot: Slot, again: Transfer, begin: tuple[Node, ...], fine: bool
+    ) -> tuple[Node, ...]:
+        """Clear sums at first; bring them back in later rounds of the loops that took them out."""
+        guard = self.frame.guards[slot.stay.operand, slot.stay.residence]
+        loops = tuple(tile_name(loop) for loop in guard.refetch_outer)
+        if not loops:
+            return begin
+        source = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, fine)
+        resume = self._move(slot, again, source, self._own_side(slot, fine), fine)
+        return at_first_and_later(loops, begin, resume)
 
     def _own_side(self, slot: Slot, fine: bool) -> _Side:
         """Where a stay's own data lie."""

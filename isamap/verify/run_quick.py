@@ -88,7 +88,7 @@ def structure(covering: Covering) -> tuple[object, ...]:
             plan.axes,
             plan.blocks,
             tuple(
-                (r.memory, r.opening, *(_shape_of(t) for t in (r.fill, r.zero, r.drain)))
+                (r.memory, r.opening, *(_shape_of(t) for t in (r.fill, r.zero, r.again, r.drain)))
                 for r in plan.residences
             ),
             _kind_of(plan.inlet.layout) if plan.inlet else None,
