@@ -80,7 +80,13 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
     for size in (cache.granule_bytes for cache in hw.caches):
         if size not in lines:
             lines[size] = [_lines_by_depth(size, nest, stream) for stream in streams]
-    return tuple(_refills(c, nest, streams, lines[c.granule_bytes]) for c in hw.caches)
+    unasked = [1.0 for _ in streams]  # the share of lines for which no hint reaches the cache
+    found = []
+    for cache in hw.caches:
+        if cache.prefetch is not None:
+            unasked = [_unasked(nest, stream, cache.prefetch.ahead_cycles) for stream in streams]
+        found.append(_refills(cache, nest, streams, lines[cache.granule_bytes], unasked))
+    return tuple(found)
 
 
 def _nest(covering: Covering, tiling: Tiling) -> list[_Loop]:
@@ -158,14 +164,19 @@ def _is_quiet(loop: _Loop, stay: Stay, still: frozenset[tuple[str, bool]]) -> bo
 
 
 def _refills(
-    cache: Memory, nest: list[_Loop], streams: list[_Stream], touched: list[list[_Lines]]
+    cache: Memory,
+    nest: list[_Loop],
+    streams: list[_Stream],
+    touched: list[list[_Lines]],
+    unasked: list[float],
 ) -> Refills:
-    """`touched`: per stream, the lines of so many innermost loops."""
+    """`touched`: per stream, the lines of so many innermost loops; `unasked`: the share of lines
+    that the program does not ask for."""
     fitting = 0
     while fitting < len(nest) and _fits(cache, fitting + 1, streams, touched):
         fitting += 1
     total = starts = 0.0
-    for stream, by_depth in zip(streams, touched, strict=True):
+    for stream, by_depth, share in zip(streams, touched, unasked, strict=True):
         lines = by_depth[min(fitting + 1, len(nest))]
         times = 1.0
         is_unmoved = fitting == len(nest) or not _stride(stream, nest[fitting])
@@ -174,7 +185,7 @@ def _refills(
             is_still = is_unmoved or (loop.loop, loop.is_tile) in stream.still
             times *= 1 if is_still else loop.count
         total += stream.times * times * lines.size_bytes
-        starts += times * _unannounced(cache, nest, stream, lines)
+        starts += times * _unannounced(cache, nest, stream, lines) * share
     return Refills(total / _bytes_per_cycle(cache), starts * cache.latency_cycles)
 
 
@@ -188,6 +199,20 @@ def _unannounced(cache: Memory, nest: list[_Loop], stream: _Stream, lines: _Line
     if cache.prefetched_rows and side_by_side > cache.prefetched_rows:
         return lines.size_bytes / line
     return max(lines.rows, lines.size_bytes / PAGE_BYTES)
+
+
+def _unasked(nest: list[_Loop], stream: _Stream, ahead_cycles: float) -> float:
+    """The share of lines that the program does not ask for early enough: it asks in the innermost
+    tile loop that moves the stream, where that moves it from row to row (a call takes a cycle)."""
+    depth = next((n for n, x in enumerate(nest) if x.is_tile and _stride(stream, x)), None)
+    if depth is None:
+        return 1.0
+    walked = ((loop.count, _stride(stream, loop)) for loop in nest[:depth])
+    reach = stream.element_bytes + sum(s * (count - 1) for count, s in (*stream.inside, *walked))
+    if _stride(stream, nest[depth]) <= reach:
+        return 1.0
+    calls = prod(loop.count for loop in nest[:depth])
+    return min(1.0, ceil(ahead_cycles / calls) / nest[depth].count)
 
 
 def _stride(stream: _Stream, loop: _Loop) -> int:

@@ -9,7 +9,15 @@ Reading files needs pydantic and PyYAML, which only `load_hardware`, `check_hard
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .c_form import AssemblyRule, CForm, CompilerRule, CopyForm, CTemplate, OperandHole
+from .c_form import (
+    AssemblyRule,
+    CForm,
+    CompilerRule,
+    CopyForm,
+    CTemplate,
+    OperandHole,
+    PrefetchForm,
+)
 from .determined import advanced, count_equations
 from .encoding import (
     CHAIN_BEGINS,
@@ -99,6 +107,7 @@ __all__ = [
     "OperandHole",
     "OperandRule",
     "Port",
+    "PrefetchForm",
     "Problems",
     "Quantities",
     "Reader",

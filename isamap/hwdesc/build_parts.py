@@ -17,6 +17,7 @@ from .c_form import (
     CopyForm,
     CTemplate,
     HoleNames,
+    PrefetchForm,
     parse_c_template,
 )
 from .document import Path
@@ -58,6 +59,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         prefetched_rows=reader.integer(model.prefetched_rows, (*path, "prefetched_rows"), 1)
         if model.prefetched_rows
         else 0,
+        prefetch=_build_prefetch(model, path, reader),
         within=model.within,
         source=model.source,
         fifo=build_fifo(model.fifo, (*path, "fifo"), reader),
@@ -81,13 +83,31 @@ def _build_c_copy(model: MemoryModel, path: Path, reader: Reader) -> CopyForm | 
     if model.c_copy is None:
         return None
     names = HoleNames(COPY_OPERANDS, COPY_NUMBERS, reader.parameters)
-    texts = {"save": model.c_copy.save, "restore": model.c_copy.restore}
-    found: dict[str, CTemplate] = {}
-    for key, text in texts.items():
-        with reader.problems.caught():
-            locate = partial(reader.document.loc_inside, (*path, "c_copy", key), text)
-            found[key] = parse_c_template(text, names, locate)
-    return CopyForm(**found) if len(found) == len(texts) else None
+    save = _template(model.c_copy.save, (*path, "c_copy", "save"), names, reader)
+    restore = _template(model.c_copy.restore, (*path, "c_copy", "restore"), names, reader)
+    return CopyForm(save, restore) if save and restore else None
+
+
+def _build_prefetch(model: MemoryModel, path: Path, reader: Reader) -> PrefetchForm | None:
+    """C that asks a cache for a line."""
+    if model.prefetch is None:
+        return None
+    path = (*path, "prefetch")
+    if model.kind != MemoryKind.CACHE.value:
+        hint = "other memories hold what the program puts there"
+        reader.error("only caches have 'prefetch'", path, hint, at_key=True)
+    ahead = reader.amount(model.prefetch.ahead, Quantity.TIME, (*path, "ahead"))
+    text = _template(
+        model.prefetch.c, (*path, "c"), HoleNames(("line",), (), reader.parameters), reader
+    )
+    return PrefetchForm(float(ahead), text) if text else None
+
+
+def _template(text: str, path: Path, names: HoleNames, reader: Reader) -> CTemplate | None:
+    with reader.problems.caught():
+        locate = partial(reader.document.loc_inside, path, text)
+        return parse_c_template(text, names, locate)
+    return None
 
 
 def _build_ports(model: PortsModel, path: Path, reader: Reader) -> tuple[Port, ...]:

@@ -61,6 +61,15 @@ class CopyForm:
     restore: CTemplate
 
 
+@dataclass(frozen=True, slots=True)
+class PrefetchForm:
+    """How C asks a cache for a line (hole: `{line}`, a pointer into it), and how many cycles before
+    it is used."""
+
+    ahead_cycles: float
+    c: CTemplate
+
+
 COPY_OPERANDS, COPY_NUMBERS = ("bytes", "register"), ("at",)
 
 

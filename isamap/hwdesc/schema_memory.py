@@ -38,6 +38,13 @@ class CopyModel(Model):
     restore: Text = Field(description="Reads the register from `{bytes}`.")
 
 
+class PrefetchModel(Model):
+    """A C statement that asks a cache for a line."""
+
+    ahead: Text = Field(description="How long before its use, '1000 cycles'.")
+    c: Text = Field(description="Asks for the line that the pointer `{line}` points into.")
+
+
 class MemoryModel(Model):
     """A place for bytes."""
 
@@ -85,6 +92,10 @@ class MemoryModel(Model):
         default=None,
         description="Of a cache: rows of lines that its prefetcher follows side by side; where a "
         "program walks more of them, every line has the latency.",
+    )
+    prefetch: PrefetchModel | None = Field(
+        default=None,
+        description="Of a cache: how C asks for lines that loops read in rows far apart.",
     )
     within: Text | None = Field(
         default=None,

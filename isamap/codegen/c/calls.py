@@ -21,6 +21,7 @@ from isamap.program import Address, Issue, Operand
 
 from .host_loops import Place, write_host_call
 from .parameters import Parameter, element_type, parameter_at
+from .specialise import CHint
 from .text import divides, number_text, offset_text, span_text
 
 MAX_STACK_BYTES = 64 * 1024  # larger memories become static
@@ -99,6 +100,16 @@ class CallWriter:
                     text += f"({written})" if is_indexed else written
                 case Expression():
                     text += _fill(part, numbers)
+        return text.strip().splitlines()
+
+    def hint(self, hint: CHint) -> list[str]:
+        """The lines that ask caches for what is read soon, which may lie behind the array."""
+        parameter = parameter_at(self.parameters, hint.operand.address.offset.constant, "a hint")
+        inside = hint.operand.address.offset + (hint.ahead_bytes - parameter.address)
+        place = f"(const void *)({_sum(f'(uintptr_t){parameter.name}', Address(inside))})"
+        forms = (memory.prefetch for memory in self.hw.caches if memory.prefetch is not None)
+        parts = next(forms).c.parts
+        text = "".join(part if isinstance(part, str) else place for part in parts)
         return text.strip().splitlines()
 
     def _template(self, instruction: Instruction, issue: Issue) -> CTemplate:

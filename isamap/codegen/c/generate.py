@@ -19,8 +19,9 @@ from .calls import CallWriter, c_identifier
 from .host_loops import host_functions
 from .pack_loops import fill_lines, pack_function, pack_signature
 from .parameters import Parameter, parameters_of
+from .prefetch import add_prefetches
 from .regions import CoreLoop, mark_regions
-from .specialise import CCall, CIf, CLoop, CNode, CRegion, CShare, NotStaticError, specialise
+from .specialise import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, NotStaticError, specialise
 from .text import LEAST, span_text
 
 LINE_COLUMNS = 100
@@ -86,7 +87,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
             ) from None
         body = specialise(marked, frozenset())
         calls = CallWriter(hw, parameters, frozenset(), host)
-    lines = _write_nodes(body, calls, 1)
+    lines = _write_nodes(add_prefetches(body, hw), calls, 1)
     rule = hw.compiler or CompilerRule()
     name = c_identifier(program.name)
     packers = _packers(name, parameters)
@@ -133,6 +134,8 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
                 lines += _write_region(body, loops, calls.region(), depth)
             case CCall(issue):
                 lines += [indent + line for line in calls.write(issue)]
+            case CHint():
+                lines += [indent + line for line in calls.hint(node)]
     return lines
 
 

@@ -61,7 +61,15 @@ class CCall:
     issue: Issue
 
 
-CNode = CLoop | CIf | CShare | CRegion | CCall
+@dataclass(frozen=True, slots=True)
+class CHint:
+    """Ask for the line `ahead_bytes` behind the place of an operand that is read soon."""
+
+    operand: Operand
+    ahead_bytes: int
+
+
+CNode = CLoop | CIf | CShare | CRegion | CCall | CHint
 
 
 class NotStaticError(Exception):

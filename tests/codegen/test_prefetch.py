@@ -1,0 +1,83 @@
+"""Hints for caches: which reads get them, and that they change nothing.
+
+Oracle: the interpreter; lines and distances counted by hand.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isamap.codegen import generate_c
+from isamap.errors import SpecErrors
+from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import interpret
+from isamap.native import execute_c, whole_arrays
+from isamap.program import Program
+from isamap.scheduler import lower
+from tests.codegen.test_c_programs import needs_compiler
+from tests.costmodels.test_caches import machine, product, tiled
+
+FORM = 'prefetch: {ahead: 12 cycles, c: "__builtin_prefetch({line});"}'
+
+
+def asking(folder: Path, form: str = FORM, kind: str = "granule: 16 bytes\n    ports") -> Hardware:
+    """vec4 with a cache of 16-byte lines that takes hints."""
+    machine(folder, 512)
+    text = (folder / "vec4.yaml").read_text()
+    (folder / "vec4.yaml").write_text(text.replace(kind, f"{form}\n    {kind}", 1))
+    return load_hardware(folder / "vec4.yaml")
+
+
+def program(hw: Hardware, outer: str, k: int = 20) -> Program:
+    """A product of 4 x 40 elements; registers hold 2 x 8 of them."""
+    covering = product(hw, 4, 40, k)
+    found = lower(covering, tiled(covering, 2, 2, tuple(outer)), hw)
+    assert found is not None
+    return found
+
+
+def hints(text: str) -> list[str]:
+    return re.findall(r"__builtin_prefetch\((.*)\);", text)
+
+
+def test_each_line_of_a_row_is_asked_for_once(tmp_path: Path) -> None:
+    """One step of p takes 4 cycles (2 x 2 products) and moves by a row of 160 bytes: 3 ahead."""
+    hw = asking(tmp_path)
+    found = hints(generate_c(program(hw, "ijp"), hw).text)
+    assert len(found) == 2 and all("(uintptr_t)B" in place for place in found)
+    offsets = [int(place.rpartition("+ ")[2].rstrip(")")) for place in found]
+    assert offsets == [3 * 160, 3 * 160 + 16]
+
+
+def test_what_lies_side_by_side_is_not_asked_for(tmp_path: Path) -> None:
+    hw = asking(tmp_path)
+    assert not hints(generate_c(program(hw, "pij"), hw).text)  # A alone moves by rows, over i
+
+
+def test_short_loops_ask_for_nothing(tmp_path: Path) -> None:
+    hw = asking(tmp_path)
+    assert not hints(generate_c(program(hw, "ijp", k=4), hw).text)
+
+
+@needs_compiler
+def test_hints_change_nothing(tmp_path: Path) -> None:
+    hw = asking(tmp_path)
+    covering = product(hw, 4, 40, 20)
+    arrays = whole_arrays(covering.kernel, 1)
+    got = execute_c(program(hw, "ijp"), hw, arrays)["C"]
+    np.testing.assert_array_equal(got, interpret(covering.kernel, arrays)["C"])
+
+
+@pytest.mark.parametrize(
+    "form, kind, message",
+    [
+        (FORM, "kind: managed", "only caches have 'prefetch'"),
+        (FORM.replace("{line}", "{lime}"), "granule: 16 bytes\n    ports", "lime"),
+        (FORM.replace("cycles", "bytes"), "granule: 16 bytes\n    ports", "bytes"),
+    ],
+)
+def test_mistakes_are_named(form: str, kind: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecErrors, match=message):
+        asking(tmp_path, form, kind)
