@@ -11,6 +11,7 @@ from .analytical import (
 )
 from .bounds import Bound, critical_path, find_bounds
 from .compulsory import compulsory_bytes
+from .ends import STARVED_ENDS, port_ends, unit_ends
 from .host_costs import host_costs
 from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
@@ -27,6 +28,7 @@ from .ports import port_cycles
 from .pretty_cost import pretty_cost, pretty_energy, pretty_value
 from .registry import ANALYTICAL, COST_MODELS, Candidate, CostModel, Formula, Price
 from .roofline import Roofline, floor_costs, roofline
+from .rounds import TURN_ENDS, may_occupy, may_sweep, passage_rounds, ring_ends, round_trip_cycles
 from .tiling import (
     Guards,
     Stay,
@@ -41,8 +43,16 @@ from .tiling import (
     trips,
 )
 from .traffic import Moved, add_up_moved, count_moved
-from .waiting import block_limits, block_wait, drain_latency_cycles, round_trip_cycles, sweep_wait
-from .work import Flow, Work, count_work
+from .waiting import (
+    Swap,
+    block_limits,
+    block_wait,
+    drain_latency_cycles,
+    swap_limits,
+    sweep_wait,
+    waits_for_port,
+)
+from .work import Ends, Flow, Work, count_work
 
 __all__ = [
     "ANALYTICAL",
@@ -54,7 +64,14 @@ __all__ = [
     "Candidate",
     "CostModel",
     "Costs",
+    "STARVED_ENDS",
+    "TURN_ENDS",
+    "Ends",
     "Estimate",
+    "passage_rounds",
+    "port_ends",
+    "ring_ends",
+    "unit_ends",
     "Flow",
     "Formula",
     "Guards",
@@ -64,6 +81,7 @@ __all__ = [
     "Price",
     "Roofline",
     "Stay",
+    "Swap",
     "Tiling",
     "Work",
     "add_up_moved",
@@ -94,6 +112,8 @@ __all__ = [
     "is_renamed",
     "is_replaced",
     "may_double",
+    "may_occupy",
+    "may_sweep",
     "moved_by",
     "moves_blocks",
     "needs_one_slot",
@@ -107,8 +127,10 @@ __all__ = [
     "round_trip_cycles",
     "slowest_block_cycles",
     "splits_along",
+    "swap_limits",
     "sweep_wait",
     "tile_strides",
+    "waits_for_port",
     "tile_units",
     "trips",
 ]

@@ -4,33 +4,37 @@ In: a covering, its work, a tiling, the machine. Out: cycles and where they go. 
 executing anything.
 
 Model (contract: docs/timing.md). Every unit and every port is busy for the sum of its calls; with
-double buffering they overlap, so the busiest one sets the pace. On top come what cannot overlap:
-the first blocks on their way to the first call, the last block on its way out, stays with one slot
-whose exchange stops the compute unit, and bursts: fetches that happen only every few tiles and are
-longer than the slack of the one tile that hides them. Refills of caches are added (`caches`).
+double buffering they overlap, so one of them sets the pace. On top of computing come what cannot
+overlap: the first blocks on their way to the first call, the last block on its way out, stays with
+one slot whose exchange stops the compute unit, and bursts: fetches that happen only every few tiles
+and are longer than the slack of the one tile that hides them. Around everything else comes what
+precedes its own first call and follows its last one (`ends`). Refills of caches are added
+(`caches`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, prod
 
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering, TiledLoop
+from isamap.mapper import Covering
 
 from .aim import Costs
 from .caches import refill_cycles
 from .direct_ports import Port
-from .passes import fetches, flow_passes, moves_blocks, needs_one_slot, stay_of
-from .tiling import Stay, Tiling, axis_extent, operand_plan, tile_units, trips
+from .ends import STARVED_ENDS, port_ends, unit_ends
+from .passes import fetches, flow_passes, moves_blocks, needs_one_slot, stay_of, tile_cycles
+from .rounds import last_units, round_cycles, swept_cycles
+from .tiling import Stay, Tiling, operand_plan, tile_units, trips
 from .traffic import Moved, add_up_moved
 from .waiting import (
     exchange_cycles,
     resumed_cycles,
-    ring_cycles,
     stall_cycles,
     starved_cycles,
     uneven_cycles,
 )
-from .work import Flow, Work
+from .work import Ends, Flow, Work
 
 # Of the work that other units hide, one part in so many is charged: the emulator shows no delay,
 # but of two schedules that differ by a few cycles of startup the one that moves less is taken.
@@ -74,21 +78,23 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
             ports[port] = ports.get(port, 0.0) + passes * cycles
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
     stall += exchange_cycles(covering, work, tiling, hw) + resumed_cycles(covering, work, tiling)
-    busiest = max(*units.values(), *ports.values(), units[work.compute_unit] + stall)
-    busiest = max(busiest, ring_cycles(covering, work, tiling, hw))
-    busiest = max(busiest, starved_cycles(covering, work, tiling, hw))
-    busiest = max(busiest, uneven_cycles(covering, work, tiling, hw))
-    hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
-    busiest += hidden / OVERLAP_LOSS
     startup = startup_cycles(covering, work, tiling, hw)
     finish = finish_cycles(covering, work, tiling, hw)
     caches = refill_cycles(covering, tiling, hw)
     refills = tuple(cache.busy_cycles for cache in caches)
-    busiest = max(busiest, *_cache_cycles(work, units, refills)) + sum(refills) / REFILL_LOSS
-    busiest += sum(cache.waiting_cycles for cache in caches)
-    busiest += exposed_cycles(covering, work, tiling)
+    computing = max(
+        units[work.compute_unit] + stall,
+        uneven_cycles(covering, work, tiling, hw),
+        *_cache_cycles(work, units, refills),
+    )
+    total = startup + computing + finish
+    for busy, ends in _paces(covering, work, tiling, hw, units, ports):
+        total = max(total, ends.around(busy, finish))
+    hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
+    losses = hidden / OVERLAP_LOSS + sum(refills) / REFILL_LOSS
+    losses += sum(cache.waiting_cycles for cache in caches) + exposed_cycles(covering, work, tiling)
     return Estimate(
-        ceil(busiest + startup + finish),
+        ceil(total + losses),
         tuple((name, ceil(cycles)) for name, cycles in units.items()),
         tuple((port, ceil(cycles)) for port, cycles in ports.items()),
         ceil(startup),
@@ -97,6 +103,28 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
         ceil(sum(refills)),
         moved_by(covering, work, tiling),
     )
+
+
+def _paces(
+    covering: Covering,
+    work: Work,
+    tiling: Tiling,
+    hw: Hardware,
+    units: dict[str, float],
+    ports: dict[Port, float],
+) -> Iterator[tuple[float, Ends]]:
+    """Everything beside computing that may set the pace."""
+    for unit, cycles in units.items():
+        if unit != work.compute_unit:
+            yield cycles, unit_ends(work, unit)
+    for flow in work.flows:
+        if flow.unit != work.compute_unit:
+            swept = swept_cycles(covering, work, tiling, flow, hw)
+            yield units[flow.unit] + swept, unit_ends(work, flow.unit)
+    for port, cycles in ports.items():
+        yield cycles, port_ends(work, port)
+    yield from round_cycles(covering, work, tiling, hw)
+    yield starved_cycles(covering, work, tiling, hw), STARVED_ENDS
 
 
 def _cache_cycles(
@@ -248,20 +276,9 @@ def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: 
     return max(edge, (kept - 1) * (flow.first_cycles - work.call_cycles * sums))
 
 
-def last_units(covering: Covering, tiling: Tiling, loop: TiledLoop) -> int:
-    """Units of the last tile of a loop."""
-    return loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
-
-
 def first_fetch_cycles(covering: Covering, tiling: Tiling, flow: Flow, hw: Hardware) -> float:
     """Cycles of one fetch: a block where blocks move one by one, else the whole tile."""
     stay = stay_of(tiling, flow)
     if moves_blocks(covering, stay, hw):
         return flow.first_cycles - flow.overlap_cycles
-    plan = operand_plan(covering, flow.operand)
-    held = Stay(stay.operand, stay.residence, stay.level, 1)
-    share = 1.0
-    for axis in plan.axes:
-        extent = axis_extent(covering, tiling, held, axis)
-        share *= extent if axis.is_window else extent / covering.loop(axis.loops[0]).units
-    return flow.pass_cycles * share
+    return tile_cycles(covering, tiling, flow)

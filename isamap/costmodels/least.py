@@ -14,6 +14,7 @@ from isamap.mapper import Covering, TileAxis
 from .aim import Costs
 from .analytical import first_fetch_cycles, onward_cycles
 from .direct_ports import Port
+from .ends import port_ends, unit_ends
 from .passes import needs_one_slot
 from .tiling import Stay, Tiling
 from .traffic import add_up_moved
@@ -55,12 +56,27 @@ def least_costs(covering: Covering, work: Work, hw: Hardware) -> Costs:
     """What no tiling of the covering goes below, each cost by itself."""
     flows = ((_least_positions(covering, flow), flow.moved) for flow in work.flows)
     moved = add_up_moved([(1.0, work.moved), *flows])
-    busy, _ = _longest([least_load(covering, work)], hw)
-    cycles = ceil(busy + least_edges(covering, work, hw) - SUMMED)
+    cycles = ceil(_least_cycles(covering, work, hw) - SUMMED)
     return Costs(cycles, moved.energy_pj, moved.external_bytes(hw))
 
 
-def least_edges(covering: Covering, work: Work, hw: Hardware) -> float:
+def _least_cycles(covering: Covering, work: Work, hw: Hardware) -> float:
+    """The unit or port that sets the pace, with what lies around it (see analytical.estimate)."""
+    counts = {unit.name: unit.count for unit in hw.units}
+    load = least_load(covering, work)
+    startup, finish = least_edges(covering, work, hw)
+    longest = 0.0
+    for unit, cycles in load.units:
+        busy = cycles / counts[unit]
+        if unit == work.compute_unit:
+            longest = max(longest, startup + busy + finish)
+        else:
+            longest = max(longest, unit_ends(work, unit).around(busy, finish))
+    ports = (port_ends(work, port).around(cycles, finish) for port, cycles in load.ports)
+    return max(longest, *ports) if load.ports else longest
+
+
+def least_edges(covering: Covering, work: Work, hw: Hardware) -> tuple[float, float]:
     """Cycles before the first call and after the last one, whatever the tiling: those of single
     units, of which each operand's way in or out is the shorter one."""
     tiles = tuple((loop.name, 1) for loop in covering.loops)
@@ -78,7 +94,7 @@ def least_edges(covering: Covering, work: Work, hw: Hardware) -> float:
             latency = max(latency, flow.latency_cycles)
         if flow.is_drain and not needs_one_slot(covering.operand(flow.operand), hw):
             finish = max(finish, fetch + flow.latency_cycles + onward_cycles(work, flow))
-    return startup + latency + finish + work.latency_cycles - work.issue_cycles
+    return startup + latency, finish + work.latency_cycles - work.issue_cycles
 
 
 def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from math import prod
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan
 
-from .tiling import Stay, Tiling, guards, operand_plan, trips
+from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, trips
 from .work import Flow, Work
 
 
@@ -97,3 +97,15 @@ def fill_units(work: Work) -> tuple[str, ...]:
     """Units other than the compute unit that fill stays."""
     units = (f.unit for f in work.flows if not f.is_drain and f.unit != work.compute_unit)
     return tuple(dict.fromkeys(units))
+
+
+def tile_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:
+    """Cycles to move a whole tile."""
+    stay = stay_of(tiling, flow)
+    plan = operand_plan(covering, flow.operand)
+    held = Stay(stay.operand, stay.residence, stay.level, 1)
+    share = 1.0
+    for axis in plan.axes:
+        extent = axis_extent(covering, tiling, held, axis)
+        share *= extent if axis.is_window else extent / covering.loop(axis.loops[0]).units
+    return flow.pass_cycles * share

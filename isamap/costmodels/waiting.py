@@ -1,9 +1,10 @@
 """Cycles that the compute unit waits because something cannot be prefetched in time.
 
-In: a covering, its work, a tiling, the machine. Out: waiting per stay, per token exchange, per
-round trip of slots. Not its job: busy times, startup, finish (`analytical`).
+In: a covering, its work, a tiling, the machine. Out: waiting per stay, per token exchange. Not its
+job: busy times, startup, finish (`analytical`), places that take turns (`rounds`).
 """
 
+from dataclasses import dataclass
 from math import prod
 
 from isamap.hwdesc import Hardware, Synchronisation
@@ -48,38 +49,60 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
     if needs_one_slot(operand_plan(covering, stay.operand), hw):
         return waiting + plane_cycles(covering, work, tiling, stay, mine)
     if replaced and stay.slots == 1 and not is_sliced(covering, tiling, stay, hw):
+        swap = swap_limits(covering, work, operand_plan(covering, stay.operand), stay.residence, hw)
+        if swap is not None:
+            return waiting + max(
+                swap_cycles(covering, work, tiling, stay, swap),
+                burst_cycles(covering, work, tiling, stay, flows, hw),
+            )
         moved = max(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
         exposed = moved + latency * fetches(covering, tiling, stay)
-        return waiting + max(exposed, burst_cycles(covering, work, tiling, stay, flows))
-    burst = burst_cycles(covering, work, tiling, stay, flows)
-    return waiting + max(burst, turnaround_cycles(covering, work, tiling, stay, flows))
+        return waiting + max(exposed, burst_cycles(covering, work, tiling, stay, flows, hw))
+    return waiting + burst_cycles(covering, work, tiling, stay, flows, hw)
 
 
-def turnaround_cycles(
-    covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow]
-) -> float:
-    """Waiting for a written tile's slot: drained, refilled behind everything its fill unit has
-    queued.
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """Exchange of a written tile in its only slot, block by block: `drain` (and fill), `once` from
+    the call that completes a block until the next tile's first call on it may start, `pace` from
+    block to block."""
 
-    With two slots this must fit into the computation of one tile; draining and refilling run beside
-    each other, block by block.
+    drain: Flow
+    once: float
+    pace: float
+
+
+def swap_limits(
+    covering: Covering, work: Work, plan: OperandPlan, residence: int, hw: Hardware
+) -> Swap | None:
+    """How written blocks make room for the next tile's; None where blocks do not move one by one.
+
+    A fill may begin when the drain has read (docs/timing.md, section 4), not when it is finished.
     """
-    drain = next((f for f in flows if f.is_drain), None)
-    fill = next((f for f in flows if not f.is_drain), None)
-    if drain is None or fill is None or stay.slots == 1:
-        return 0.0
-    if not is_replaced(covering, tiling, stay):
-        return 0.0
-    drained = flow_passes(covering, tiling, drain) * drain.pass_cycles
-    queued = sum(
-        flow_passes(covering, tiling, f) * f.pass_cycles
+    flows = [
+        f
         for f in work.flows
-        if f.unit == fill.unit and not f.is_drain
-    )
-    latency = drain.latency_cycles + fill.latency_cycles + work.latency_cycles
-    total = max(drained, queued) + latency * fetches(covering, tiling, stay)
-    return max(0.0, (total - work.shared_cycles) / 2)
+        if (f.operand, f.residence) == (plan.name, residence) and f.unit != work.compute_unit
+    ]
+    drain = next((f for f in flows if f.is_drain), None)
+    if drain is None or not moves_blocks(covering, Stay(plan.name, residence, 1, 1), hw):
+        return None
+    fills = [f for f in flows if not f.is_drain][-1:]  # from a passage on, where there is one
+    once = work.latency_cycles + drain.first_cycles + sum(f.lead_cycles for f in fills)
+    return Swap(drain, once, max(work.call_cycles, *(f.first_cycles for f in (drain, *fills))))
+
+
+def swap_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, swap: Swap) -> float:
+    """Waiting while the blocks of a tile are drained and the next tile's come, between every two
+    tiles: one sweep over the old tile's blocks and one over the new ones' run meanwhile."""
+    plan = operand_plan(covering, stay.operand)
+    count = fetches(covering, tiling, stay)
+    blocks = prod(covering.loop(name).units for name in plan.loops)
+    moved = flow_passes(covering, tiling, swap.drain) * blocks
+    first = tile_blocks(covering, tiling, stay)
+    once = (count - 1) * (swap.once - swap.pace + work.call_cycles)
+    return max(0.0, once + (moved - first) * (swap.pace - 2 * work.call_cycles))
 
 
 def plane_cycles(
@@ -107,11 +130,13 @@ def starved_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
     """Least cycles of a fill unit that idles while byte planes drain.
 
     While the compute unit exchanges an output tile it frees no slot, and a unit that is the
-    bottleneck is not ahead: it fills one tile more, the rest of the exchange is lost to it.
+    bottleneck is not ahead: it fills one tile more, the rest of the exchange is lost to it. All of
+    it is lost where not even that tile's calls find the port free.
     """
     longest = 0.0
     for stay in tiling.stays:
-        if not needs_one_slot(operand_plan(covering, stay.operand), hw):
+        plan = operand_plan(covering, stay.operand)
+        if not needs_one_slot(plan, hw):
             continue
         rounds = prod(trips(covering, tiling, n) for n in guards(covering, tiling, stay).outer)
         waiting = stall_cycles(covering, work, tiling, stay, hw) + sum(
@@ -125,8 +150,19 @@ def starved_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
                 for f in work.flows
                 if f.unit == unit
             )
-            longest = max(longest, moved + waiting - moved / rounds)
+            ahead = 0.0 if waits_for_port(work, unit, plan) else moved / rounds
+            longest = max(longest, moved + waiting - ahead)
     return longest
+
+
+def waits_for_port(work: Work, unit: str, plan: OperandPlan) -> bool:
+    """Do a fill unit's calls share a port with the drains of an operand's planes, and fit into none
+    of the gaps that these leave? (A port is reserved in one piece: docs/timing.md, section 5.)"""
+    drain = next(f for f in work.flows if f.operand == plan.name and f.is_drain)
+    fills = [f for f in work.flows if f.unit == unit and not f.is_drain]
+    shared = dict(drain.ports).keys()
+    longest = [f.first_cycles for f in fills if any(port in shared for port, _ in f.ports)]
+    return max(longest, default=0.0) > drain_latency_cycles(plan, drain)
 
 
 def drain_latency_cycles(plan: OperandPlan, drain: Flow) -> float:
@@ -185,31 +221,8 @@ def sweep_wait(work: Work, flows: list[Flow], slots: int, loop: TiledLoop, tile:
     return (count - 1) * full_wait + block_wait(flows, slots, last_use)
 
 
-def ring_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Least cycles of the fetches' round trips: a slot is fetched, computed on and (if written)
-    drained in turn."""
-    if hw.synchronisation is Synchronisation.TOKENS:
-        return 0.0
-    longest = 0.0
-    for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
-        if stay.level == 1 and not is_renamed(plan, stay.residence, hw):
-            trip = round_trip_cycles(work, stay.operand, stay.residence)
-            places = stay.slots * prod(trips(covering, tiling, n) for n in stay.kept)
-            longest = max(longest, trip * fetches(covering, tiling, stay) / places)
-    return longest
-
-
-def round_trip_cycles(work: Work, operand: str, residence: int) -> float:
-    """Cycles from the start of a block's fetch until its slot is free again."""
-    flows = [f for f in work.flows if (f.operand, f.residence) == (operand, residence)]
-    trip = sum(f.lead_cycles for f in flows)
-    is_written = any(f.is_drain for f in flows)
-    return trip + (work.latency_cycles if is_written else work.issue_cycles)
-
-
 def burst_cycles(
-    covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow]
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow], hw: Hardware
 ) -> float:
     """What a fetch that happens only once in several tiles exceeds the slack of one tile by, in
     all."""
@@ -217,12 +230,13 @@ def burst_cycles(
     fill = next((f for f in flows if not f.is_drain), None)
     if kept == 1 or fill is None:
         return 0.0
+    count = {unit.name: unit.count for unit in hw.units}[fill.unit]
     others = sum(
-        flow_passes(covering, tiling, f) * f.pass_cycles
+        flow_passes(covering, tiling, f) * f.pass_cycles / count
         for f in work.flows
         if f.unit == fill.unit and f != fill
     )
-    moved = flow_passes(covering, tiling, fill) * fill.pass_cycles
+    moved = flow_passes(covering, tiling, fill) * fill.pass_cycles / count
     return max(0.0, moved - max(0.0, work.shared_cycles - others) / kept)
 
 
@@ -238,7 +252,10 @@ def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
         fills = [f for f in work.flows if f.unit == unit and not f.windows]
         passes = [flow_passes(covering, tiling, f) for f in fills]
         for loop in covering.loops:
-            last = loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
+            count = trips(covering, tiling, loop.name)
+            if count == 1:
+                continue
+            last = loop.units - (count - 1) * tiling.tile(loop.name)
             rest = work.shared_cycles * (1 - last / loop.units)
             fetched = sum(
                 last_passes(covering, tiling, f, loop, last, whole) * f.pass_cycles
@@ -294,7 +311,7 @@ def tile_blocks(covering: Covering, tiling: Tiling, stay: Stay) -> int:
 
 def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
     """Waiting for tokens: with two credits, two tiles take at least one round trip of fill and
-    compute."""
+    compute. The first tile's latency is part of the startup."""
     if hw.synchronisation is not Synchronisation.TOKENS:
         return 0.0
     steps = prod(trips(covering, tiling, loop) for loop in tiling.outer)
@@ -303,7 +320,7 @@ def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware
         flows = [f for f in work.flows if f.unit == unit and not f.is_drain]
         moved = sum(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
         latency = max(f.latency_cycles for f in flows) + work.latency_cycles
-        worst = max(worst, (steps * latency + moved - work.shared_cycles) / 2)
+        worst = max(worst, ((steps - 1) * latency + moved - work.shared_cycles) / 2)
     return worst
 
 

@@ -5,7 +5,7 @@ In: a covering, the machine. Out: constants per flow, exact to the last partial 
 how often a pass is repeated, what overlaps.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil, prod
 
 from isamap.hwdesc import Direction, Hardware, Instruction
@@ -69,6 +69,19 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class Ends:
+    """What lies around the busy time of a unit or port: the finish comes behind it or not, beside
+    `cycles`, which may be negative where the busy time itself takes part in the finish."""
+
+    is_before_finish: bool
+    cycles: float
+
+    def around(self, busy: float, finish: float) -> float:
+        """So many busy cycles with what lies around them."""
+        return busy + self.cycles + (finish if self.is_before_finish else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """All flows of a covering and its compute.
 
@@ -88,6 +101,11 @@ class Work:
     moved: Moved
     ports: tuple[tuple[Port, float], ...] = ()
     num_units: int = 1
+    # what `ends` found, per unit and port: every estimate asks
+    _ends: dict[tuple[str, ...], Ends] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ends", {})
 
     @property
     def shared_cycles(self) -> int:
@@ -282,6 +300,8 @@ def _flow(
     windows = tuple(axis.name for axis in plan.axes if axis.is_window)
     latency = max(instruction.latency_cycles.evaluate(full) - issue.evaluate(full), 0)
     first = first_block_cycles(plan, transfer, instruction)
+    counts = {unit.name: unit.count for unit in hw.units}
+    first /= max(1.0, min(first / max(1, issue.evaluate(full)), counts[instruction.unit]))
     computing = hw.instruction(covering.instruction)
     call = _full_call(covering, computing)
     busy = computing.issue_cycles.evaluate(call)

@@ -10,6 +10,7 @@ from ortools.sat.python import cp_model
 
 from isamap.costmodels import (
     OVERLAP_LOSS,
+    STARVED_ENDS,
     Flow,
     Stay,
     Work,
@@ -17,17 +18,21 @@ from isamap.costmodels import (
     needs_one_slot,
     onward_cycles,
     operand_plan,
+    port_ends,
     slowest_block_cycles,
+    unit_ends,
 )
 from isamap.hwdesc import Hardware
 
 from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
-from .stalls import SCALE, Stalls
+from .pace import Pace
+from .rounds import Rounds
+from .stalls import SCALE, Stalls, tile_cycles
 from .variables import StayVars, Variables
 
 
 class Objective:
-    """Busiest unit or port plus startup, finish and stalls, in `SCALE`ths of a cycle."""
+    """What sets the pace, with startup, finish and stalls, in `SCALE`ths of a cycle."""
 
     def __init__(self, variables: Variables, work: Work, hw: Hardware) -> None:
         self.vars = variables
@@ -40,7 +45,7 @@ class Objective:
         self.cycles = self._add_total()
 
     def _add_total(self) -> cp_model.IntVar:
-        """Minimise the busiest unit or port plus startup, finish and what overlap loses."""
+        """Minimise what sets the pace with what lies around it, and what overlap loses."""
         units: dict[str, list[Linear]] = {}
         ports: dict[tuple[str, str], list[Linear]] = {
             port: [_scaled(cycles)] for port, cycles in self.work.ports
@@ -55,30 +60,31 @@ class Objective:
         num_units = counts[self.work.compute_unit]
         compute = self._compute_path(num_units)
         horizon = self._horizon()
-        busiest = self.cp.model.new_int_var(0, horizon, "busiest")
-        stalls = Stalls(self.vars, self.work, self.hw, self.moved, horizon)
+        stalls = Stalls(self.vars, self.work, self.hw, self.moved, self.passes, horizon)
         waiting = [stalls.stall(stay) for stay in self.vars.stays]
+        pace = Pace(self.vars, self.work, self.hw, horizon)
         for stay, wait in zip(self.vars.stays, waiting, strict=True):
-            stalls.add_starving(stay, busiest, wait)
+            stalls.add_starving(stay, pace.behind(STARVED_ENDS), wait)
         waiting.append(stalls.exchange())
         waiting += [self._resumed(stay, horizon) for stay in self.vars.stays]
         compute_load = add_up(units.pop(self.work.compute_unit, [])) + num_units * compute
-        self.cp.model.add(num_units * busiest >= compute_load + num_units * add_up(waiting))
+        self.cp.model.add(num_units * pace.computing >= compute_load + num_units * add_up(waiting))
         losses: list[Linear] = []
         for unit, loads in units.items():
-            self.cp.model.add(counts[unit] * busiest >= add_up(loads))
+            pace.add(counts[unit], add_up(loads), unit_ends(self.work, unit))
             loss = self.cp.model.new_int_var(0, horizon // OVERLAP_LOSS + 1, f"loss_{unit}")
             self.cp.model.add(OVERLAP_LOSS * counts[unit] * loss >= add_up(loads))
             losses.append(loss)
-        for loads in ports.values():
-            self.cp.model.add(busiest >= add_up(loads))
-        for stay in self.vars.stays:
-            stalls.add_ring(stay, busiest)
+        for port, loads in ports.items():
+            pace.add(1, add_up(loads), port_ends(self.work, port))
+        rounds = Rounds(self.vars, self.work, self.hw, self.moved)
+        rounds.add_all(pace, self.passes)
+        for flow in self.work.flows:
+            if flow.unit in units:
+                rounds.add_swept(flow, self._stay(flow), add_up(units[flow.unit]), pace)
         for name in self.vars.loops:
-            stalls.add_uneven(name, busiest, self.passes)
-        total = self.cp.model.new_int_var(0, 2 * horizon, "total")
-        edges = self._startup() + self._finish(horizon)
-        self.cp.model.add(total == busiest + edges + add_up(losses))
+            stalls.add_uneven(name, pace.computing, self.passes)
+        total = pace.total(self._startup(), self._finish(horizon), add_up(losses))
         self.cp.model.minimize(total)
         return total
 
@@ -274,12 +280,7 @@ class Objective:
         stay = self._stay(flow)
         if moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw):
             return _scaled(flow.first_cycles - flow.overlap_cycles)
-        units = prod(
-            self.vars.covering.loop(axis.loops[0]).units
-            for axis in stay.plan.axes
-            if not axis.is_window
-        )
-        return ceil(SCALE * flow.pass_cycles / units) * stay.volume
+        return tile_cycles(self.vars, flow, stay.volume)
 
     def _edge(self, flow: Flow) -> Linear:
         stay = self._stay(flow)
@@ -290,9 +291,7 @@ class Objective:
         return _scaled(excess) * (stay.volume - 1)
 
     def _stay(self, flow: Flow) -> StayVars:
-        return next(
-            s for s in self.vars.stays if (s.plan.name, s.number) == (flow.operand, flow.residence)
-        )
+        return self.vars.stay(flow.operand, flow.residence)
 
     def _horizon(self) -> int:
         """More cycles than any tiling takes."""

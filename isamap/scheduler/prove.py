@@ -206,7 +206,7 @@ class _Solving:
 
     def _leanest(self, first: cp_model.CpSolver) -> Tiling:
         """Among the tilings as good as the one found, the fastest; of the fastest, one that moves
-        least, as it leaves the most slack."""
+        least, in few large tiles, as it leaves the most slack."""
         built, aim = self.built, self.aim
         best = built.tiling(first)
         if time.perf_counter() >= self.limits.deadline or self.watch.is_stopped:
@@ -217,6 +217,7 @@ class _Solving:
         goal: Linear = built.cycles
         if aim.uses(Metric.CYCLES):
             preferences = add_up(built.late_sums.values()) - add_up(built.doubles)
+            preferences += add_up(built.vars.trips.values())
             goal = add_up(built.moved.values()) + built.first_tiles + preferences
         built.model.minimize(goal)
         soon = replace(self.limits, effort=LEAN_EFFORT)

@@ -1,16 +1,17 @@
 """Waiting that overlap cannot hide, as CP-SAT constraints (formulas: costmodels/waiting).
 
 In: the variables, the work, what every flow moves. Out: per stay a stall in `SCALE`ths of a cycle,
-the exchange of tokens, round trips of slots. Not its job: the busy times themselves.
+the exchange of tokens. Not its job: the busy times themselves, places that take turns (`rounds`).
 """
 
-from math import ceil
+from math import ceil, prod
 
 from ortools.sat.python import cp_model
 
 from isamap.costmodels import (
     Flow,
     Stay,
+    Swap,
     Work,
     block_limits,
     drain_latency_cycles,
@@ -18,8 +19,10 @@ from isamap.costmodels import (
     is_renamed,
     moves_blocks,
     needs_one_slot,
-    round_trip_cycles,
+    operand_plan,
+    swap_limits,
     sweep_wait,
+    waits_for_port,
 )
 from isamap.hwdesc import Hardware, Synchronisation
 
@@ -30,8 +33,17 @@ from .variables import StayVars, Variables
 SCALE = 16  # sixteenths of a cycle: the finest share of a copy per window position
 
 
+def tile_cycles(variables: Variables, flow: Flow, volume: Number) -> Linear:
+    """Moving so many blocks of a flow as a tile (see passes.tile_cycles)."""
+    plan = operand_plan(variables.covering, flow.operand)
+    axes = (axis for axis in plan.axes if not axis.is_window)
+    units = prod(variables.covering.loop(axis.loops[0]).units for axis in axes)
+    return ceil(SCALE * flow.pass_cycles / units) * volume
+
+
 class Stalls:
-    """Stalls of one tiling model; `moved` is what each flow keeps its unit busy, by number."""
+    """Stalls of one tiling model; `moved` is what each flow keeps its unit busy, by number, in
+    `passes` passes."""
 
     def __init__(
         self,
@@ -39,6 +51,7 @@ class Stalls:
         work: Work,
         hw: Hardware,
         moved: dict[int, Linear],
+        passes: dict[int, Number],
         horizon: int,
     ) -> None:
         self.vars = variables
@@ -46,6 +59,7 @@ class Stalls:
         self.work = work
         self.hw = hw
         self.moved = moved
+        self.passes = passes
         self.horizon = horizon
 
     def exchange(self) -> Linear:
@@ -60,13 +74,13 @@ class Stalls:
             ]
             latency = max(f.latency_cycles for _, f in flows) + self.work.latency_cycles
             moved = add_up(self.moved[n] for n, _ in flows)
-            self.cp.model.add(
-                2 * worst >= SCALE * latency * steps + moved - SCALE * self.work.shared_cycles
-            )
+            waits = SCALE * (latency * (steps - 1) - self.work.shared_cycles)
+            self.cp.model.add(2 * worst >= waits + moved)
         return worst
 
     def add_uneven(self, name: str, busiest: cp_model.IntVar, passes: dict[int, Number]) -> None:
-        """Fill units that set the pace in the last tiles of a loop (see waiting.uneven_cycles)."""
+        """Fill units that set the pace in the last tiles of a loop of several (see
+        waiting.uneven_cycles)."""
         units, last = self.vars.loops[name].units, self.vars.last[name]
         counts = {unit.name: unit.count for unit in self.hw.units}
         for unit in fill_units(self.work):
@@ -79,7 +93,8 @@ class Stalls:
             if whole * high(busiest) + sum(c * high(p) for c, p in terms) > LIMIT:
                 continue  # too large to compare exactly: the bound stays valid without it
             rest = counts[unit] * SCALE * self.work.shared_cycles * (units - last)
-            self.cp.model.add(whole * busiest >= rest + add_up(c * p for c, p in terms))
+            uneven = self.cp.model.add(whole * busiest >= rest + add_up(c * p for c, p in terms))
+            uneven.only_enforce_if(self.vars.many_tiles[name])
 
     def _last_passes(self, number: int, flow: Flow, name: str, passes: dict[int, Number]) -> Number:
         """`units` times the passes during the last tiles of a loop (see waiting.last_passes)."""
@@ -131,34 +146,23 @@ class Stalls:
             exposed = self.cp.both(exposed, negated(stay.is_low), f"exposed_high_{label}")
         latency = sum(f.latency_cycles for _, f in flows) + self.work.latency_cycles
         fetches = self.vars.fetches(stay, label)
-        for number, _ in flows:
+        swap = swap_limits(self.vars.covering, self.work, stay.plan, stay.number, self.hw)
+        if swap is not None:
+            swapped = self._swapped(stay, swap, fetches)
+            self.cp.model.add(stall >= swapped).only_enforce_if(exposed)
+        for number, _ in flows if swap is None else ():
             moved = self.moved[number] + SCALE * latency * fetches
             self.cp.model.add(stall >= moved).only_enforce_if(exposed)
         self._add_burst(stay, flows, stall, label)
-        self._add_turnaround(stay, flows, stall, replaced)
         return stall + waiting
 
-    def _add_turnaround(
-        self, stay: StayVars, flows: list[tuple[int, Flow]], stall: cp_model.IntVar, replaced: Bool
-    ) -> None:
-        """Waiting for a written tile's slot (see waiting.turnaround_cycles)."""
-        drain = next(((n, f) for n, f in flows if f.is_drain), None)
-        fill = next((f for _, f in flows if not f.is_drain), None)
-        if drain is None or fill is None or isinstance(stay.is_double, int):
-            return
-        queued = add_up(
-            self.moved[n]
-            for n, f in enumerate(self.work.flows)
-            if f.unit == fill.unit and not f.is_drain
-        )
-        latency = drain[1].latency_cycles + fill.latency_cycles + self.work.latency_cycles
-        fetches = self.vars.fetches(stay, f"turn_{stay.label}")
-        waits = SCALE * (latency * fetches - self.work.shared_cycles)
-        conditions = [stay.is_double, replaced]
-        if not isinstance(stay.is_low, int):
-            conditions.append(negated(stay.is_low))
-        for moved in (self.moved[drain[0]], queued):
-            self.cp.model.add(2 * stall >= moved + waits).only_enforce_if(conditions)
+    def _swapped(self, stay: StayVars, swap: Swap, fetches: Number) -> Linear:
+        """Waiting while a written tile makes room for the next (see waiting.swap_cycles)."""
+        blocks = prod(loop.units for n, loop in self.vars.loops.items() if n in stay.plan.loops)
+        passes = self.passes[self.work.flows.index(swap.drain)]
+        once = ceil(SCALE * (swap.once - swap.pace + self.work.call_cycles))
+        each = ceil(SCALE * (swap.pace - 2 * self.work.call_cycles))
+        return once * (fetches - 1) + each * (blocks * passes - stay.volume)
 
     def _add_plane_stall(
         self, stay: StayVars, stall: cp_model.IntVar, mine: list[tuple[int, Flow]], label: str
@@ -199,6 +203,9 @@ class Stalls:
         )
         for unit in fill_units(self.work):
             moved = add_up(self.moved[n] for n, f in enumerate(self.work.flows) if f.unit == unit)
+            if waits_for_port(self.work, unit, stay.plan):
+                self.cp.model.add(busiest >= moved + waiting + own)
+                continue
             # no unit moves for longer than the horizon: wider domains make presolve overflow
             idle = self.cp.model.new_int_var(-self.horizon, self.horizon, f"{label}_{unit}")
             self.cp.model.add(idle == busiest - moved - waiting - own)
@@ -294,24 +301,6 @@ class Stalls:
         pacing = calls * pace - calls * issue * together
         self.cp.model.add(shared >= pacing).only_enforce_if(conditions)
 
-    def add_ring(self, stay: StayVars, busiest: cp_model.IntVar) -> None:
-        """Round trips of a tile's slots (see waiting.ring_cycles)."""
-        is_free = is_renamed(stay.plan, stay.number, self.hw)
-        if self.vars.is_token or stay.is_always_low or is_free:
-            return
-        label = f"ring_{stay.plan.name}{stay.number}"
-        trip = ceil(SCALE * round_trip_cycles(self.work, stay.plan.name, stay.number))
-        factors: list[Number] = []
-        for name, replaces in (*stay.changes.items(), *stay.refetch.items()):
-            factors.append(self.cp.either(1, self.vars.trips[name], replaces, f"{label}_{name}"))
-        fetches = self.cp.product(factors, label)
-        conditions: list[Bool] = []
-        if not isinstance(stay.is_low, int):
-            conditions.append(negated(stay.is_low))
-        for slots, literal in self.vars.slot_literals(stay):
-            ring = self.cp.model.add(slots * busiest >= trip * fetches)
-            ring.only_enforce_if([*conditions, *literal])
-
     def _add_burst(
         self,
         stay: StayVars,
@@ -336,15 +325,16 @@ class Stalls:
             for n, f in enumerate(self.work.flows)
             if f.unit == flow.unit and n != number
         )
+        count = {unit.name: unit.count for unit in self.hw.units}[flow.unit]
         bursts = self.cp.model.new_bool_var(f"bursts_{label}")
         conditions = [bursts] if isinstance(stay.is_low, int) else [bursts, negated(stay.is_low)]
-        compute = SCALE * self.work.shared_cycles
+        compute = count * SCALE * self.work.shared_cycles
         spare = self.cp.model.new_int_var(0, compute, f"spare_{label}")
         self.cp.model.add_max_equality(spare, [0, compute - others])
         # what is not waited for is hidden, in all tiles together at most what there is to spare:
         # wider domains make presolve slow, and overflow
         over = self.cp.model.new_int_var(0, self.horizon, f"over_{label}")
-        self.cp.model.add_max_equality(over, [0, self.moved[number] - stall])
+        self.cp.model.add_max_equality(over, [0, self.moved[number] - count * stall])
         unwaited = self.cp.model.new_int_var(0, compute, f"unwaited_{label}")
         self.cp.model.add(unwaited == over).only_enforce_if(conditions)
         for condition in conditions:

@@ -309,6 +309,10 @@ class Variables:
         for memory, sizes in used.items():
             self.cp.model.add(add_up(sizes) <= self.hw.memory(memory).size_bytes)
 
+    def stay(self, operand: str, residence: int) -> StayVars:
+        """The stay of an operand in the residence of that number."""
+        return next(s for s in self.stays if (s.plan.name, s.number) == (operand, residence))
+
     def fetches(self, stay: StayVars, label: str) -> Number:
         """How often the tile is replaced."""
         factors: list[Number] = []

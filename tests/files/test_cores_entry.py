@@ -1,5 +1,6 @@
 """How a schedule file says which cores share what: edited splits, and mistakes in them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
         for line in schedule_text(result, folder).split("\n")
         if not line.startswith(("  cores:", "  multicast:", "    i:", "    j:", "    p:"))
     ]
+    # what stays for several tiles depends on the sizes that are replaced here
+    lines = [re.sub(r", keeps: \[[^]]*\]", "", line) for line in lines]
     at = lines.index("  tiles:")
     lines[at + 1 : at + 1] = ["    i: 16", "    j: 16", "    p: 16"]
     lines[at:at] = ["  cores: {i: {row: 2}, j: {column: 2}}", "  multicast: {}"]

@@ -1,0 +1,181 @@
+"""Least cycles in which a few places are filled and freed in turn.
+
+In: a covering, its work, a tiling, the machine. Out: per stay and passage, the cycles of its rounds
+and what lies around them. Not its job: waiting of the compute unit (`waiting`), `ends`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from isamap.hwdesc import Hardware, Synchronisation
+from isamap.mapper import Covering, Passage, TiledLoop
+
+from .ends import passage_ends
+from .passes import (
+    fetches,
+    flow_passes,
+    is_renamed,
+    is_replaced,
+    moves_blocks,
+    stay_of,
+    tile_cycles,
+)
+from .tiling import Stay, Tiling, guards, operand_plan, trips
+from .work import Ends, Flow, Work
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRound:
+    """Blocks of a flow that pass a memory: `cycles` per pass over the operand that a place is
+    taken, in all its places."""
+
+    flow: Flow
+    cycles: float
+    ends: Ends
+
+
+TURN_ENDS = Ends(False, 0.0)  # from the first fetch to the last drain
+
+
+def round_cycles(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware
+) -> Iterator[tuple[float, Ends]]:
+    """What takes turns: slots of tiles, and places of passages."""
+    for stay in tiling.stays:
+        plan = operand_plan(covering, stay.operand)
+        if is_renamed(plan, stay.residence, hw):
+            continue
+        yield turnaround_cycles(covering, work, tiling, stay), TURN_ENDS
+        if hw.synchronisation is not Synchronisation.TOKENS and stay.level == 1:
+            trip = round_trip_cycles(work, stay.operand, stay.residence)
+            places = stay.slots * prod(trips(covering, tiling, n) for n in stay.kept)
+            ends = ring_ends(work, stay.operand, stay.residence)
+            yield trip * fetches(covering, tiling, stay) / places, ends
+            if may_occupy(covering, stay, hw) and places == stay.slots:
+                yield occupied_cycles(covering, work, tiling, stay, hw) / places, ends
+    for passing in passage_rounds(covering, work, hw):
+        yield flow_passes(covering, tiling, passing.flow) * passing.cycles, passing.ends
+
+
+def turnaround_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay) -> float:
+    """Least cycles in which two slots of a written tile take turns: each is filled behind all that
+    its fill unit has queued, computed on, and drained.
+
+    Draining one and refilling the other run beside each other, block by block.
+    """
+    flows = [f for f in work.flows if stay_of(tiling, f) == stay and f.unit != work.compute_unit]
+    drain = next((f for f in flows if f.is_drain), None)
+    fill = next((f for f in flows if not f.is_drain), None)
+    if drain is None or fill is None or stay.slots == 1 or stay.level == 0:
+        return 0.0
+    if not is_replaced(covering, tiling, stay):
+        return 0.0
+    drained = flow_passes(covering, tiling, drain) * drain.pass_cycles
+    queued = sum(
+        flow_passes(covering, tiling, f) * f.pass_cycles
+        for f in work.flows
+        if f.unit == fill.unit and not f.is_drain
+    )
+    latency = drain.latency_cycles + fill.latency_cycles + work.latency_cycles
+    total = max(drained, queued) + latency * fetches(covering, tiling, stay)
+    return (total + work.shared_cycles) / 2
+
+
+def may_occupy(covering: Covering, stay: Stay, hw: Hardware) -> bool:
+    """Is a tile of inputs fetched as a whole, and computed on as a whole?"""
+    plan = operand_plan(covering, stay.operand)
+    whole = Stay(stay.operand, stay.residence, 1, 1)
+    return not plan.is_output and not moves_blocks(covering, whole, hw)
+
+
+def occupied_cycles(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware
+) -> float:
+    """Cycles that all the stay's slots together hold tiles that arrive or are computed on."""
+    counts = {unit.name: unit.count for unit in hw.units}
+    latency = 0
+    moved = 0.0
+    for flow in work.flows:
+        if stay_of(tiling, flow) == stay:
+            latency += flow.latency_cycles
+            moved += flow_passes(covering, tiling, flow) * flow.pass_cycles / counts[flow.unit]
+    return moved + latency * fetches(covering, tiling, stay) + work.shared_cycles
+
+
+def ring_ends(work: Work, operand: str, residence: int) -> Ends:
+    """The finish comes behind the last round trip where it does not write back itself."""
+    flows = [f for f in work.flows if (f.operand, f.residence) == (operand, residence)]
+    return Ends(not any(flow.is_drain for flow in flows), 0.0)
+
+
+def round_trip_cycles(work: Work, operand: str, residence: int) -> float:
+    """Cycles from the start of a block's fetch until its slot is free again."""
+    flows = [f for f in work.flows if (f.operand, f.residence) == (operand, residence)]
+    trip = sum(f.lead_cycles for f in flows)
+    is_written = any(f.is_drain for f in flows)
+    return trip + (work.latency_cycles if is_written else work.issue_cycles)
+
+
+def swept_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: Hardware) -> float:
+    """Computing that is left in the last tile when all its sums have been fetched, beside its other
+    fetches on the same unit: later sweeps need no sums, and no next tile is there to fetch for.
+
+    Counted where a sum's loop is outermost within the tile.
+    """
+    stay = tiling.stay(flow.operand, flow.residence)
+    plan = covering.operand(flow.operand)
+    if not may_sweep(covering, flow, hw) or stay.level == 0:
+        return 0.0
+    active = [name for name in tiling.inner if tiling.tile(name) > 1]
+    if not active or active[0] in plan.loops:
+        return 0.0
+    last = {x.name: last_units(covering, tiling, x) for x in covering.loops}
+    first_sweep = prod(units for name, units in last.items() if name != active[0])
+    others = sum(
+        tile_cycles(covering, tiling, f)
+        for f in work.flows
+        if f.unit == flow.unit and not f.is_drain and f != flow
+        if not guards(covering, tiling, stay_of(tiling, f)).outer  # else its data rest
+    )
+    return work.call_cycles * (prod(last.values()) - first_sweep) - others
+
+
+def may_sweep(covering: Covering, flow: Flow, hw: Hardware) -> bool:
+    """Does the flow fetch sums, block by block?"""
+    plan = covering.operand(flow.operand)
+    is_fetched = plan.is_output and not flow.is_drain
+    return is_fetched and moves_blocks(covering, Stay(flow.operand, flow.residence, 1, 1), hw)
+
+
+def last_units(covering: Covering, tiling: Tiling, loop: TiledLoop) -> int:
+    """Units of the last tile of a loop."""
+    return loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
+
+
+def passage_rounds(covering: Covering, work: Work, hw: Hardware) -> Iterator[PassageRound]:
+    """Passages whose places a block takes from its arrival until it is taken on.
+
+    With tokens there are none.
+    """
+    for plan in covering.operands:
+        for number, residence in enumerate(plan.residences):
+            ways = (residence.fill, False), (residence.drain, True)
+            for transfer, is_drain in ways:
+                passage = None if transfer is None else transfer.onward or transfer.inward
+                if passage is not None:
+                    place = plan.name, number, is_drain
+                    yield _passage_round(covering, work, place, passage)
+
+
+def _passage_round(
+    covering: Covering, work: Work, place: tuple[str, int, bool], passage: Passage
+) -> PassageRound:
+    arriving, leaving, *_ = (  # in the order in which a block goes through them (work.count_work)
+        f for f in work.flows if (f.operand, f.residence, f.is_drain) == place
+    )
+    plan = operand_plan(covering, place[0])
+    blocks = prod(covering.loop(name).units for name in plan.loops)
+    trip = arriving.first_cycles + arriving.latency_cycles + leaving.first_cycles
+    ends = passage_ends(work, arriving, leaving)
+    return PassageRound(arriving, trip * blocks / passage.slots, ends)

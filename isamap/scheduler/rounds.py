@@ -1,0 +1,167 @@
+"""Places that are filled and freed in turn, as CP-SAT constraints (formulas: costmodels/rounds).
+
+In: the variables, the work, what every flow moves. Out: busy times given to `Pace`. Not its job:
+waiting of the compute unit (`stalls`).
+"""
+
+from math import ceil, lcm
+
+from isamap.costmodels import (
+    TURN_ENDS,
+    Flow,
+    Stay,
+    Work,
+    is_renamed,
+    may_occupy,
+    may_sweep,
+    passage_rounds,
+    ring_ends,
+    round_trip_cycles,
+    unit_ends,
+)
+from isamap.hwdesc import Hardware
+
+from .algebra import Bool, Linear, Number, add_up, negated
+from .pace import Pace
+from .stalls import SCALE, tile_cycles
+from .variables import StayVars, Variables
+
+
+class Rounds:
+    """Rounds of one tiling model; `moved` is what each flow keeps its unit busy, by number."""
+
+    def __init__(
+        self, variables: Variables, work: Work, hw: Hardware, moved: dict[int, Linear]
+    ) -> None:
+        self.vars = variables
+        self.cp = variables.cp
+        self.work = work
+        self.hw = hw
+        self.moved = moved
+
+    def add_all(self, pace: Pace, passes: dict[int, Number]) -> None:
+        """Slots of tiles, and places of passages (see rounds.round_cycles)."""
+        for stay in self.vars.stays:
+            if not is_renamed(stay.plan, stay.number, self.hw):
+                self._add_turnaround(stay, pace)
+                self._add_ring(stay, pace)
+        for passing in passage_rounds(self.vars.covering, self.work, self.hw):
+            times = passes[self.work.flows.index(passing.flow)]
+            pace.add(1, ceil(SCALE * passing.cycles) * times, passing.ends)
+
+    def add_swept(self, flow: Flow, stay: StayVars, load: Linear, pace: Pace) -> None:
+        """What is left to compute behind the last sums' way in, `load` on the unit (see
+        rounds.swept_cycles)."""
+        if not may_sweep(self.vars.covering, flow, self.hw) or stay.is_always_low:
+            return
+        count = {unit.name: unit.count for unit in self.hw.units}[flow.unit]
+        others = add_up(
+            self._last_fetch(f, f"{stay.label}_{n}")
+            for n, f in enumerate(self.work.flows)
+            if f.unit == flow.unit and not f.is_drain and f != flow
+        )
+        last = self.vars.last
+        calls = self.cp.product(list(last.values()), f"last_calls_{stay.label}")
+        busy = pace.behind(unit_ends(self.work, flow.unit))
+        for name in last:
+            if name in stay.plan.loops:
+                continue
+            label = f"swept_{stay.label}_{name}"
+            inside = [
+                self.cp.both(
+                    self.vars.many_units[other],
+                    self.vars.outside_inner[other, name],
+                    f"{label}_{other}",
+                )
+                for other in last
+                if other != name
+            ]
+            sweep = self.cp.product([units for n, units in last.items() if n != name], label)
+            left = SCALE * self.work.call_cycles * (calls - sweep) - others
+            conditions = [
+                self.vars.many_units[name],
+                negated(self.cp.any_of(inside, f"{label}_inside")),
+            ]
+            if not isinstance(stay.is_low, int):
+                conditions.append(negated(stay.is_low))
+            swept = self.cp.model.add(count * busy >= load + count * left)
+            swept.only_enforce_if(conditions)
+
+    def _last_fetch(self, flow: Flow, label: str) -> Linear:
+        """What the last tile fetches of a flow: nothing where the data rest."""
+        stay = self.vars.stay(flow.operand, flow.residence)
+        resting = [
+            self.cp.both(
+                self.vars.many_tiles[name], negated(stay.refetch[name]), f"last_{label}_{name}"
+            )
+            for name in self.vars.loops
+            if name not in stay.plan.loops
+        ]
+        rests = self.cp.any_of(resting, f"last_{label}")
+        volume = self.cp.either(stay.volume, 0, rests, f"last_volume_{label}")
+        return tile_cycles(self.vars, flow, volume)
+
+    def _add_turnaround(self, stay: StayVars, pace: Pace) -> None:
+        """Two slots of a written tile (see rounds.turnaround_cycles)."""
+        key = stay.plan.name, stay.number
+        flows = [
+            (n, f)
+            for n, f in enumerate(self.work.flows)
+            if (f.operand, f.residence) == key and f.unit != self.work.compute_unit
+        ]
+        drain = next(((n, f) for n, f in flows if f.is_drain), None)
+        fill = next((f for _, f in flows if not f.is_drain), None)
+        if drain is None or fill is None or isinstance(stay.is_double, int) or stay.is_always_low:
+            return
+        changes = (*stay.changes.values(), *stay.changes_inner.values())
+        refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
+        replaced = self.cp.any_of([*changes, *refetch], f"turns_{stay.label}")
+        queued = add_up(
+            self.moved[n]
+            for n, f in enumerate(self.work.flows)
+            if f.unit == fill.unit and not f.is_drain
+        )
+        latency = drain[1].latency_cycles + fill.latency_cycles + self.work.latency_cycles
+        fetches = self.vars.fetches(stay, f"turn_{stay.label}")
+        waits = SCALE * (latency * fetches + self.work.shared_cycles)
+        conditions = [stay.is_double, replaced]
+        if not isinstance(stay.is_low, int):
+            conditions.append(negated(stay.is_low))
+        busy = pace.behind(TURN_ENDS)
+        for moved in (self.moved[drain[0]], queued):
+            self.cp.model.add(2 * busy >= moved + waits).only_enforce_if(conditions)
+
+    def _add_ring(self, stay: StayVars, pace: Pace) -> None:
+        """Round trips of a tile's slots (see rounds.round_cycles)."""
+        if self.vars.is_token or stay.is_always_low:
+            return
+        key = stay.plan.name, stay.number
+        label = f"ring_{stay.label}"
+        trip = ceil(SCALE * round_trip_cycles(self.work, *key))
+        factors: list[Number] = []
+        for name, replaces in (*stay.changes.items(), *stay.refetch.items()):
+            factors.append(self.cp.either(1, self.vars.trips[name], replaces, f"{label}_{name}"))
+        fetches = self.cp.product(factors, label)
+        conditions: list[Bool] = []
+        if not isinstance(stay.is_low, int):
+            conditions.append(negated(stay.is_low))
+        busy = pace.behind(ring_ends(self.work, *key))
+        for slots, literal in self.vars.slot_literals(stay):
+            ring = self.cp.model.add(slots * busy >= trip * fetches)
+            ring.only_enforce_if([*conditions, *literal])
+        if may_occupy(self.vars.covering, Stay(*key, 1, 1), self.hw):
+            conditions += [negated(kept) for kept in stay.kept.values()]
+            share, occupied = self._occupied(stay, fetches)
+            for slots, literal in self.vars.slot_literals(stay):
+                ring = self.cp.model.add(share * slots * busy >= occupied)
+                ring.only_enforce_if([*conditions, *literal])
+
+    def _occupied(self, stay: StayVars, fetches: Number) -> tuple[int, Linear]:
+        """So many times the cycles that slots hold tiles (see rounds.occupied_cycles)."""
+        key = stay.plan.name, stay.number
+        counts = {unit.name: unit.count for unit in self.hw.units}
+        mine = [(n, f) for n, f in enumerate(self.work.flows) if (f.operand, f.residence) == key]
+        share = lcm(*(counts[flow.unit] for _, flow in mine))
+        moved = add_up(self.moved[n] * (share // counts[f.unit]) for n, f in mine)
+        latency = sum(flow.latency_cycles for _, flow in mine)
+        return share, moved + SCALE * share * (latency * fetches + self.work.shared_cycles)
