@@ -76,3 +76,17 @@ def test_what_is_packed_ahead_is_not_copied_again() -> None:
             ahead=ahead,
         )
         assert {m for m in ("panel",) if f"{m}[" in listing(found.program)} == panels
+
+
+@pytest.mark.parametrize("sizes", [(1, 37, 70), (21, 1, 4099)], ids=str)
+def test_rows_times_a_vector_are_summed_along_the_rows(sizes: tuple[int, int, int]) -> None:
+    skip_unless_native("x86_avx512")
+    wishes = Wishes(time_limit_s=1, may_reassociate=True)
+    given = dict(zip("mnk", sizes, strict=True))
+    found = map_program(f"{KERNELS}:sgemm_nt", "x86_avx512", wishes, sizes=given)
+    assert "dot_rows_f32" in listing(found.program)
+    done = isamap.run_on(
+        f"{KERNELS}:sgemm_nt", "x86_avx512", sizes=given, time_limit_s=1, may_reassociate=True,
+        flags=("-Wall", "-Wextra", "-Werror"),
+    )  # fmt: skip
+    assert done.mismatch is None
