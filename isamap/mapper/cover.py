@@ -268,6 +268,8 @@ def cover_match(
         is_target = rule.name == match.instruction.result.buffer
         if is_target and _adds_to_zeros(kernel, index) and overlaps(own.access):
             return f"operand {rule.name}: its elements are summed up in several tiles, from zeros"
+        if is_target and not _writes_once(kernel.statements[index], loops):
+            return f"operand {rule.name}: a call would add to some element in several places"
         outlet = None
         if is_target and ends is not None and not match.is_whole:
             if ends.outlet is not None:
@@ -300,6 +302,17 @@ def cover_match(
         )
         for plans in product(*choices)
     )
+
+
+def _writes_once(statement: Statement, loops: tuple[TiledLoop, ...]) -> bool:
+    """Does a block write each element of the target in one place? Else what some of its places
+    add would be lost."""
+    blocks = {loop.name: loop.block for loop in loops if loop.block > 1}
+    if all(sum(name in blocks for name in index.names) < 2 for index in statement.target.indices):
+        return True
+    inside = tuple(replace(loop, extent=blocks.get(loop.name, 1)) for loop in statement.loops)
+    kinds = loop_kinds(replace(statement, loops=inside))
+    return all(kinds[n] is LoopKind.PARALLEL for n in blocks if statement.target.moves_with(n))
 
 
 def _may_pad(
