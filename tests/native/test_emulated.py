@@ -62,6 +62,18 @@ def test_every_element_is_right(
     assert any(call.instruction == instruction for call in calls_of(done.mapped.program.body))
 
 
+def test_vectors_that_overlap_from_one_iteration_to_the_next_are_read_again() -> None:
+    """GCC 12 would take a vector that was stored before for one that was changed since."""
+    hw = isamap.load_hardware(find_hardware("arm_neon"))
+    try:
+        find_toolchain(hw)
+    except isamap.IsamapError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
+    sizes = {"h": 5, "w": 6, "c": 5, "k": 1, "r": 3, "s": 2, "stride": 1}
+    done = isamap.run_on("transposed_conv", hw, sizes=sizes, time_limit_s=0.02)
+    assert done.mismatch is None
+
+
 def calls_of(body: tuple[Node, ...]) -> list[Issue]:
     """All issues, in order."""
     issues = []

@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from isamap.errors import IsamapError
@@ -16,6 +17,9 @@ from isamap.hwdesc import CompilerRule, Hardware
 COMPILERS = ("cc", "gcc", "clang")
 # floats round after every operation; registers of one memory may hold several types in turn
 FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fopenmp-simd")
+# GCC 12 takes a vector to be what an iteration before stored, though it overlaps what another one
+# stored since ('y[p + u] += ..' over blocks of u); clang has no such pass
+GCC_FLAGS = ("-fno-predictive-commoning",)
 LIBRARIES = ("-lm",)  # for what is linked: with one, a header alone would be linked too
 COMPILE_SECONDS = 120
 
@@ -31,14 +35,12 @@ class Toolchain:
     @property
     def all_flags(self) -> tuple[str, ...]:
         """What every file is compiled with."""
-        return ("-O2", *FLAGS, *self.flags)
+        own = () if "clang" in self.version() else GCC_FLAGS
+        return ("-O2", *FLAGS, *own, *self.flags)
 
     def version(self) -> str:
         """The compiler's own words, one line."""
-        done = subprocess.run(
-            [self.compiler, "--version"], capture_output=True, text=True, check=False
-        )
-        return next(iter(done.stdout.splitlines()), "") or self.compiler
+        return _version(self.compiler)
 
     def compile_shared(self, source: Path, target: Path, extra: tuple[str, ...] = ()) -> None:
         """A shared library from one C file."""
@@ -114,6 +116,12 @@ def missing_features(rule: CompilerRule) -> tuple[str, ...]:
     if not names:
         return (*rule.features, f"(features of this {platform.machine()} are not known)")
     return tuple(feature for feature in rule.features if feature not in names)
+
+
+@cache
+def _version(compiler: str) -> str:
+    done = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
+    return next(iter(done.stdout.splitlines()), "") or compiler
 
 
 def _find_compiler(rule: CompilerRule, hw: Hardware) -> str:
