@@ -15,6 +15,7 @@ from isamap.scheduler import Answer, Status, Wishes
 
 from .bound_plan import bound_plan
 from .carry_states import carry_states
+from .host_calls import may_run_on_host
 from .keep_on_chip import keep_on_chip
 from .keep_parts import Part, keep_parts
 from .plan import Plan, PlannedTask, host_task_cycles
@@ -152,7 +153,7 @@ def _choose(task: Task, found: Answer | MappingError, scheduler: TaskScheduler) 
         choices.append(PlannedTask.scheduled(task, found))
     elif hw.host is None:
         raise found
-    if hw.host is not None:
+    if hw.host is not None and (not choices or may_run_on_host(task)):
         answer, reason = (found, "") if isinstance(found, Answer) else (None, found.reason)
         choices.append(PlannedTask(task, answer, True, host_task_cycles(task, hw.host), reason))
     return min(choices, key=lambda one: scheduler.rank([one]))

@@ -51,6 +51,18 @@ def is_simple(layout: Layout) -> bool:
     return in_order and not has_steps and layout.plane_bytes is None
 
 
+def may_run_on_host(task: Task) -> bool:
+    """Do indices never fall, and do none that are padded move with a held loop?"""
+    statement = _rising(task)
+    held = {loop.name for loop in statement.loops if loop.name in task.held and loop.extent > 1}
+    return not any(
+        coefficient < 0 or (access.pad is not None and name in held)
+        for access in (statement.target, *accesses(statement.value))
+        for index in access.indices
+        for name, coefficient in index.terms
+    )
+
+
 def call_statement(task: Task, name: str, memory: str, home_of: Callable[[str], Home]) -> HostCall:
     """Run a task's statement, all but its held loops, on arrays in simple layouts in `memory`.
 
@@ -58,6 +70,13 @@ def call_statement(task: Task, name: str, memory: str, home_of: Callable[[str], 
         MappingError: a padded access moves with a held loop, or an index falls with a loop.
     """
     statement = _rising(task)
+    if not may_run_on_host(task):
+        raise MappingError(
+            f"the host cannot run\n{pretty_statement(statement)}",
+            loc=statement.loc,
+            hint="indices that fall, or padded ones that move with a held loop, are not supported"
+            " there",
+        )
     loops = tuple(loop for loop in statement.loops if loop.name not in task.held)
     inner = {loop.name: loop.extent for loop in loops}
     trips = {loop.name: loop.extent for loop in statement.loops if loop.name in task.held}
@@ -66,14 +85,6 @@ def call_statement(task: Task, name: str, memory: str, home_of: Callable[[str], 
         if access not in views:
             buffer = task.kernel.buffer(access.buffer)
             view = _view(access, buffer, home_of(access.buffer), inner, trips)
-            if view is None:
-                text = pretty_statement(statement)
-                raise MappingError(
-                    f"the host cannot run\n{text}",
-                    loc=statement.loc,
-                    hint="indices that fall, or padded ones that move with a held loop, are not"
-                    " supported there",
-                )
             views[access] = replace(view, name=_fresh(f"x{len(views)}", inner))
     names = {access: replace(view.access, buffer=view.name) for access, view in views.items()}
     body = Statement(
@@ -99,7 +110,7 @@ def call_statement(task: Task, name: str, memory: str, home_of: Callable[[str], 
 def _rising(task: Task) -> Statement:
     """The statement with those loops run backwards that only ever make indices fall.
 
-    Not in float sums, whose order is their meaning.
+    Not in float sums, whose order is their meaning. Loops of one iteration move nothing.
     """
     statement = task.statement
     kinds = loop_kinds(statement, task.held)
@@ -111,7 +122,10 @@ def _rising(task: Task) -> Statement:
         )
         every = (statement.target, *accesses(statement.value))
         steps = [index.coefficient(loop.name) for access in every for index in access.indices]
-        if free and min(steps, default=0) < 0 and max(steps) <= 0:
+        falls = min(steps, default=0) < 0
+        if falls and loop.extent == 1:
+            backwards[loop.name] = Affine.of([])
+        elif falls and free and max(steps) <= 0:
             backwards[loop.name] = Affine.of([(loop.name, -1)], loop.extent - 1)
     return replace(
         statement,
@@ -134,7 +148,7 @@ class _View:
 
 def _view(
     access: Access, buffer: Buffer, home: Home, inner: dict[str, int], trips: dict[str, int]
-) -> _View | None:
+) -> _View:
     """Constants and held loops go into the address, dimensions that do not move are dropped."""
     address = Affine((), home.address)
     shape, indices, strides = [], [], []
@@ -143,11 +157,7 @@ def _view(
         border = home.layout.border[dim]
         moving = Affine(tuple((n, c) for n, c in index.terms if n in inner))
         held = Affine.of((tile_name(n), c) for n, c in index.terms if n in trips and trips[n] > 1)
-        if any(c < 0 for _, c in index.terms):
-            return None
         if access.pad is not None:
-            if held.terms:
-                return None
             address = address + border * stride
             shape.append(buffer.shape[dim])
             indices.append(moving + index.constant)

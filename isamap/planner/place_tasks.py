@@ -17,6 +17,7 @@ from isamap.program import Program
 
 from .compose import compose
 from .count_repacks import Repack, repacks
+from .host_calls import may_run_on_host
 from .plan import PlannedTask, host_task_cycles
 from .share_chip import share_chip
 
@@ -110,6 +111,8 @@ def _changes(placed: PlacedTasks, hw: Hardware) -> Iterator[dict[int, PlannedTas
 def _moved(planned: PlannedTask, on_host: bool, hw: Hardware) -> PlannedTask | None:
     """The task on the host, or off it; None where it cannot run."""
     if planned.task.parts or hw.host is None or (not on_host and planned.answer is None):
+        return None
+    if on_host and not may_run_on_host(planned.task):
         return None
     if on_host:
         return replace(planned, on_host=True, cycles=host_task_cycles(planned.task, hw.host))

@@ -5,8 +5,10 @@ In: small kernels on the shipped machines. Out: failures. Not its job: which ins
 
 import pytest
 
+from isamap.hwdesc import load_hardware
 from isamap.ir import parse_semantics
 from isamap.planner import Wishes, find_plan
+from isamap.resources import find_hardware
 from isamap.verify import verify_full
 from tests.scheduler.cases import MACHINES, machine
 
@@ -63,5 +65,20 @@ for i, j in grid(3, 3):
 def test_what_lies_beside_a_part_does_not_matter(text: str, hw_name: str) -> None:
     subject, hw = parse_semantics(text, "part"), machine(hw_name)
     plan = find_plan(subject, hw, Wishes(time_limit_s=2.0))
+    found = verify_full(plan.program, subject, hw)
+    assert found.is_verified, found
+
+
+@pytest.mark.parametrize("taps", [1, 2])
+def test_the_host_is_left_out_where_indices_rise_and_fall_with_a_loop(taps: int) -> None:
+    """It would be cheaper; loops of one iteration do neither."""
+    text = f"""
+A, x, y = In(i8, 3), In(i8, 2), InOut(i32, 3)
+for i, u in grid(3, {taps}):
+  y[i] += i32(A.at(i - u, pad=0)) * i32(x[u])
+"""
+    subject, hw = parse_semantics(text, "part"), load_hardware(find_hardware("gemmini"))
+    plan = find_plan(subject, hw, Wishes(time_limit_s=1.0))
+    assert plan.tasks[0].on_host is (taps == 1)
     found = verify_full(plan.program, subject, hw)
     assert found.is_verified, found
