@@ -3,15 +3,16 @@
 In: the tree of tasks, how each of them runs. Out: where each task's stays begin in each memory. Not
 its job: addresses of single stays (`place`), what happens when there is too little room (`plan`).
 
-What a task keeps from one iteration to the next lies apart from what all others under the same
-held loop use. The others lie apart too as far as there is room, so that none waits for another one
-to be done with it; with tokens, where tasks wait for each other anyway, they begin at one place.
+A memory in which a task keeps something from one iteration to the next is apart from what all
+others under the same held loop use of it. Everything else lies apart too as far as there is room,
+so that none waits for another one to be done with it; with tokens, where tasks wait for each other
+anyway, it begins at one place.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from isamap.costmodels import guards
+from isamap.costmodels import guards, operand_plan
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Task, TaskNode, flatten
 from isamap.scheduler import passages, place
@@ -67,38 +68,44 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
 def _side_by_side(
     keepers: Sequence[Piece], others: Sequence[Piece], taken: Mapping[str, int], hw: Hardware
 ) -> dict[int, Mapping[str, int]] | None:
-    """Where each begins: those that keep data apart from everybody; the others too as long as there
-    is room, then again from the place where the first of them begins."""
-    starts: dict[int, Mapping[str, int]] = {}
-    used = dict(taken)
+    """Where each begins: memories in which some keep data hold these first, one after the other;
+    behind them everybody is apart as long as there is room, then begins again where the first
+    did."""
+    kept: dict[int, dict[str, int]] = {}
+    free = dict(taken)
     for piece in keepers:
-        end = ends_of(piece, used, hw)
+        end = ends_of(piece, free, hw)
         if end is None:
             return None
-        starts[piece.task.number] = dict(used)
-        used |= end
-    free = dict(used)
-    for piece in others:
-        end = ends_of(piece, used, hw)
+        kept[piece.task.number] = {name: free.get(name, 0) for name in _keeps(piece)}
+        free |= {name: end[name] for name in _keeps(piece)}
+    starts: dict[int, Mapping[str, int]] = {}
+    used = dict(free)
+    for piece in (*keepers, *others):
+        own = kept.get(piece.task.number, {})
+        end = ends_of(piece, used | own, hw)
         if end is None:
             used = dict(free)
-            end = ends_of(piece, used, hw)
+            end = ends_of(piece, used | own, hw)
         if end is None:
             return None
-        starts[piece.task.number] = dict(used)
+        starts[piece.task.number] = used | own
         if hw.synchronisation is not Synchronisation.TOKENS:
-            used |= end
+            used |= {name: last for name, last in end.items() if name not in own}
     return starts
 
 
-def _keeps(piece: Piece) -> bool:
-    """Does any stay of the task hold its data over an iteration of a held loop?"""
+def _keeps(piece: Piece) -> set[str]:
+    """Memories in which the task holds data over an iteration of a held loop."""
     assert piece.schedule is not None, "only scheduled tasks are on chip"
     covering, tiling = piece.schedule.covering, piece.schedule.solution.tiling
     assert tiling is not None, "a schedule has a tiling"
-    return any(
-        set(guards(covering, tiling, stay).outer) & set(piece.task.held) for stay in tiling.stays
-    )
+    held = set(piece.task.held)
+    return {
+        operand_plan(covering, stay.operand).residences[stay.residence].memory
+        for stay in tiling.stays
+        if set(guards(covering, tiling, stay).outer) & held
+    }
 
 
 def ends_of(piece: Piece, starts: Mapping[str, int], hw: Hardware) -> dict[str, int] | None:

@@ -3,6 +3,7 @@
 In: verified kernels. Out: the public names below; `REWRITES` is the table.
 """
 
+from .attempt import attempt
 from .block_diagonal import block_diagonal
 from .carry import carry, carry_site
 from .edit import map_accesses, substitute_access
@@ -23,6 +24,7 @@ from .search import Search, has_floats, variants
 from .single_operations import single_operations
 from .space_to_depth import space_to_depth
 from .split import split
+from .split_nest import nest_site, split_nest
 from .split_precision import split_precision
 from .split_range import range_site, split_range
 from .split_words import split_words
@@ -41,6 +43,7 @@ __all__ = [
     "Search",
     "Step",
     "Variant",
+    "attempt",
     "block_diagonal",
     "carry",
     "carry_site",
@@ -53,6 +56,7 @@ __all__ = [
     "interchange",
     "join",
     "map_accesses",
+    "nest_site",
     "outline",
     "pad_loops",
     "range_site",
@@ -67,6 +71,7 @@ __all__ = [
     "substitute_access",
     "sum_apart",
     "swap",
+    "split_nest",
     "split_precision",
     "split_range",
     "split_words",

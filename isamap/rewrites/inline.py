@@ -4,8 +4,9 @@ In: a verified kernel, a TEMP buffer. Out: an equal kernel, bit by bit. Not its 
 that are summed into, or whose elements are found by a search.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from isamap.errors import KernelError
 from isamap.ir import (
@@ -33,11 +34,13 @@ class Producer:
     """The one statement `T[..] = value` that writes a temporary, at `position`.
 
     `solved`: per loop, the dimension that it alone moves, its sign there and the constant.
+    `around`: loops around it and all readers in whose every iteration it writes anew.
     """
 
     position: int
     statement: Statement
     solved: Mapping[str, tuple[int, int, int]]
+    around: tuple[str, ...]
 
 
 def inline(kernel: Kernel, temporary: str) -> Kernel:
@@ -48,7 +51,8 @@ def inline(kernel: Kernel, temporary: str) -> Kernel:
     Args:
         kernel: any verified kernel.
         temporary: a TEMP buffer that one statement writes, by `=`, each of its loops moving one
-            dimension of its own by 1 or -1; reads come later and read only what was written.
+            dimension of its own by 1 or -1, but for outermost loops that it shares with all
+            readers (time steps); reads come later and read only what was written.
 
     Raises:
         KernelError: the temporary is not of this kind, or what it was computed from may change
@@ -88,7 +92,27 @@ def find_producer(kernel: Kernel, temporary: str) -> Producer:
         raise KernelError(f"{temporary!r} is updated by {statement.update!r}, not by '='")
     if any(a.buffer == temporary for a in accesses(statement.value)):
         raise KernelError(f"{temporary!r} is computed from itself")
-    return Producer(writers[0], statement, solve_loops(statement))
+    solved = solve_loops(statement)
+    around = loops_around(kernel, writers[0], solved)
+    for loop in statement.loops:
+        if loop.extent > 1 and loop.name not in solved and loop.name not in around:
+            raise KernelError(f"{temporary!r} is written again along {loop.name!r}")
+    return Producer(writers[0], statement, solved, around)
+
+
+def loops_around(kernel: Kernel, position: int, solved: Collection[str]) -> tuple[str, ...]:
+    """Outermost loops of the statement at `position` that are not in `solved`, as far as all
+    statements up to the last reader of its target share them."""
+    statement = kernel.statements[position]
+    name = statement.target.buffer
+    readers = [n for n, s in enumerate(kernel.statements) if name in _read_names(s)]
+    nests = (s.loops for s in kernel.statements[position : max(readers, default=position) + 1])
+    shared = takewhile(lambda row: len(set(row)) == 1, zip(*nests, strict=False))
+    return tuple(takewhile(lambda name: name not in solved, (loop.name for loop, *_ in shared)))
+
+
+def _read_names(statement: Statement) -> set[str]:
+    return {access.buffer for access in accesses(statement.value)}
 
 
 def solve_loops(statement: Statement) -> dict[str, tuple[int, int, int]]:
@@ -101,9 +125,6 @@ def solve_loops(statement: Statement) -> dict[str, tuple[int, int, int]]:
             )
         for name, sign in index.terms:
             solved[name] = (dim, sign, index.constant)
-    for loop in statement.loops:
-        if loop.extent > 1 and loop.name not in solved:
-            raise KernelError(f"{statement.target.buffer!r} is written again along {loop.name!r}")
     return solved
 
 
@@ -129,7 +150,8 @@ def find_value(access: Access, kernel: Kernel, reader: Statement, producer: Prod
         first, last = index_range(own, bounds)
         if low < first or high > last:
             raise KernelError(f"{target.buffer!r} is read where it was not written")
-    values = {loop.name: Affine() for loop in written.loops}  # a loop in no index has extent 1
+    values = {loop.name: Affine() for loop in written.loops}  # others in no index have extent 1
+    values |= {name: Affine.var(name) for name in producer.around}
     for loop, (dim, sign, constant) in producer.solved.items():
         values[loop] = (access.indices[dim] + -constant).scaled(sign)
     found = map_accesses(written.value, lambda a: substitute_access(a, values))
@@ -139,22 +161,22 @@ def find_value(access: Access, kernel: Kernel, reader: Statement, producer: Prod
 
 def check_order(kernel: Kernel, producer: Producer, position: int, inlined: Statement) -> None:
     """KernelError unless what the producer read is the same when the reader reads it."""
-    reader = kernel.statements[position]
-    if not runs_before(producer.statement, reader):
+    reader, around = kernel.statements[position], producer.around
+    if not runs_before(producer.statement, reader, around):
         raise KernelError(f"{producer.statement.target.buffer!r} is read before it is written")
     sources = {access.buffer for access in accesses(producer.statement.value)}
     for other, statement in enumerate(kernel.statements):
         if statement.target.buffer not in sources or other == producer.position:
             continue
         if other < producer.position:
-            is_safe = runs_before(statement, producer.statement)
+            is_safe = runs_before(statement, producer.statement, around)
         elif other < position:
             is_safe = False
         elif other == position:
-            kinds = loop_kinds(inlined).values()
+            kinds = loop_kinds(inlined, around).values()
             is_safe = all(kind is LoopKind.PARALLEL for kind in kinds)
         else:
-            is_safe = runs_before(inlined, statement)
+            is_safe = runs_before(inlined, statement, around)
         if not is_safe:
             raise KernelError(
                 f"{statement.target.buffer!r} may change before "
@@ -162,11 +184,13 @@ def check_order(kernel: Kernel, producer: Producer, position: int, inlined: Stat
             )
 
 
-def runs_before(first: Statement, second: Statement) -> bool:
-    """May all of `first` run before all of `second`? `first` comes first in the kernel."""
+def runs_before(first: Statement, second: Statement, around: tuple[str, ...]) -> bool:
+    """May all of `first` run before all of `second`, in every iteration of the loops `around` that
+    they share? `first` comes first in the kernel."""
     names = {loop.name for loop in second.loops}
     shared = tuple(loop.name for loop in first.loops if loop.name in names)
-    return may_distribute(first, second, shared)
+    fixed = tuple(name for name in shared if name in around)
+    return may_distribute(first, second, shared[len(fixed) :], fixed)
 
 
 def inline_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:

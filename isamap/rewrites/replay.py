@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from isamap.ir import Kernel
 
+from .attempt import attempt
 from .table import REWRITES
-from .variant import Step
+from .variant import Rewrite, Step
 
 
 def replay(kernel: Kernel, steps: Sequence[Step]) -> Kernel | None:
@@ -16,8 +17,14 @@ def replay(kernel: Kernel, steps: Sequence[Step]) -> Kernel | None:
     apply."""
     table = {rewrite.name: rewrite for rewrite in REWRITES}
     for step in steps:
-        sites = dict(table[step.rewrite].sites(kernel)) if step.rewrite in table else {}
-        if step.site not in sites:
+        found = _apply(table[step.rewrite], kernel, step.site) if step.rewrite in table else None
+        if found is None:
             return None
-        kernel = sites[step.site]
+        kernel = found
     return kernel
+
+
+def _apply(rewrite: Rewrite, kernel: Kernel, site: str) -> Kernel | None:
+    if rewrite.at is not None:
+        return attempt(rewrite.at, kernel, site)
+    return next((found for name, found in rewrite.sites(kernel) if name == site), None)

@@ -20,6 +20,7 @@ from .scan_as_gemm import SCAN_AS_GEMM
 from .single_operations import SINGLE_OPERATIONS
 from .space_to_depth import SPACE_TO_DEPTH
 from .split import SPLIT
+from .split_nest import SPLIT_NEST
 from .split_precision import SPLIT_PRECISION
 from .split_range import SPLIT_RANGE
 from .split_words import SPLIT_WORDS
@@ -54,6 +55,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SPREAD,
     SPLIT,
     SPLIT_RANGE,
+    SPLIT_NEST,
     INTERCHANGE,
     REORDER,
 )

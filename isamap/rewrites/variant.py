@@ -35,10 +35,12 @@ class Rewrite:
 
     `law` is one line, such as "sum_k a*b(k) = a * sum_k b(k)". `reassociates`: floats may be
     summed in another order or rounded elsewhere, so a kernel with floats needs permission.
-    `sites` gives every application: the site for people, and the new verified kernel.
+    `sites` gives every application: the site for people, and the new verified kernel. `at` gives
+    that of one site (or raises KernelError) where there are too many to list.
     """
 
     name: str
     law: str
     reassociates: bool
     sites: Callable[[Kernel], Iterator[tuple[str, Kernel]]]
+    at: Callable[[Kernel, str], Kernel] | None = None

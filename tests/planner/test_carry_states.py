@@ -76,4 +76,4 @@ def test_a_state_that_the_host_writes_stays_outside() -> None:
         find_kernel("gru")[0], {"steps": 3, "batch": 1, "hidden": 17}, "gru_skip_i8"
     )
     plan = find_plan(kernel, load_hardware(find_hardware("tpu_v1")), Wishes())
-    assert not plan.steps
+    assert "carry" not in [step.rewrite for step in plan.steps]

@@ -148,3 +148,33 @@ def test_outline_says_what_does_not_fit() -> None:
         outline(kernel, 0, value)
     with pytest.raises(KernelError, match="is no operation of statement 0"):
         outline(kernel, 0, kernel.statements[0].target)
+
+
+STEPS = """
+x, h = In(i32, 3, 5), InOut(i32, 4, 5)
+T, u = Temp(i32, 5), Temp(i32)
+for t in range(3):
+  for i in range(5):
+    T[i] = x[t, i] - h[t, i]
+  for i in range(5):
+    h[t + 1, i] = T[4 - i] + h[t, i]
+"""
+
+
+def test_what_every_step_writes_anew_is_inlined() -> None:
+    kernel = read(STEPS)
+    assert "= x[t, -1*i_2 + 4] - h[t, -1*i_2 + 4] + h[t, i_2]" in pretty(inline(kernel, "T"))
+    assert assert_all_sites_keep_meaning(INLINE, kernel) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("h[t + 1, i] = T[4 - i]", "h[t, i] = T[4 - i]", "'h' may change before 'T'"),
+        ("  for i in range(5):\n    h", "for t in range(3):\n  for i in range(5):\n    h", "again"),
+        ("T[i] = x[t, i] - h[t, i]", "T[0] = x[t, i] - h[t, i]", "again along 'i'"),
+    ],
+)
+def test_what_a_step_takes_from_another_one_is_not(old: str, new: str, message: str) -> None:
+    with pytest.raises(KernelError, match=message):
+        inline(read(STEPS.replace(old, new)), "T")

@@ -1,0 +1,97 @@
+"""Let the host work on a part of what an iteration computes while the accelerator makes the rest.
+
+In: a plan in which both take turns under a held loop (time steps). Out: its kernel with these tasks
+cut into more and more parts along a dimension that they share. Not its job: the rewrite itself
+(`split_nest`), scheduling the parts (`find_plan`), how much that gains (`pace_tasks`).
+
+Part n + 1 of the accelerator's work runs beside part n of the host's. Of k parts in the proportions
+1 : r : r^2 .., r being the host's cycles per one of the accelerator's, neither waits in between;
+what stays alone is the accelerator's first and the host's last part.
+"""
+
+from collections.abc import Iterator
+
+from isamap.hwdesc import Hardware, Synchronisation
+from isamap.ir import Kernel
+from isamap.mapper import TiledLoop
+from isamap.rewrites import Step, attempt, nest_site, split_nest
+
+from .keep_parts import Part
+from .plan import Plan, PlannedTask
+
+MAX_PARTS = 5
+GRAINS = 32  # parts of a loop that cuts are rounded to, if its blocks are smaller
+
+
+def overlap_host(plan: Plan, hw: Hardware) -> Iterator[Part]:
+    """For the outermost held loop under which the accelerator works longest: two parts, three ..
+
+    None where tasks wait for each other by tokens, or run at given cycles.
+    """
+    if hw.host is None or hw.synchronisation is not Synchronisation.INTERLOCKED:
+        return
+    rivals = [p for p in plan.tasks if not p.on_host and len(p.task.held) == 1]
+    if not rivals:
+        return
+    seed = max(rivals, key=lambda p: p.cycles)
+    under = [p for p in plan.tasks if p.task.held == seed.task.held]
+    host = sum(p.cycles for p in under if p.on_host)
+    others = sum(p.cycles for p in under if not p.on_host)
+    for loop in _loops(seed) if host else ():
+        found = False
+        for count in range(2, MAX_PARTS + 1):
+            part = _cut(plan, seed, loop, _sizes(loop, count, host / others))
+            if part is None:
+                break
+            found = True
+            yield part
+        if found:
+            return
+
+
+def _loops(seed: PlannedTask) -> list[TiledLoop]:
+    """Of the result, free to run in parts, the longest first."""
+    target, held = seed.task.statement.target, seed.task.held
+    loops = [x for x in seed.best.covering.loops if target.moves_with(x.name)]
+    free = [x for x in loops if x.name not in held and x.kernel_extent > 1]
+    return sorted(free, key=lambda x: -x.kernel_extent)
+
+
+def _sizes(loop: TiledLoop, count: int, ratio: float) -> list[int]:
+    """Iterations of each part; empty where one would have none."""
+    grain = loop.block * max(1, loop.units // GRAINS)
+    shares = [ratio**number for number in range(count)]
+    sizes: list[int] = []
+    for number, share in enumerate(shares[:-1]):
+        left = loop.kernel_extent - sum(sizes)
+        sizes.append(grain * max(1, round(left * share / sum(shares[number:]) / grain)))
+    sizes.append(loop.kernel_extent - sum(sizes))
+    return sizes if sizes[-1] > 0 else []
+
+
+def _cut(plan: Plan, seed: PlannedTask, loop: TiledLoop, sizes: list[int]) -> Part | None:
+    """All parts, or None where there are none."""
+    kernel, steps = plan.kernel, list(plan.steps)
+    around, name, position = seed.task.held[-1], loop.name, seed.task.number
+    target = seed.task.statement.target
+    dim = next((d for d, i in enumerate(target.indices) if i.names == (name,)), None)
+    if dim is None or not sizes:
+        return None
+    for size in sizes[:-1]:
+        cut = attempt(split_nest, kernel, around, position, name, size)
+        if cut is None:
+            return None
+        steps.append(Step("split_nest", nest_site(kernel, around, position, name, size)))
+        kernel, position = cut, _last_like(cut, seed)
+        (name,) = kernel.statements[position].target.indices[dim].names
+    return Part(kernel, tuple(steps))
+
+
+def _last_like(kernel: Kernel, seed: PlannedTask) -> int:
+    """The last part of the statement that was cut."""
+    own = seed.task.statement
+    return max(
+        number
+        for number, statement in enumerate(kernel.statements)
+        if (statement.target.buffer, statement.update) == (own.target.buffer, own.update)
+    )
