@@ -4,7 +4,6 @@ In: a Program that `check_program` accepts, its Hardware. Out: a Bound program: 
 units, ports, channels, memory extents and granules. Not its job: executing, timing, C text.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
@@ -18,13 +17,14 @@ from isamap.hwdesc import (
     continued_by,
     with_host_calls,
 )
-from isamap.ir import Role
-from isamap.program import For, Issue, Node, Placement, Program, Span, When
+from isamap.ir import Affine, Role
+from isamap.program import Issue, Placement, Program, Span
 
 from .check import check_program
 from .cores import Site, SpreadLoops, find_site
 from .ranges import Interval, address_divisor, address_interval, span_divisor, span_interval
 from .region import Dim, Region, find_regions
+from .walk_issues import walk_issues
 
 # per memory the bytes calls may touch: all, or in the external memory the placements
 Allowed = tuple[tuple[str, tuple[Interval, ...]], ...]
@@ -41,7 +41,8 @@ class PortUse:
 @dataclass(frozen=True, slots=True)
 class Call:
     """One Issue with its numbers. `loops`: enclosing loops, outermost first, with their largest
-    extents. `site`: the cores it acts on."""
+    extents. `site`: the cores it acts on. `later`: loops of whose iterations it leaves out the
+    first."""
 
     number: int
     issue: Issue
@@ -54,6 +55,7 @@ class Call:
     pushes: tuple[int, ...]
     site: Site = Site()
     sums: str = ""  # the instruction that adds to the same sums: itself, or the one that it opens
+    later: tuple[str, ...] = ()
 
     @property
     def spans(self) -> tuple[tuple[str, Span], ...]:
@@ -146,8 +148,8 @@ def bind(program: Program, hardware: Hardware) -> Bound:
         for port in memory.ports
     )
     calls = tuple(
-        _bind_call(number, issue, dict(loops), spread, hardware, ports)
-        for number, (issue, loops, spread) in enumerate(walk_issues(program.body, (), ()))
+        _bind_call(number, issue, dict(loops), spread, later, hardware, ports)
+        for number, (issue, loops, spread, later) in enumerate(walk_issues(program.body))
     )
     allowed = tuple(
         (
@@ -162,28 +164,12 @@ def bind(program: Program, hardware: Hardware) -> Bound:
     return Bound(program, hardware, calls, extents, ports, allowed)
 
 
-def walk_issues(
-    body: tuple[Node, ...], loops: tuple[tuple[str, int], ...], spread: SpreadLoops
-) -> Iterator[tuple[Issue, tuple[tuple[str, int], ...], SpreadLoops]]:
-    """Every Issue in text order with its enclosing loops and their largest extents, and those of
-    them that are spread over cores."""
-    for node in body:
-        match node:
-            case Issue():
-                yield node, loops, spread
-            case When(_, inner):
-                yield from walk_issues(inner, loops, spread)
-            case For(loop, span, inner):
-                most = max(span_interval(span, dict(loops))[1], 1)
-                over = (*spread, (loop, most, node.spread)) if node.spread else spread
-                yield from walk_issues(inner, (*loops, (loop, most)), over)
-
-
 def _bind_call(
     number: int,
     issue: Issue,
     loops: dict[str, int],
     spread: SpreadLoops,
+    later: tuple[str, ...],
     hardware: Hardware,
     ports: tuple[PortRate, ...],
 ) -> Call:
@@ -203,6 +189,7 @@ def _bind_call(
         tuple(channels.index(name) for name in issue.pushes),
         find_site(instruction, spread, hardware),
         continued_by(instruction, hardware).name,
+        later,
     )
 
 
@@ -251,7 +238,10 @@ def loose_hull(call: Call, region: Region) -> Interval | None:
     around = region.hull(most)
     if around is None:
         return None
-    low, high = address_interval(call.issue.operands[region.operand].address, loops)
+    address = call.issue.operands[region.operand].address
+    ahead = {loop: Affine.of([(loop, 1)], 1) for loop in call.later}
+    address = replace(address, offset=address.offset.substitute(ahead))
+    low, high = address_interval(address, {n: x - (n in ahead) for n, x in loops.items()})
     return low + around[0], high + around[1]
 
 

@@ -20,6 +20,7 @@ from isamap.program import For, Node, Operand, Program, Span
 from .emit import Call, Walk, at_first_and_later, emit_walks
 from .frame import Frame, Spot, tile_name, unit_name
 from .fuse_tokens import fuse_tokens
+from .late import last_tile, leaves_late, tile_before
 from .place import NOTHING, Homes, Slot, place
 from .tokens import Tokens, plan_tokens
 from .transfers import Transfers
@@ -73,29 +74,36 @@ class _Nest:
 
     def loops(self, held: tuple[str, ...]) -> tuple[Node, ...]:
         """The whole nest, but for the loops in `held`."""
+        slots = self.frame.places.slots
+        late = [slot for slot in slots if leaves_late(self.frame, slot, held)]
+        out = [(slot, self.transfers.tile_out(slot)) for slot in late]
         before = [n for slot in self._coarse() for n in self.transfers.enter(slot)]
-        after = [n for slot in self._coarse() for n in self.transfers.leave(slot)]
+        after = [n for slot in self._coarse() for n in self._leave(slot, late)]
         finish = [n for slot in self._coarse() for n in self.transfers.finish(slot)]
         body = (
             *self.tokens.before_fills(),
             *before,
             *self.tokens.after_fills(),
-            *self._unit_nest(),
+            *self._unit_nest(late),
             *finish,
             *self.tokens.before_drains(),
             *after,
             *self.tokens.after_drains(),
+            *(n for slot, nodes in out for n in tile_before(self.frame, slot, held, nodes)),
         )
         for loop in reversed(self.frame.tiling.outer):
             if self.frame.trips[loop] > 1 and loop not in held:
                 body = (For(tile_name(loop), Span(self.frame.trips[loop]), body),)
-        return body
+        return (
+            *body,
+            *(n for slot, nodes in out for n in last_tile(self.frame, slot, held, nodes)),
+        )
 
-    def _unit_nest(self) -> tuple[Node, ...]:
+    def _unit_nest(self, late: list[Slot]) -> tuple[Node, ...]:
         by_residence = sorted(self.frame.places.slots, key=lambda s: s.stay.residence)
         fine = [slot for slot in by_residence if self.frame.is_fine(slot)]
         enters = [n for slot in fine[::-1] for n in self.transfers.enter(slot)]
-        leaves = [n for s in fine for n in (*self.transfers.finish(s), *self.transfers.leave(s))]
+        leaves = [n for s in fine for n in (*self.transfers.finish(s), *self._leave(s, late))]
         loops = [n for n in self.frame.tiling.inner if self.frame.tiling.tile(n) > 1]
         opening = self._opening()
         if fine or opening is not None:
@@ -117,6 +125,9 @@ class _Nest:
             for loop in loops
         )
         return self.frame.on_cores(emit_walks(call, walks), call.instruction, inner=False)
+
+    def _leave(self, slot: Slot, late: list[Slot]) -> tuple[Node, ...]:
+        return () if slot in late else self.transfers.leave(slot)
 
     def _opening(self) -> tuple[str, Slot] | None:
         """The instruction that begins the sums, and where they lie."""

@@ -110,15 +110,23 @@ class Transfers:
         if drain is None:
             return ()
         fine = self.frame.is_fine(slot)
+        return self._guarded(slot, drain, Edge.LAST, self._taken_out(slot, drain, fine), fine)
+
+    def tile_out(self, slot: Slot) -> tuple[Node, ...]:
+        """Take the current tile out, at any time."""
+        drain = slot.residence.drain
+        assert drain is not None, "only what is taken out leaves late"
+        instruction = self.frame.hw.instruction(drain.instruction)
+        return self.frame.on_cores(self._taken_out(slot, drain, False), instruction, inner=False)
+
+    def _taken_out(self, slot: Slot, drain: Transfer, fine: bool) -> tuple[Node, ...]:
         source = self._own_side(slot, fine)
         target = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, fine)
         if drain.onward is not None:
-            nodes = self._leave_through(slot, drain, drain.onward, (source, target))
-        elif drain.planes == 1:
-            nodes = self._move(slot, drain, source, target, fine)
-        else:
-            nodes = self._leave_planes(slot, drain, source, target, fine)
-        return self._guarded(slot, drain, Edge.LAST, nodes, fine)
+            return self._leave_through(slot, drain, drain.onward, (source, target))
+        if drain.planes == 1:
+            return self._move(slot, drain, source, target, fine)
+        return self._leave_planes(slot, drain, source, target, fine)
 
     def _leave_through(
         self, slot: Slot, drain: Transfer, passage: Passage, ends: tuple[_Side, _Side]
