@@ -21,11 +21,12 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from host import header
-from target_sizes import Sizes, choose_sizes
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT)]
+
+from host import header  # noqa: E402
+from target_sizes import Sizes, choose_sizes  # noqa: E402
 
 from isamap.codegen import find_toolchain, missing_features  # noqa: E402
 from isamap.errors import IsamapError, MappingError  # noqa: E402
@@ -41,7 +42,6 @@ from isamap.verify.tolerance import reference_tolerance, telling_inputs  # noqa:
 
 RESULT = ROOT / "bench" / "results" / "targets.txt"
 SEARCH_S = 0.02  # per size: the first schedules will do
-FLAGS = ("-O1",)
 ENOUGH = 2  # sizes; where none of them maps, others are not asked
 NOTE_COLUMNS = 110
 INEXACT = ("/", "exp", "tanh", "sigmoid", "sqrt")  # of whole numbers
@@ -107,7 +107,7 @@ def run_all(hw: Hardware, found: list[tuple[Sizes, Kernel, Found]]) -> list[tupl
     inputs = [inputs_of(kernel) for _, kernel, _ in found]
     runs = [(mapped.program, held) for (*_, mapped), held in zip(found, inputs, strict=True)]
     try:
-        outputs = execute_together(runs, hw, FLAGS)
+        outputs = execute_together(runs, hw)
     except Exception as error:
         said = error.message if isinstance(error, IsamapError) else repr(error)
         if len(found) == 1:
