@@ -3,7 +3,7 @@
 from isamap.scheduler import Wishes
 
 from .assemble import assemble_answer, assemble_plan
-from .best_plan import find_best_plan, uses_little
+from .best_plan import find_best_plan
 from .compose import compose
 from .count_repacks import Repack, repacks
 from .find_plan import find_plan
@@ -14,6 +14,7 @@ from .plan import Plan, PlannedTask, host_task_cycles, is_single
 from .rejoin import rejoin
 from .search import costs_of, search
 from .share_chip import share_chip
+from .uses_little import uses_little
 
 __all__ = [
     "Front",

@@ -6,7 +6,7 @@ was not looked at. Not its job: the rewrites themselves, scheduling one form (`f
 
 import time
 from dataclasses import replace
-from math import inf, prod
+from math import inf
 
 from isamap.costmodels import Costs
 from isamap.errors import MappingError
@@ -14,7 +14,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
 from isamap.rewrites import FORMS, spread_by, variants
-from isamap.scheduler import Answer, Wishes
+from isamap.scheduler import Wishes
 
 from .find_plan import find_plan
 from .plan import Plan, TaskKey, host_task_cycles, task_key
@@ -24,7 +24,6 @@ MAX_VARIANTS = 60
 MAX_STEPS = 3
 MAX_PLANS = 4  # forms that are scheduled, beside the kernel as it is
 CLEAR_GAIN = 0.9  # a form is worth its temporaries when it takes at most this share
-LOW_USE = 0.5  # of an instruction's room: below, other forms may do better
 
 
 def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
@@ -103,11 +102,3 @@ def _least(task: Task, hw: Hardware) -> float:
     found = candidates(task.kernel, 0, hw, [], task.held)
     on_unit = min((candidate.bound_cycles for candidate in found), default=inf)
     return on_unit if hw.host is None else min(on_unit, host_task_cycles(task, hw.host))
-
-
-def uses_little(answer: Answer, hw: Hardware) -> bool:
-    """Does the schedule leave most of its instruction's room empty, so that other forms may win?"""
-    best = answer.best
-    instruction = hw.instruction(best.covering.instruction)
-    room = best.work.calls * prod(rule.maximum for _, rule in instruction.extents)
-    return prod(loop.kernel_extent for loop in best.covering.loops) < LOW_USE * room

@@ -24,10 +24,16 @@ from .pace_tasks import pace_tasks
 from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import replace_joined
 from .schedule_tasks import Known, TaskScheduler
+from .turn_handed_on import turn_handed_on
 
 NOT_KEPT = "what may stay on chip over time steps was not all tried"
 NOT_OVERLAPPED = "that host and accelerator work at once was not all tried"
-FORMS = (inline_on_host, carry_states, keep_parts)  # of a plan's kernel, which may do better
+FORMS = (
+    inline_on_host,
+    turn_handed_on,
+    carry_states,
+    keep_parts,
+)
 MIN_GAIN = 0.02  # of the cycles, for cutting tasks into more parts
 
 

@@ -13,8 +13,9 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.scheduler import Answer, Status, Wishes, find_schedule, limit_error, with_nearest
 
-from .best_plan import find_best_plan, uses_little
+from .best_plan import find_best_plan
 from .plan import Plan, is_single
+from .uses_little import uses_little
 
 MIXES = 3  # weightings between two costs that are tried where an aim is no sum over tasks
 

@@ -34,6 +34,7 @@ from .swap import swap
 from .table import REWRITES
 from .toeplitz import toeplitz
 from .transpose import transpose
+from .turn import turn, turn_site
 from .variant import Rewrite, Step, Variant
 
 __all__ = [
@@ -77,5 +78,7 @@ __all__ = [
     "split_words",
     "toeplitz",
     "transpose",
+    "turn",
+    "turn_site",
     "variants",
 ]

@@ -16,7 +16,7 @@ from .fission import fission, positions_under
 from .split_range import split_range
 from .variant import Rewrite
 
-AFTER = 2  # side of what runs after both parts
+BEFORE, AFTER = -1, 2  # sides of what runs before and after both parts
 
 
 def split_nest(kernel: Kernel, around: str, position: int, loop: str, count: int) -> Kernel:
@@ -26,7 +26,9 @@ def split_nest(kernel: Kernel, around: str, position: int, loop: str, count: int
     `for t: (for i in 9: T[i] = f(h[t], i)); (for j in 9: h[t + 1, j] = g(T[j]))` becomes `for t:
     T[i] = ..; h[t + 1, j] = ..` for 4 of i and j, then for the 5 others. Statements follow the
     range along the dimension that `loop` counts of the target, and along those of other buffers
-    that are written in step with it; parts that were cut before each go to their side.
+    that are written in step with it; parts that were cut before each go to their side. Statements
+    before the one at `position` are cut too, but stay before it: what sums begin from does not wait
+    for parts of what becomes of them.
 
     Args:
         kernel: any verified kernel.
@@ -60,10 +62,10 @@ def split_nest(kernel: Kernel, around: str, position: int, loop: str, count: int
     for number, span in reversed(list(zip(numbers, spans, strict=True))):
         if span is not None and span.first < place <= span.last:
             kernel = split_range(kernel, number, span.loop, place - span.first)
-            sides[:0] = (0, 1)
+            found = [0, 1]
         else:
-            sides.insert(0, AFTER if span is None else int(span.first >= place))
-    _stay_first(sides)
+            found = [AFTER if span is None else int(span.first >= place)]
+        sides[:0] = [BEFORE] * len(found) if number < position else found
     return _in_order(kernel, numbers[0], sides, fixed)
 
 
@@ -115,14 +117,6 @@ def _span(statement: Statement, index: Affine) -> _Span | None:
         return None
     name = index.names[0]
     return _Span(name, index.constant, index.constant + statement.extent(name) - 1)
-
-
-def _stay_first(sides: list[int]) -> None:
-    """What does not move with the range stays first where it was."""
-    for place, side in enumerate(sides):
-        if side != AFTER:
-            return
-        sides[place] = -1
 
 
 def _in_order(kernel: Kernel, first: int, sides: list[int], fixed: tuple[str, ...]) -> Kernel:

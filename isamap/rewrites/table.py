@@ -29,6 +29,7 @@ from .sum_apart import SUM_APART
 from .swap import SWAP
 from .toeplitz import TOEPLITZ
 from .transpose import TRANSPOSE
+from .turn import TURN
 from .variant import Rewrite
 
 REWRITES: tuple[Rewrite, ...] = (
@@ -51,6 +52,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SWAP,
     FUSE,
     TRANSPOSE,
+    TURN,
     PAD_LOOPS,
     SPREAD,
     SPLIT,

@@ -13,6 +13,7 @@ from isamap.planner import Plan, Wishes, find_plan
 from isamap.planner.inline_on_host import inline_on_host
 from isamap.planner.overlap_host import overlap_host
 from isamap.planner.pace_tasks import pace_tasks
+from isamap.planner.turn_handed_on import turn_handed_on
 from isamap.resources import find_hardware, find_kernel
 from isamap.rewrites import replay
 from isamap.verify import verify_full
@@ -67,3 +68,12 @@ def test_tokens_keep_tasks_apart() -> None:
     plan = find_plan(layer(2, 1, 33), vta, WISHES)
     assert "split_nest" not in kinds(plan)
     assert not list(overlap_host(plan, vta))
+
+
+def test_what_the_host_takes_over_may_lie_in_another_order() -> None:
+    """TPU v1 stores what one call sums in rows: turned, those of all batch rows at once."""
+    tpu = load_hardware(find_hardware("tpu_v1"))
+    plan = find_plan(layer(2, 3, 40), tpu, WISHES)
+    (parts,) = turn_handed_on(plan, tpu)
+    assert [part.steps[-1].site for part in parts] == ["R by 1, 2, 0", "R by 0, 2, 1"]
+    assert not list(turn_handed_on(find_plan(layer(1, 1, 1), tpu, WISHES), tpu))
