@@ -29,16 +29,11 @@ NEVER = (inf, inf)
 
 def descend(covering: Covering, work: Work, hw: Hardware, aim: Aim) -> Tiling | None:
     """The best tiling of levels that take tiles; of fewer tiles only where those do not fit."""
-    descent = _Descent(covering, work, hw, aim)
-    for levels in stay_choices(covering, hw):
-        descent.look_at(list(starts(covering, hw, levels)))
-        if descent.best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
-            break
-    return descent.best
+    return Descent(covering, work, hw, aim).run()
 
 
-class _Descent:
-    """The best tiling so far, and the ranks that are known."""
+class Descent:
+    """The best tiling so far, and every one that was looked at with its rank."""
 
     def __init__(self, covering: Covering, work: Work, hw: Hardware, aim: Aim) -> None:
         self.covering = covering
@@ -46,8 +41,16 @@ class _Descent:
         self.hw = hw
         self.aim = aim
         self.sizes = sizes_by_loop(covering, hw)
-        self.known: dict[tuple[object, ...], Rank] = {}
+        self.known: dict[tuple[object, ...], tuple[Rank, Tiling]] = {}
         self.best: Tiling | None = None
+
+    def run(self) -> Tiling | None:
+        """As the function."""
+        for levels in stay_choices(self.covering, self.hw):
+            self.look_at(list(starts(self.covering, self.hw, levels)))
+            if self.best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
+                break
+        return self.best
 
     def look_at(self, tilings: list[Tiling]) -> None:
         """Of tilings of single units: enlarge them, and improve the best, as long as that helps."""
@@ -68,11 +71,12 @@ class _Descent:
         """What the aim says of it; more than of all others if it is illegal."""
         key = form(self.covering, tiling)
         if key not in self.known:
-            self.known[key] = NEVER
+            rank = NEVER
             if is_legal(self.covering, tiling, self.hw):
                 costs = estimate(self.covering, self.work, tiling, self.hw).costs(self.hw)
-                self.known[key] = self.aim.rank(costs)
-        return self.known[key]
+                rank = self.aim.rank(costs)
+            self.known[key] = rank, tiling
+        return self.known[key][0]
 
     def improve(self, tiling: Tiling) -> Tiling:
         """Step to the best neighbour while there is a better one."""
