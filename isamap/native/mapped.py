@@ -58,7 +58,7 @@ def map_program(
     built, _ = build_kernel(kernel, sizes or {}, name)
     if ahead:
         _check_inputs(built, ahead)
-    found = search(built, machine, wishes)
+    found = search(built, machine, replace(wishes, ahead=tuple(ahead)))
     if any(_is_copied(found.program, buffer, machine) for buffer in ahead):
         machine = _without_rooms(machine)  # what lies in the order of its use needs no copy
         found = search(built, machine, wishes)

@@ -110,7 +110,7 @@ class _Zones:
         """Close all zones; what is left open, if anything."""
         first = self._find(Aim())
         if self.wishes.layouts != "packed":
-            self.max_rank = rank_of(first.best.covering)
+            self.max_rank = rank_of(first.best.covering, self.wishes.ahead)
         ends = [self._find(Aim.least(metric)) for metric in self.metrics]
         vectors = [_vector(end, self.hw, self.metrics) for end in ends]
         least = tuple(end.bound for end in ends)

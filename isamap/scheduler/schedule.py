@@ -67,7 +67,9 @@ def find_schedule(
     stream = (
         covering
         for covering in stream
-        if _agrees(covering, around.agreed) and (max_rank is None or rank_of(covering) <= max_rank)
+        if _agrees(covering, around.agreed)
+        and not _copies(covering, wishes.ahead)
+        and (max_rank is None or rank_of(covering, wishes.ahead) <= max_rank)
     )
     stream = _prefer_natural(stream, around.handed_on - around.homes.keys())
     search.run(spread_coverings(stream, hw))
@@ -118,6 +120,12 @@ def _agrees(covering: Covering, agreed: Mapping[str, Layout]) -> bool:
         for _, name, end in plan.ends
         if name in agreed
     )
+
+
+def _copies(covering: Covering, ahead: tuple[str, ...]) -> bool:
+    """Does it bring an input that is packed ahead into room within the external memory?"""
+    packed = (p for p in covering.operands if any(r.is_packed for r in p.residences))
+    return any(plan.buffer in ahead for plan in packed)
 
 
 def _prefer_natural(stream: Iterator[Covering], names: frozenset[str]) -> Iterator[Covering]:

@@ -5,7 +5,7 @@ rest. Not its job: which coverings there are, the answer made of it (`schedule`)
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import groupby, islice
 
@@ -103,7 +103,10 @@ class CoveringSearch:
 
     def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float, int]:
         least = least_costs(*pair, self.hw).at_least(self.least)
-        return rank_of(pair[0]), self.wishes.aim.value(least), self._num_copies(pair[0])
+        return self._rank(pair[0]), self.wishes.aim.value(least), self._num_copies(pair[0])
+
+    def _rank(self, covering: Covering) -> int:
+        return rank_of(covering, self.wishes.ahead)
 
     def _is_served(self, covering: Covering, rank: int) -> bool:
         """Has a covering been looked at that caches serve as well?
@@ -160,7 +163,7 @@ class CoveringSearch:
             if key in self.spreads:  # the same along other axes of the cores
                 return
             self.spreads.add(key)
-        rank = rank_of(covering)
+        rank = self._rank(covering)
         if self.hw.caches and self._is_served(covering, rank):
             return
         rivals = [self.slack * s.solution.value for r, s in self.by_rank.items() if r <= rank]
@@ -203,7 +206,7 @@ class CoveringSearch:
             made = self._priced(made, price.cycles)
         found = replace(passed, cycles=made.estimate.cycles, value=solution.value)
         self.alternatives.append(found)
-        rank = rank_of(covering)
+        rank = self._rank(covering)
         if solution.status is not Status.OPTIMAL or self.wishes.cost.num_candidates > 1:
             self.open_bounds.append((rank, solution.bound))
         self.solved.append(made)
@@ -211,7 +214,7 @@ class CoveringSearch:
 
     def _offer(self, schedule: Schedule) -> None:
         """Keep the schedule if it is the best of its rank."""
-        rank = rank_of(schedule.covering)
+        rank = self._rank(schedule.covering)
         known = self.by_rank.get(rank)
         if known is None or schedule.cost < known.cost:
             self.by_rank[rank] = schedule
@@ -240,8 +243,8 @@ class CoveringSearch:
         if count == 1 or self.wishes.watch.is_stopped:
             return
         is_packed = self.wishes.layouts == "packed"
-        rank = max(self.by_rank) if is_packed else rank_of(self.chosen().covering)
-        solved = [schedule for schedule in self.solved if rank_of(schedule.covering) <= rank]
+        rank = max(self.by_rank) if is_packed else self._rank(self.chosen().covering)
+        solved = [schedule for schedule in self.solved if self._rank(schedule.covering) <= rank]
         listed = shortlist(solved, self.hw, self.wishes.aim, count)
         made = [self._make(x.solved.covering, x.solved.work, _solution(x)) for x in listed]
         prices = self.wishes.cost.price([_candidate(schedule) for schedule in made], self.hw)
@@ -277,7 +280,7 @@ class CoveringSearch:
 
         That is any covering in packed mode, otherwise any that is at least as natural.
         """
-        rank = rank_of(schedule.covering)
+        rank = self._rank(schedule.covering)
         rivals = [b for r, b in self.open_bounds if self.wishes.layouts == "packed" or r <= rank]
         return min([schedule.solution.value, *rivals])
 
@@ -291,9 +294,10 @@ class CoveringSearch:
         return min(looked_at) if self.is_complete else 0
 
 
-def rank_of(covering: Covering) -> int:
-    """How far its buffers are from lying as they do."""
-    return sum(layout_rank(plan) for plan in covering.operands)
+def rank_of(covering: Covering, ahead: Collection[str] = ()) -> int:
+    """How far its buffers are from lying as they do; inputs in `ahead` may lie in any way."""
+    plans = (p for p in covering.operands if p.is_output or p.buffer not in ahead)
+    return sum(map(layout_rank, plans))
 
 
 def _candidate(schedule: Schedule) -> Candidate:

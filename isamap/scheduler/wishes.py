@@ -20,8 +20,10 @@ class Wishes:
 
     `cost` chooses: among the best schedules of the coverings, or among as many as it asks for.
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
-    `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed. `watch` ends
-    the search with the best so far, in the first covering that can be scheduled with a greedy one.
+    `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed. `ahead`:
+    inputs of a kernel of one statement that lie as its program likes, packed before it runs.
+    `watch` ends the search with the best so far, in the first covering that can be scheduled with a
+    greedy one.
     """
 
     cost: CostModel = ANALYTICAL
@@ -32,6 +34,7 @@ class Wishes:
     may_reassociate: bool = False
     aim: Aim = FASTEST
     watch: Watch = field(default=NOBODY, compare=False)
+    ahead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

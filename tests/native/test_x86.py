@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import isamap
 from isamap.codegen import missing_features
+from isamap.ir import interpret
+from isamap.native import execute_c, whole_arrays
 from isamap.native.mapped import map_program
-from isamap.program import listing
+from isamap.program import issues, listing
 from isamap.resources import find_hardware
 from isamap.scheduler import Wishes
 
@@ -76,6 +79,22 @@ def test_what_is_packed_ahead_is_not_copied_again() -> None:
             ahead=ahead,
         )
         assert {m for m in ("panel",) if f"{m}[" in listing(found.program)} == panels
+
+
+@pytest.mark.parametrize("sizes", [(5, 37, 9), (16, 64, 40)], ids=str)
+def test_what_is_packed_ahead_lies_as_its_vectors_want(sizes: tuple[int, int, int]) -> None:
+    """Vectors along the rows of B, whose elements lie k apart."""
+    skip_unless_native("x86_avx512")
+    wishes = Wishes(time_limit_s=1, may_reassociate=True)
+    found = map_program(
+        f"{KERNELS}:sgemm_nt", "x86_avx512", wishes,
+        sizes=dict(zip("mnk", sizes, strict=True)), ahead=("B",),
+    )  # fmt: skip
+    used = {issue.instruction for issue in issues(found.program.body)}
+    assert used == {"zero_f32", "load_f32", "fma_scalar_f32", "store_f32"}
+    arrays = whole_arrays(found.kernel, 1)
+    got = execute_c(found.program, found.hardware, arrays)["C"]
+    np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
 
 
 @pytest.mark.parametrize("sizes", [(1, 37, 70), (21, 1, 4099)], ids=str)
