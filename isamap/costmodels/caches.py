@@ -144,7 +144,7 @@ def _stream(
     """An array that is touched whenever `stay` (None: every call) needs other data."""
     inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
     still = _still(covering, tiling, stay) if stay else frozenset()
-    quiet = 0
+    quiet = 0 if stay else -1  # a call touches what does not stay anywhere
     while stay and quiet < len(nest) and _is_quiet(nest[quiet], stay, still):
         quiet += 1
     return _Stream(strides, inside, size_bytes(plan.dtype), still, quiet, times)
@@ -172,14 +172,14 @@ def _refills(
 ) -> Refills:
     """`touched`: per stream, the lines of so many innermost loops; `unasked`: the share of lines
     that the program does not ask for."""
-    fitting = 0
+    fitting = -1  # not even what a single call touches
     while fitting < len(nest) and _fits(cache, fitting + 1, streams, touched):
         fitting += 1
     total = starts = 0.0
     for stream, by_depth, share in zip(streams, touched, unasked, strict=True):
         lines = by_depth[min(fitting + 1, len(nest))]
         times = 1.0
-        is_unmoved = fitting == len(nest) or not _stride(stream, nest[fitting])
+        is_unmoved = fitting == len(nest) or (fitting >= 0 and not _stride(stream, nest[fitting]))
         for loop in nest[fitting + 1 :]:
             is_unmoved = is_unmoved and not _stride(stream, loop)
             is_still = is_unmoved or (loop.loop, loop.is_tile) in stream.still

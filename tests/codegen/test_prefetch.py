@@ -51,6 +51,16 @@ def test_each_line_of_a_row_is_asked_for_once(tmp_path: Path) -> None:
     assert offsets == [3 * 160, 3 * 160 + 16]
 
 
+def test_rows_that_begin_within_a_line_may_touch_one_line_more(tmp_path: Path) -> None:
+    """Rows of B are 38 floats apart: 32 bytes of each, and the last of them."""
+    hw = asking(tmp_path)
+    covering = product(hw, 4, 38, 20)
+    found = lower(covering, tiled(covering, 2, 2, tuple("ijp")), hw)
+    assert found is not None
+    offsets = [place.rpartition("+ ")[2] for place in hints(generate_c(found, hw).text)]
+    assert offsets[:3] == ["456)", "472)", "487)"]  # 3 x 152 bytes ahead; 31 of them further on
+
+
 def test_what_lies_side_by_side_is_not_asked_for(tmp_path: Path) -> None:
     hw = asking(tmp_path)
     assert not hints(generate_c(program(hw, "pij"), hw).text)  # A alone moves by rows, over i

@@ -15,6 +15,7 @@ from isamap.costmodels.caches import refill_cycles
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
+from isamap.resources import find_hardware
 from isamap.scheduler.lower import lower
 from tests.codegen.program_calls import walk
 
@@ -133,3 +134,24 @@ def test_a_schedule_on_a_machine_with_a_cache_is_right(size: int, tmp_path: Path
     assert isinstance(result, isamap.Result) and result.verification.is_verified
     assert result.schedule.estimate.refill_cycles > 0
     assert result.answer.bound_cycles <= result.schedule.estimate.cycles
+
+
+def test_calls_on_more_than_a_cache_holds_fetch_all_of_it_every_time() -> None:
+    """Sixteen rows of 16 KiB, times four vectors: they pass through the nearest cache four times,
+    and stay in the next one."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 4, "n": 16, "k": 4096}, "sgemm_nt")
+    covering = next(
+        covering
+        for covering in coverings(kernel, hw, [], may_reassociate=True)
+        if covering.instruction == "dot_rows_f32" and covering.loop("i").units == 4
+    )
+    stays = tuple(Stay(p.name, 0, 1, 1) for p in covering.operands if p.residences)
+    names = tuple(loop.name for loop in covering.loops)
+    tiling = Tiling(tuple((name, 1) for name in names), names, names, stays)
+    rows = 16 * 4096 * 4
+    near, far, _ = (
+        cycles.busy_cycles * cache.ports[0].bytes_per_cycle / rows
+        for cycles, cache in zip(refill_cycles(covering, tiling, hw), hw.caches, strict=True)
+    )
+    assert 4 <= near < 5 and 1 <= far < 2

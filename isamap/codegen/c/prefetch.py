@@ -7,12 +7,11 @@ A loop that moves by a row in each iteration touches lines that lie far apart. E
 own calls read is asked for as many iterations ahead as the machine says.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 
 from isamap.hwdesc import Hardware, Memory
-from isamap.ir import Affine
+from isamap.ir import size_bytes
 from isamap.program import Operand
 
 from .specialise import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare
@@ -45,44 +44,69 @@ def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
     if isinstance(loop.stop, int) and ahead >= loop.stop - loop.first:
         return loop.body
     line = cache.granule_bytes
-    apart = {
-        terms
-        for terms, places in _places(loop.body, hw).items()
-        if line < (step := abs(dict(terms).get(loop.name, 0)))
-        and max(places) // line * line + line - min(places) // line * line < step
-    }
-    asked: set[tuple[Terms, int]] = set()
-    body: list[CNode] = []
-    for node in loop.body:
-        for operand in _reads(node, hw):
-            offset = operand.address.offset
-            key = offset.terms, offset.constant // line
-            if offset.terms in apart and key not in asked:
-                asked.add(key)
-                body.append(CHint(operand, ahead * offset.coefficient(loop.name)))
-        body.append(node)
-    return tuple(body)
+    hints: dict[int, list[CNode]] = {}
+    for terms, reads in _reads_by_terms(loop.body, hw).items():
+        step = dict(terms).get(loop.name, 0)
+        if abs(step) <= max(line, max(r.last for r in reads) - reads[0].first + 1):
+            continue  # no step from row to row
+        is_aligned = all(c % line == 0 for _, c in terms)
+        for run in _runs(reads):
+            for place in _places(run, line, is_aligned):
+                read = next(r for r in run if r.first <= place <= r.last)
+                hint = CHint(read.operand, ahead * step + place - read.first)
+                hints.setdefault(read.number, []).append(hint)
+    return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
 
 
-def _places(body: tuple[CNode, ...], hw: Hardware) -> dict[Terms, list[int]]:
-    """Where calls read outside, by how the loops move that."""
-    found: dict[Terms, list[int]] = {}
-    for node in body:
-        for operand in _reads(node, hw):
-            offset: Affine = operand.address.offset
-            found.setdefault(offset.terms, []).append(offset.constant)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Bytes `first` to `last` that call `number` reads at an operand, where all loops are at 0."""
+
+    number: int
+    operand: Operand
+    first: int
+    last: int
 
 
-def _reads(node: CNode, hw: Hardware) -> Iterator[Operand]:
-    """Operands of a call that it reads in the external memory."""
-    if not isinstance(node, CCall):
-        return
-    written = {s.target.buffer for s in hw.instruction(node.issue.instruction).semantics.statements}
-    for operand in node.issue.operands:
-        is_outside = operand.memory == hw.external.name and not operand.address.rotations
-        if is_outside and operand.name not in written:
-            yield operand
+def _reads_by_terms(body: tuple[CNode, ...], hw: Hardware) -> dict[Terms, list[_Read]]:
+    """What calls read in the external memory, by how loops move that; lowest addresses first."""
+    found: dict[Terms, list[_Read]] = {}
+    for number, node in enumerate(body):
+        if not isinstance(node, CCall):
+            continue
+        instruction = hw.instruction(node.issue.instruction)
+        written = {s.target.buffer for s in instruction.semantics.statements}
+        extents = {name: span.limit for name, span in node.issue.extents}
+        for operand in node.issue.operands:
+            address = operand.address
+            if operand.memory != hw.external.name or operand.name in written or address.rotations:
+                continue
+            first = address.offset.constant
+            last = first + size_bytes(instruction.semantics.buffer(operand.name).dtype) - 1
+            indices = instruction.access(operand.name).indices
+            for index, stride in zip(indices, operand.strides_bytes, strict=True):
+                last += sum(stride * c * (extents[name] - 1) for name, c in index.terms)
+            found.setdefault(address.offset.terms, []).append(_Read(number, operand, first, last))
+    return {terms: sorted(reads, key=lambda r: r.first) for terms, reads in found.items()}
+
+
+def _runs(reads: list[_Read]) -> list[list[_Read]]:
+    """Reads that leave no gap between them."""
+    runs = [[reads[0]]]
+    for read in reads[1:]:
+        if read.first <= max(r.last for r in runs[-1]) + 1:
+            runs[-1].append(read)
+        else:
+            runs.append([read])
+    return runs
+
+
+def _places(run: list[_Read], line: int, is_aligned: bool) -> tuple[int, ...]:
+    """A byte in each line that the run may touch: one line more unless it begins with one."""
+    first, last = run[0].first, max(r.last for r in run)
+    places = range(first - first % line if is_aligned else first, last + 1, line)
+    inside = tuple(max(place, first) for place in places)
+    return inside if is_aligned or last // line == first // line else (*inside, last)
 
 
 def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:
