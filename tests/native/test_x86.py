@@ -97,10 +97,10 @@ def test_what_is_packed_ahead_lies_as_its_vectors_want(sizes: tuple[int, int, in
     np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
 
 
-@pytest.mark.parametrize("sizes", [(1, 37, 70), (21, 1, 4099)], ids=str)
+@pytest.mark.parametrize("sizes", [(1, 203, 310), (21, 1, 4099)], ids=str)
 def test_rows_times_a_vector_are_summed_along_the_rows(sizes: tuple[int, int, int]) -> None:
     skip_unless_native("x86_avx512")
-    wishes = Wishes(time_limit_s=1, may_reassociate=True)
+    wishes = Wishes(may_reassociate=True)
     given = dict(zip("mnk", sizes, strict=True))
     found = map_program(f"{KERNELS}:sgemm_nt", "x86_avx512", wishes, sizes=given)
     assert "dot_rows_f32" in listing(found.program)
