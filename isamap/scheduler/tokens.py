@@ -190,17 +190,29 @@ def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
         ):
             if transfer is not None and hw.instruction(transfer.instruction).unit != compute:
                 side.setdefault(hw.instruction(transfer.instruction).unit, []).append(stay)
-    return Tokens(
-        hw,
-        compute,
-        tuple(
-            Exchange(
-                unit, is_fill, _period(covering, tiling, stays), _credits(covering, tiling, stays)
-            )
-            for side, is_fill in ((fills, True), (drains, False))
-            for unit, stays in side.items()
-        ),
-    )
+    exchanges = []
+    for side, is_fill in ((fills, True), (drains, False)):
+        for unit, stays in side.items():
+            ends = (compute, unit) if is_fill else (unit, compute)
+            has_planes = any(_has_planes(covering, stay) for stay in stays)
+            is_shared = (unit in fills and unit in drains) or (has_planes and not is_fill)
+            room = _room(hw, *ends, shared=is_shared)
+            credits = min(_credits(covering, tiling, stays), room)
+            exchanges.append(Exchange(unit, is_fill, _period(covering, tiling, stays), credits))
+    return Tokens(hw, compute, tuple(exchanges))
+
+
+def _room(hw: Hardware, source: str, target: str, *, shared: bool) -> int:
+    """Credits that the channel holds, beside another token where something else shares it."""
+    name = _channel(hw, source, target)
+    depth = next(channel.depth for channel in hw.channels if channel.name == name)
+    if shared and depth < 2:
+        raise MappingError(
+            f"channel {name} holds one token; a unit that fills and drains, or drains byte after"
+            " byte, needs two",
+            hint="if the machine has more, make its 'depth' 2",
+        )
+    return depth - shared
 
 
 def _credits(covering: Covering, tiling: Tiling, stays: list[Stay]) -> int:

@@ -10,8 +10,9 @@ from functools import cache
 
 import pytest
 
+import isamap
 from isamap.emulator import time_program
-from isamap.errors import ProgramError
+from isamap.errors import MappingError, ProgramError
 from isamap.hwdesc import Hardware
 from isamap.program import Issue, Node, Program
 from isamap.scheduler import Wishes, find_schedule
@@ -115,3 +116,22 @@ def assert_credit_is_needed(poorer: Program, hw: Hardware, cycles: int) -> None:
         assert "deadlock" in error.message
     else:
         assert slower >= cycles
+
+
+@pytest.mark.parametrize(("name", "depth"), [("gemm", 1), ("gemm_epilogue", 1), ("gemm", 2)])
+def test_channels_of_few_tokens_never_overflow(name: str, depth: int) -> None:
+    sizes = {"m": 40, "n": 24, "k": 33}
+    found = isamap.map(name, shallow(depth), sizes=sizes, verify="full", time_limit_s=1)
+    assert found.verification.is_verified, found.verification.failure
+
+
+def test_a_channel_that_bytes_of_sums_share_needs_room_for_two_tokens() -> None:
+    with pytest.raises(MappingError, match="channel store_to_compute holds one token") as caught:
+        find_schedule(kernel(*SUBJECTS[0]), shallow(1), Wishes(time_limit_s=1))
+    assert "'depth' 2" in caught.value.hint
+
+
+def shallow(depth: int) -> Hardware:
+    """The small machine with channels of so many tokens."""
+    hw = small_machine()
+    return replace(hw, channels=tuple(replace(c, depth=depth) for c in hw.channels))
