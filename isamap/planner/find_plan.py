@@ -110,8 +110,13 @@ def _plan_whole(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known) -> P
     tasks = tuple(flatten(nodes))
     scheduler = task_scheduler(tasks, hw, wishes, known)
     planned = plan_alone(tasks, scheduler)
-    if not scheduler.is_late:
+    if not scheduler.is_late or len(planned) < len(tasks):
         nodes = _join(kernel, nodes, planned, scheduler)
+    for task in flatten(nodes):
+        if task.number not in planned:
+            failure = scheduler.find(task)
+            assert isinstance(failure, MappingError), "what has a schedule is planned"
+            raise failure
     kept = keep_on_chip(kernel, nodes, planned, scheduler)
     placed = kept.placed
     chosen = placed.tasks
@@ -142,8 +147,9 @@ def task_scheduler(
 
 
 def plan_alone(tasks: tuple[Task, ...], scheduler: TaskScheduler) -> dict[int, PlannedTask]:
-    """Each task by itself, where the aim likes it best."""
-    return {task.number: _choose(task, scheduler.find(task), scheduler) for task in tasks}
+    """Each task by itself, where the aim likes it best; without those that nothing runs alone."""
+    chosen = {task.number: _choose(task, scheduler.find(task), scheduler) for task in tasks}
+    return {number: planned for number, planned in chosen.items() if planned is not None}
 
 
 def _join(
@@ -164,12 +170,13 @@ def _join(
         for joined in join_tasks(kernel, siblings, position):
             found = scheduler.find(joined)
             numbers = [part.number for part in joined.parts]
-            if not isinstance(found, Answer) or any(planned[n].task.parts for n in numbers):
+            apart = [planned[number] for number in numbers if number in planned]
+            if not isinstance(found, Answer) or any(one.task.parts for one in apart):
                 continue
             together = PlannedTask.scheduled(joined, found)
             after = replace_joined(nodes, task, joined)
-            apart = [planned[number] for number in numbers]
-            is_better = scheduler.rank([together]) < scheduler.rank(apart)
+            is_only = len(apart) < len(numbers)
+            is_better = is_only or scheduler.rank([together]) < scheduler.rank(apart)
             if is_better and keeps_order(kernel, after):
                 planned[task.number] = together
                 nodes = after
@@ -177,18 +184,19 @@ def _join(
     return nodes
 
 
-def _choose(task: Task, found: Answer | MappingError, scheduler: TaskScheduler) -> PlannedTask:
-    """The schedule, or the host where the aim likes that better or it is the only way."""
+def _choose(
+    task: Task, found: Answer | MappingError, scheduler: TaskScheduler
+) -> PlannedTask | None:
+    """The schedule, or the host where the aim likes that better or it is the only way; None if
+    nothing runs the task by itself."""
     hw = scheduler.hw
     choices: list[PlannedTask] = []
     if isinstance(found, Answer):
         choices.append(PlannedTask.scheduled(task, found))
-    elif hw.host is None:
-        raise found
     if hw.host is not None and (not choices or may_run_on_host(task)):
         answer, reason = (found, "") if isinstance(found, Answer) else (None, found.reason)
         choices.append(PlannedTask(task, answer, True, host_task_cycles(task, hw.host), reason))
-    return min(choices, key=lambda one: scheduler.rank([one]))
+    return min(choices, key=lambda one: scheduler.rank([one]), default=None)
 
 
 def _shared_buffers(tasks: tuple[Task, ...]) -> frozenset[str]:

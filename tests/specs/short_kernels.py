@@ -1,9 +1,9 @@
-"""Kernels whose sums are short.
+"""Kernels whose sums are short, or are rescaled.
 
 In: sizes. Out: kernels. Not its job: references: they are held against the interpreter.
 """
 
-from isamap.lang import In, InOut, grid, i8, i16, kernel
+from isamap.lang import In, InOut, Out, Temp, grid, i8, i16, i32, kernel, rshift_round, sat_i8
 
 
 @kernel
@@ -20,3 +20,13 @@ def filtered(w=14, s=11):
     x, v, y = In(i8, w), In(i8, s), InOut(i16, w - s + 1)
     for q, t in grid(w - s + 1, s):
         y[q] += i16(x[q + t]) * i16(v[t])
+
+
+@kernel
+def converted(m=5, n=13, k=7):
+    """C = A times B, rescaled and saturated to i8."""
+    A, B, C, T = In(i8, m, k), In(i8, k, n), Out(i8, m, n), Temp(i32, m, n)
+    for i, j, p in grid(m, n, k):
+        T[i, j] += i32(A[i, p]) * i32(B[p, j])
+    for i, j in grid(m, n):
+        C[i, j] = sat_i8(rshift_round(T[i, j], 4))
