@@ -91,14 +91,14 @@ def _lies(row: Handover) -> str:
 
 
 def cycle_lines(result: PlanResult) -> list[str]:
-    """Emulated, the sum over tasks, the bound with what limits."""
+    """Emulated, the closed form, the bound with what limits."""
     plan, timing = result.plan, result.timing
     rows: list[tuple[str, int, str]] = []
     if timing is not None:
         rows.append(("emulated", timing.cycles, "every call through queues, ports and hazards"))
     moved = plan.repack_cycles
     what = f"tasks and repacks ({show_cycles(moved)})" if moved else "tasks"
-    note = f"{what} one after the other, closed form{error_note(plan.cycles, timing)}"
+    note = f"{what} as early as units and data allow, closed form{error_note(plan.cycles, timing)}"
     rows.append(("analytical", plan.cycles, note))
     reached = timing.cycles if timing else plan.cycles
     share = show_share(plan.bound_cycles / reached) if reached else "-"

@@ -27,7 +27,8 @@ def task_lines(plan: Plan, hw: Hardware) -> list[str]:
     it, statement; below it the binding, or why no instruction runs it."""
     planned = {p.task.number: p for p in plan.tasks}
     rows: list[Row] = [("task", "cycles", "share", "on", "statement")]
-    rows += _rows(plan.nodes, planned, max(1, plan.cycles), hw, 0)
+    total = sum(task.cycles for task in plan.tasks) + plan.repack_cycles
+    rows += _rows(plan.nodes, planned, max(1, total), hw, 0)
     return align(rows, right=(0, 1, 2))
 
 

@@ -29,6 +29,7 @@ from .pretty_cost import pretty_cost, pretty_energy, pretty_value
 from .registry import ANALYTICAL, COST_MODELS, Candidate, CostModel, Formula, Price
 from .roofline import Roofline, floor_costs, roofline
 from .rounds import TURN_ENDS, may_occupy, may_sweep, passage_rounds, ring_ends, round_trip_cycles
+from .span import Span, Use, find_span
 from .tiling import (
     Guards,
     Stay,
@@ -80,9 +81,11 @@ __all__ = [
     "Moved",
     "Price",
     "Roofline",
+    "Span",
     "Stay",
     "Swap",
     "Tiling",
+    "Use",
     "Work",
     "add_up_moved",
     "axis_extent",
@@ -101,6 +104,7 @@ __all__ = [
     "chip_bytes",
     "fill_units",
     "find_bounds",
+    "find_span",
     "floor_costs",
     "guards",
     "host_costs",

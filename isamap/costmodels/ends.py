@@ -15,7 +15,7 @@ from .direct_ports import Port
 from .work import Ends, Flow, Work
 
 # a unit that fetches, and idles while byte planes drain: see waiting.starved_cycles
-STARVED_ENDS = Ends(True, 0.0)
+STARVED_ENDS = Ends(True, 0.0, 0.0)
 
 
 def unit_ends(work: Work, unit: str) -> Ends:
@@ -35,32 +35,33 @@ def port_ends(work: Work, port: Port) -> Ends:
 def _port_ends(work: Work, port: Port) -> Ends:
     """Where both directions share it, a drained block lies within the finish."""
     if port in dict(work.ports):
-        return Ends(True, 0.0)
+        return Ends(True, 0.0, 0.0)
     flows = [flow for flow in work.flows if port in dict(flow.ports)]
     ends = _ends(work, flows)
     if not ends.is_before_finish or not any(flow.is_drain for flow in flows):
         return ends
     drained = max(_block_cycles(flow, port) for flow in flows if flow.is_drain)
-    return Ends(True, _after_fetch(work, [f for f in flows if not f.is_drain]) - drained)
+    after = _after_fetch(work, [f for f in flows if not f.is_drain])
+    return Ends(True, 0.0, after - drained)
 
 
 def passage_ends(work: Work, arriving: Flow, leaving: Flow) -> Ends:
     """Of the places of a passage: taken by `arriving`, freed by `leaving`."""
     if leaving.is_drain:
-        return Ends(False, _before_drain(work, [arriving]) + _after_drain(work, [leaving]))
-    return Ends(True, _arrival_cycles(work, arriving) + _after_fetch(work, [leaving]))
+        return Ends(False, _before_drain(work, [arriving]), _after_drain(work, [leaving]))
+    return Ends(True, _arrival_cycles(work, arriving), _after_fetch(work, [leaving]))
 
 
 def _ends(work: Work, flows: Sequence[Flow]) -> Ends:
     fills = [flow for flow in flows if not flow.is_drain]
     drains = [flow for flow in flows if flow.is_drain]
     if not fills:
-        return Ends(False, _before_drain(work, drains) + _after_drain(work, drains))
+        return Ends(False, _before_drain(work, drains), _after_drain(work, drains))
     before = min(_arrival_cycles(work, flow) for flow in fills)
     if drains:
         within = min(flow.first_cycles for flow in drains)
-        return Ends(True, before + _after_fetch(work, fills) - within)
-    return Ends(True, before + _after_fetch(work, fills))
+        return Ends(True, before, _after_fetch(work, fills) - within)
+    return Ends(True, before, _after_fetch(work, fills))
 
 
 def _block_cycles(flow: Flow, port: Port) -> float:

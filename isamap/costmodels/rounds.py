@@ -35,7 +35,7 @@ class PassageRound:
     ends: Ends
 
 
-TURN_ENDS = Ends(False, 0.0)  # from the first fetch to the last drain
+TURN_ENDS = Ends(False, 0.0, 0.0)  # from the first fetch to the last drain
 
 
 def round_cycles(
@@ -106,7 +106,7 @@ def occupied_cycles(
 def ring_ends(work: Work, operand: str, residence: int) -> Ends:
     """The finish comes behind the last round trip where it does not write back itself."""
     flows = [f for f in work.flows if (f.operand, f.residence) == (operand, residence)]
-    return Ends(not any(flow.is_drain for flow in flows), 0.0)
+    return Ends(not any(flow.is_drain for flow in flows), 0.0, 0.0)
 
 
 def round_trip_cycles(work: Work, operand: str, residence: int) -> float:
@@ -163,18 +163,20 @@ def passage_rounds(covering: Covering, work: Work, hw: Hardware) -> Iterator[Pas
             ways = (residence.fill, False), (residence.drain, True)
             for transfer, is_drain in ways:
                 passage = None if transfer is None else transfer.onward or transfer.inward
-                if passage is not None:
-                    place = plan.name, number, is_drain
-                    yield _passage_round(covering, work, place, passage)
+                flows = [
+                    f
+                    for f in work.flows
+                    if (f.operand, f.residence, f.is_drain) == (plan.name, number, is_drain)
+                ]
+                if passage is not None and flows:
+                    yield _passage_round(covering, work, flows, passage)
 
 
 def _passage_round(
-    covering: Covering, work: Work, place: tuple[str, int, bool], passage: Passage
+    covering: Covering, work: Work, flows: list[Flow], passage: Passage
 ) -> PassageRound:
-    arriving, leaving, *_ = (  # in the order in which a block goes through them (work.count_work)
-        f for f in work.flows if (f.operand, f.residence, f.is_drain) == place
-    )
-    plan = operand_plan(covering, place[0])
+    arriving, leaving, *_ = flows  # in the order in which a block goes through them
+    plan = operand_plan(covering, arriving.operand)
     blocks = prod(covering.loop(name).units for name in plan.loops)
     trip = arriving.first_cycles + arriving.latency_cycles + leaving.first_cycles
     ends = passage_ends(work, arriving, leaving)

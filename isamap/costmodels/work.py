@@ -70,11 +70,17 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What lies around the busy time of a unit or port: the finish comes behind it or not, beside
-    `cycles`, which may be negative where the busy time itself takes part in the finish."""
+    """What lies around the busy time of a unit or port: `before` and `after` it, and behind that
+    the finish or not. `after` may be negative where the busy time takes part in the finish."""
 
     is_before_finish: bool
-    cycles: float
+    before: float
+    after: float
+
+    @property
+    def cycles(self) -> float:
+        """Without the finish."""
+        return self.before + self.after
 
     def around(self, busy: float, finish: float) -> float:
         """So many busy cycles with what lies around them."""

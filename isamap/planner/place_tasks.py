@@ -20,15 +20,20 @@ from .count_repacks import Repack, repacks
 from .host_calls import may_run_on_host
 from .plan import PlannedTask, host_task_cycles
 from .share_chip import share_chip
+from .timeline import timeline
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedTasks:
-    """How every task runs, the program, and the sum of their cycles and of the host's copies."""
+    """How every task runs, the program, and what the host copies between layouts.
+
+    `task_cycles`: of the tasks one after the other, as far as they do not overlap (`timeline`).
+    """
 
     tasks: tuple[PlannedTask, ...]
     program: Program
     moved: tuple[Repack, ...]
+    task_cycles: int
 
     @property
     def repack_cycles(self) -> int:
@@ -36,14 +41,14 @@ class PlacedTasks:
         return sum(row.cycles for row in self.moved)
 
     def costs(self, hw: Hardware) -> Costs:
-        """Everything, one after the other."""
+        """Of everything."""
         rows = (*(task.costs(hw) for task in self.tasks), *(row.costs for row in self.moved))
-        return sum(rows, Costs(0, 0, 0))
+        return replace(sum(rows, Costs(0, 0, 0)), cycles=self.cycles)
 
     @property
     def cycles(self) -> int:
-        """Everything, one after the other."""
-        return sum(task.cycles for task in self.tasks) + self.repack_cycles
+        """Tasks and copies between layouts, during which nothing else runs."""
+        return self.task_cycles + self.repack_cycles
 
 
 def place_tasks(
@@ -78,7 +83,7 @@ def put_tasks(
     """The tasks run as they are planned to; MappingError as `compose`."""
     tasks = tuple(planned[task.number] for task in flatten(nodes))
     program = compose(kernel, nodes, tuple(task.piece for task in tasks), hw)
-    return PlacedTasks(tasks, program, repacks(program, hw))
+    return PlacedTasks(tasks, program, repacks(program, hw), timeline(nodes, planned, hw))
 
 
 def _try(

@@ -77,13 +77,12 @@ class PlannedTask:
 class Plan:
     """A kernel of several statements, scheduled.
 
-    `cycles`: sum over the tasks, which the closed form takes one after the other, and over what the
-    host lays out anew in between (`repack_cycles`). `bound_cycles`: no program of these coverings
-    is faster: the busiest unit, the external memory's ports, or the room of a memory that blocks
-    pass; `bound_limit` names it. `costs`:
-    the same sum for everything that an `aim` may be about; OPTIMAL says that no task alone has a
-    better schedule by it. `steps`: the rewrites that led to `kernel`, of `num_forms` that were
-    listed; `cut`: what was not looked at.
+    `cycles`: of the tasks, each as early as units and data let it begin (`timeline`), and of what
+    the host lays out anew in between (`repack_cycles`). `bound_cycles`: no program of these
+    coverings is faster: the busiest unit, the external memory's ports, or the room of a memory that
+    blocks pass; `bound_limit` names it. `costs`: the same cycles, and what an `aim` may be about
+    besides; OPTIMAL says that no task alone has a better schedule by it. `steps`: the rewrites that
+    led to `kernel`, of `num_forms` that were listed; `cut`: what was not looked at.
     """
 
     kernel: Kernel
