@@ -28,7 +28,15 @@ from .ports import port_cycles
 from .pretty_cost import pretty_cost, pretty_energy, pretty_value
 from .registry import ANALYTICAL, COST_MODELS, Candidate, CostModel, Formula, Price
 from .roofline import Roofline, floor_costs, roofline
-from .rounds import TURN_ENDS, may_occupy, may_sweep, passage_rounds, ring_ends, round_trip_cycles
+from .rounds import (
+    TURN_ENDS,
+    may_occupy,
+    may_sweep,
+    occupied_latency,
+    passage_rounds,
+    ring_ends,
+    round_trip_cycles,
+)
 from .span import Span, Use, find_span
 from .tiling import (
     Guards,
@@ -121,6 +129,7 @@ __all__ = [
     "moved_by",
     "moves_blocks",
     "needs_one_slot",
+    "occupied_latency",
     "onward_cycles",
     "operand_plan",
     "port_cycles",

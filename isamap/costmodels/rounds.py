@@ -4,7 +4,7 @@ In: a covering, its work, a tiling, the machine. Out: per stay and passage, the 
 and what lies around them. Not its job: waiting of the compute unit (`waiting`), `ends`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -18,6 +18,7 @@ from .passes import (
     is_renamed,
     is_replaced,
     moves_blocks,
+    needs_one_slot,
     stay_of,
     tile_cycles,
 )
@@ -47,13 +48,15 @@ def round_cycles(
         if is_renamed(plan, stay.residence, hw):
             continue
         yield turnaround_cycles(covering, work, tiling, stay), TURN_ENDS
-        if hw.synchronisation is not Synchronisation.TOKENS and stay.level == 1:
+        if stay.level == 0:
+            continue
+        places = stay.slots * prod(trips(covering, tiling, n) for n in stay.kept)
+        ends = ring_ends(work, stay.operand, stay.residence)
+        if hw.synchronisation is not Synchronisation.TOKENS:
             trip = round_trip_cycles(work, stay.operand, stay.residence)
-            places = stay.slots * prod(trips(covering, tiling, n) for n in stay.kept)
-            ends = ring_ends(work, stay.operand, stay.residence)
             yield trip * fetches(covering, tiling, stay) / places, ends
-            if may_occupy(covering, stay, hw) and places == stay.slots:
-                yield occupied_cycles(covering, work, tiling, stay, hw) / places, ends
+        if may_occupy(covering, work, stay, hw) and places == stay.slots:
+            yield occupied_cycles(covering, work, tiling, stay, hw) / places, ends
     for passing in passage_rounds(covering, work, hw):
         yield flow_passes(covering, tiling, passing.flow) * passing.cycles, passing.ends
 
@@ -82,9 +85,16 @@ def turnaround_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay
     return (total + work.shared_cycles) / 2
 
 
-def may_occupy(covering: Covering, stay: Stay, hw: Hardware) -> bool:
-    """Is a tile of inputs fetched as a whole, and computed on as a whole?"""
+def may_occupy(covering: Covering, work: Work, stay: Stay, hw: Hardware) -> bool:
+    """Is a tile that takes turns with nothing but its like moved as a whole, and computed on as a
+    whole? An input behind a window; with tokens, what is only written (`exchange_cycles` waits for
+    inputs)."""
     plan = operand_plan(covering, stay.operand)
+    if hw.synchronisation is Synchronisation.TOKENS:
+        place = stay.operand, stay.residence
+        fills = (f for f in work.flows if (f.operand, f.residence) == place and not f.is_drain)
+        is_alone = plan.is_output and all(fill.unit == work.compute_unit for fill in fills)
+        return is_alone and not needs_one_slot(plan, hw)  # whose halves take turns
     whole = Stay(stay.operand, stay.residence, 1, 1)
     return not plan.is_output and not moves_blocks(covering, whole, hw)
 
@@ -92,15 +102,20 @@ def may_occupy(covering: Covering, stay: Stay, hw: Hardware) -> bool:
 def occupied_cycles(
     covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware
 ) -> float:
-    """Cycles that all the stay's slots together hold tiles that arrive or are computed on."""
+    """Cycles that all the stay's slots together hold tiles that arrive, are computed on or
+    leave."""
     counts = {unit.name: unit.count for unit in hw.units}
-    latency = 0
-    moved = 0.0
-    for flow in work.flows:
-        if stay_of(tiling, flow) == stay:
-            latency += flow.latency_cycles
-            moved += flow_passes(covering, tiling, flow) * flow.pass_cycles / counts[flow.unit]
+    flows = [f for f in work.flows if stay_of(tiling, f) == stay]
+    moved = sum(flow_passes(covering, tiling, f) * f.pass_cycles / counts[f.unit] for f in flows)
+    latency = occupied_latency(work, flows)
     return moved + latency * fetches(covering, tiling, stay) + work.shared_cycles
+
+
+def occupied_latency(work: Work, flows: Sequence[Flow]) -> int:
+    """Of all that happens to a tile: its flows, and the last call where it is written."""
+    latency = sum(flow.latency_cycles for flow in flows)
+    is_written = any(flow.is_drain for flow in flows)
+    return latency + (work.latency_cycles - work.issue_cycles if is_written else 0)
 
 
 def ring_ends(work: Work, operand: str, residence: int) -> Ends:

@@ -14,6 +14,7 @@ from isamap.costmodels import (
     is_renamed,
     may_occupy,
     may_sweep,
+    occupied_latency,
     passage_rounds,
     ring_ends,
     round_trip_cycles,
@@ -133,35 +134,42 @@ class Rounds:
 
     def _add_ring(self, stay: StayVars, pace: Pace) -> None:
         """Round trips of a tile's slots (see rounds.round_cycles)."""
-        if self.vars.is_token or stay.is_always_low:
+        if stay.is_always_low:
             return
         key = stay.plan.name, stay.number
-        label = f"ring_{stay.label}"
-        trip = ceil(SCALE * round_trip_cycles(self.work, *key))
-        factors: list[Number] = []
-        for name, replaces in (*stay.changes.items(), *stay.refetch.items()):
-            factors.append(self.cp.either(1, self.vars.trips[name], replaces, f"{label}_{name}"))
-        fetches = self.cp.product(factors, label)
         conditions: list[Bool] = []
         if not isinstance(stay.is_low, int):
             conditions.append(negated(stay.is_low))
         busy = pace.behind(ring_ends(self.work, *key))
-        for slots, literal in self.vars.slot_literals(stay):
-            ring = self.cp.model.add(slots * busy >= trip * fetches)
-            ring.only_enforce_if([*conditions, *literal])
-        if may_occupy(self.vars.covering, Stay(*key, 1, 1), self.hw):
+        if not self.vars.is_token:
+            label = f"ring_{stay.label}"
+            trip = ceil(SCALE * round_trip_cycles(self.work, *key))
+            factors: list[Number] = []
+            for name, replaces in (*stay.changes.items(), *stay.refetch.items()):
+                trips = self.vars.trips[name]
+                factors.append(self.cp.either(1, trips, replaces, f"{label}_{name}"))
+            around = trip * self.cp.product(factors, label)
+            self._add_turns(stay, busy, around, conditions)
+        if may_occupy(self.vars.covering, self.work, Stay(*key, 1, 1), self.hw):
             conditions += [negated(kept) for kept in stay.kept.values()]
-            share, occupied = self._occupied(stay, fetches)
-            for slots, literal in self.vars.slot_literals(stay):
-                ring = self.cp.model.add(share * slots * busy >= occupied)
-                ring.only_enforce_if([*conditions, *literal])
+            share, occupied = self._occupied(stay)
+            self._add_turns(stay, share * busy, occupied, conditions)
 
-    def _occupied(self, stay: StayVars, fetches: Number) -> tuple[int, Linear]:
+    def _add_turns(
+        self, stay: StayVars, busy: Linear, held: Linear, conditions: list[Bool]
+    ) -> None:
+        """So long all slots together are held."""
+        for slots, literal in self.vars.slot_literals(stay):
+            turns = self.cp.model.add(slots * busy >= held)
+            turns.only_enforce_if([*conditions, *literal])
+
+    def _occupied(self, stay: StayVars) -> tuple[int, Linear]:
         """So many times the cycles that slots hold tiles (see rounds.occupied_cycles)."""
         key = stay.plan.name, stay.number
         counts = {unit.name: unit.count for unit in self.hw.units}
         mine = [(n, f) for n, f in enumerate(self.work.flows) if (f.operand, f.residence) == key]
         share = lcm(*(counts[flow.unit] for _, flow in mine))
         moved = add_up(self.moved[n] * (share // counts[f.unit]) for n, f in mine)
-        latency = sum(flow.latency_cycles for _, flow in mine)
+        fetches = self.vars.fetches(stay, f"occupied_{stay.label}")
+        latency = occupied_latency(self.work, [flow for _, flow in mine])
         return share, moved + SCALE * share * (latency * fetches + self.work.shared_cycles)
