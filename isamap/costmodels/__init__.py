@@ -11,7 +11,7 @@ from .analytical import (
 )
 from .bounds import Bound, critical_path, find_bounds
 from .compulsory import compulsory_bytes
-from .ends import STARVED_ENDS, port_ends, unit_ends
+from .ends import STARVED_ENDS, first_call_cycles, port_ends, unit_ends
 from .host_costs import host_costs
 from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
@@ -112,6 +112,7 @@ __all__ = [
     "chip_bytes",
     "fill_units",
     "find_bounds",
+    "first_call_cycles",
     "find_span",
     "floor_costs",
     "guards",

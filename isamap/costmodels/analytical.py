@@ -22,8 +22,16 @@ from isamap.mapper import Covering
 from .aim import Costs
 from .caches import refill_cycles
 from .direct_ports import Port
-from .ends import STARVED_ENDS, port_ends, unit_ends
-from .passes import fetches, flow_passes, moves_blocks, needs_one_slot, stay_of, tile_cycles
+from .ends import STARVED_ENDS, first_call_cycles, port_ends, unit_ends
+from .passes import (
+    fetches,
+    fill_units,
+    flow_passes,
+    moves_blocks,
+    needs_one_slot,
+    stay_of,
+    tile_cycles,
+)
 from .rounds import last_units, round_cycles, swept_cycles
 from .tiling import Stay, Tiling, operand_plan, tile_units, trips
 from .traffic import Moved, add_up_moved
@@ -181,22 +189,21 @@ def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling, num_unit
 
 
 def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Cycles until the computation runs at full pace: all first fetches in a row, the longest
-    latency, the edge."""
-    fills = [f for f in work.flows if f.is_first and f.unit != work.compute_unit]
-    latency = max((flow.latency_cycles for flow in fills), default=0)
+    """Cycles until the computation runs at full pace: on each unit all first fetches in a row with
+    what lies around them and the edge."""
     late = sum(
         tiling.tile(name) * late_rounds(covering, tiling, name)
         for name in late_sums(covering, tiling)
     )
-    return (
-        latency
-        + late * slowest_block_cycles(covering, work, hw)
-        + sum(
+    longest = 0.0
+    for unit in fill_units(work):
+        fetched = sum(
             first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, work, tiling, f, hw)
-            for f in fills
+            for f in work.flows
+            if f.unit == unit and not f.is_drain
         )
-    )
+        longest = max(longest, first_call_cycles(work, unit) + fetched)
+    return longest + late * slowest_block_cycles(covering, work, hw)
 
 
 def late_sums(covering: Covering, tiling: Tiling) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ comes that call's latency. (docs/timing.md, section 2; all of this is the least 
 from collections.abc import Sequence
 
 from .direct_ports import Port
+from .passes import fill_units
 from .work import Ends, Flow, Work
 
 # a unit that fetches, and idles while byte planes drain: see waiting.starved_cycles
@@ -23,6 +24,17 @@ def unit_ends(work: Work, unit: str) -> Ends:
     if (unit,) not in work._ends:
         work._ends[unit,] = _ends(work, [flow for flow in work.flows if flow.unit == unit])
     return work._ends[unit,]
+
+
+def first_call_cycles(work: Work, unit: str) -> float:
+    """Cycles until the first call, beside those in which a fill unit fetches for it: its first
+    block's way to where it fetches it from, and from there to the call."""
+    if unit not in work._first_calls:
+        fills = [f for f in work.flows if f.unit == unit and not f.is_drain]
+        before = min(_arrival_cycles(work, flow) for flow in fills)
+        way = max(_way_cycles(work, flow) + flow.overlap_cycles for flow in fills)
+        work._first_calls[unit] = before + way
+    return work._first_calls[unit]
 
 
 def port_ends(work: Work, port: Port) -> Ends:
@@ -76,20 +88,22 @@ def _arrival_cycles(work: Work, flow: Flow) -> float:
 
 def _after_fetch(work: Work, fills: Sequence[Flow]) -> float:
     """From the last fetch's last issue cycle until the finish begins: its way on, and one call."""
-    ways = (
-        fill.lead_cycles
-        - fill.first_cycles
-        + sum(f.lead_cycles for f in _chain(work, fill) if _comes_before(work, fill, f))
-        for fill in fills
-    )
-    return min(ways) + work.issue_cycles
+    return min(_way_cycles(work, fill) for fill in fills) + work.issue_cycles
+
+
+def _way_cycles(work: Work, fill: Flow) -> float:
+    """From a fetch's last issue cycle until a call may use the block."""
+    onward = (f.lead_cycles for f in _chain(work, fill) if _comes_before(work, fill, f))
+    return fill.lead_cycles - fill.first_cycles + sum(onward)
 
 
 def _before_drain(work: Work, drains: Sequence[Flow]) -> float:
     """From the first cycle until a computed block may be drained: one fetch of every input."""
-    fills = [f for f in work.flows if not f.is_drain and f.unit != work.compute_unit]
-    latency = max((flow.latency_cycles for flow in fills), default=0)
-    fetched = latency + sum(flow.first_cycles - flow.overlap_cycles for flow in fills)
+    fetched = 0.0
+    for unit in fill_units(work):
+        fills = [f for f in work.flows if f.unit == unit and not f.is_drain]
+        moved = sum(flow.first_cycles - flow.overlap_cycles for flow in fills)
+        fetched = max(fetched, first_call_cycles(work, unit) + moved)
     way = min(
         sum(f.lead_cycles for f in _chain(work, drain) if _comes_before(work, f, drain))
         for drain in drains

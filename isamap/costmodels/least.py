@@ -14,8 +14,8 @@ from isamap.mapper import Covering, TileAxis
 from .aim import Costs
 from .analytical import first_fetch_cycles, onward_cycles
 from .direct_ports import Port
-from .ends import port_ends, unit_ends
-from .passes import needs_one_slot
+from .ends import first_call_cycles, port_ends, unit_ends
+from .passes import fill_units, needs_one_slot
 from .tiling import Stay, Tiling
 from .traffic import add_up_moved
 from .work import Flow, Work
@@ -86,15 +86,16 @@ def least_edges(covering: Covering, work: Work, hw: Hardware) -> tuple[float, fl
         Tiling(tiles, order, order, tuple(Stay(*place, level, 1) for place in places))
         for level in (0, 1)
     )
-    startup, finish, latency = 0.0, 0.0, 0
+    fetched = dict.fromkeys(fill_units(work), 0.0)
+    finish = 0.0
     for flow in work.flows:
         fetch = min(first_fetch_cycles(covering, tiling, flow, hw) for tiling in (low, high))
-        if flow.is_first and flow.unit != work.compute_unit:
-            startup += fetch
-            latency = max(latency, flow.latency_cycles)
+        if not flow.is_drain and flow.unit != work.compute_unit:
+            fetched[flow.unit] += fetch
         if flow.is_drain and not needs_one_slot(covering.operand(flow.operand), hw):
             finish = max(finish, fetch + flow.latency_cycles + onward_cycles(work, flow))
-    return startup + latency, finish + work.latency_cycles - work.issue_cycles
+    startup = max((first_call_cycles(work, u) + c for u, c in fetched.items()), default=0.0)
+    return startup, finish + work.latency_cycles - work.issue_cycles
 
 
 def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str]:

@@ -109,9 +109,11 @@ class Work:
     num_units: int = 1
     # what `ends` found, per unit and port: every estimate asks
     _ends: dict[tuple[str, ...], Ends] = field(init=False, repr=False, compare=False)
+    _first_calls: dict[str, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_ends", {})
+        object.__setattr__(self, "_first_calls", {})
 
     @property
     def shared_cycles(self) -> int:

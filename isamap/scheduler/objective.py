@@ -14,6 +14,8 @@ from isamap.costmodels import (
     Flow,
     Stay,
     Work,
+    fill_units,
+    first_call_cycles,
     moves_blocks,
     needs_one_slot,
     onward_cycles,
@@ -84,7 +86,7 @@ class Objective:
                 rounds.add_swept(flow, self._stay(flow), add_up(units[flow.unit]), pace)
         for name in self.vars.loops:
             stalls.add_uneven(name, pace.computing, self.passes)
-        total = pace.total(self._startup(), self._finish(horizon), add_up(losses))
+        total = pace.total(self._startup(horizon), self._finish(horizon), add_up(losses))
         self.cp.model.minimize(total)
         return total
 
@@ -185,20 +187,23 @@ class Objective:
         self.cp.model.add(together >= chained_total)
         return path
 
-    def _startup(self) -> Linear:
-        """First fetches, one after another per unit, level by level (upper bound of the closed
-        form)."""
-        total: Linear = 0
-        latency = 0
-        for flow in self.work.flows:
-            if not flow.is_drain and flow.unit != self.work.compute_unit:
-                total += self._fetch(flow) + self._edge(flow)
-                latency = max(latency, flow.latency_cycles)
+    def _startup(self, horizon: int) -> Linear:
+        """First fetches, on each unit one after another (see analytical.startup_cycles)."""
+        startup = self.cp.model.new_int_var(0, horizon, "startup")
+        for unit in fill_units(self.work):
+            fetched = add_up(
+                self._fetch(flow) + self._edge(flow)
+                for flow in self.work.flows
+                if flow.unit == unit and not flow.is_drain
+            )
+            around = ceil(SCALE * first_call_cycles(self.work, unit))
+            self.cp.model.add(startup >= fetched + around)
+        total: Linear = startup
         block = _scaled(slowest_block_cycles(self.vars.covering, self.work, self.hw))
         for name, late in self.late_sums.items():
             once = self.cp.either(0, self.vars.tile[name], late, f"late_once_{name}")
             total += block * self._late_rounds(name, once)
-        return total + SCALE * latency
+        return total
 
     def first_tiles(self) -> Linear:
         """Fetches of the first tiles of outputs, beside those of inputs in the first round."""
