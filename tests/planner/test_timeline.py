@@ -21,7 +21,9 @@ for i, j, p in grid(32, 32, 48):
 
 
 def plan(kernel: str | Kernel, hw: str, **sizes: int) -> PlanResult:
-    found = isamap.map(kernel, hw, sizes=sizes, verify="off", may_reassociate=True)
+    found = isamap.map(
+        kernel, hw, sizes=sizes, verify="off", may_reassociate=True, time_limit_s=240
+    )  # enough on a busy machine
     assert isinstance(found, PlanResult) and found.timing is not None
     assert found.plan.bound_cycles <= found.plan.cycles
     assert found.plan.costs.cycles == found.plan.cycles
