@@ -78,7 +78,7 @@ PLANS = [
     ("gemm_epilogue", "vta", {"m": 100, "n": 90, "k": 130}),
     ("mlp", "vta", {}),
     ("conv2d_epilogue", "gemmini", {"h": 20, "w": 20}),
-    ("attention", "gemmini", {}),
+    ("softmax", "gemmini", {}),
 ]
 
 
