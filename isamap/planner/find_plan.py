@@ -20,7 +20,6 @@ from .inline_on_host import inline_on_host
 from .keep_on_chip import keep_on_chip
 from .keep_parts import Part, keep_parts
 from .overlap_host import overlap_host
-from .pace_tasks import pace_tasks
 from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import replace_joined
 from .schedule_tasks import Known, TaskScheduler
@@ -58,8 +57,6 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | No
     for forms in FORMS:
         for parts in forms(best, hw):
             best = _try_parts(best, parts, hw, wishes, known, begin)
-    if wishes.aim.is_fastest:
-        best = _overlap(best, hw, wishes, known, begin)
     return replace(best, seconds=time.perf_counter() - begin)
 
 
@@ -84,10 +81,9 @@ def _try_parts(
     return best
 
 
-def _overlap(best: Plan, hw: Hardware, wishes: Wishes, known: Known, begin: float) -> Plan:
-    """The plan in as many parts as shorten what host and accelerator take side by side; the sum of
-    their cycles grows thereby."""
-    cycles = pace_tasks(best, hw)
+def overlapped(best: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
+    """The plan in as many parts as let host and accelerator work side by side for a gain."""
+    begin = time.perf_counter()
     for part in overlap_host(best, hw):
         left = wishes.time_limit_s - (time.perf_counter() - begin)
         if left <= 0 or wishes.watch.is_stopped:
@@ -96,10 +92,10 @@ def _overlap(best: Plan, hw: Hardware, wishes: Wishes, known: Known, begin: floa
             found = _plan_whole(part.kernel, hw, replace(wishes, time_limit_s=left), known)
         except MappingError:
             continue
-        now = pace_tasks(found, hw)
-        if now > (1 - MIN_GAIN) * cycles:
+        if found.cycles > (1 - MIN_GAIN) * best.cycles:
             break
-        best, cycles = replace(found, steps=part.steps), now
+        cut = "; ".join(dict.fromkeys(filter(None, (best.cut, found.cut))))
+        best = replace(found, steps=part.steps, cut=cut)
     return best
 
 

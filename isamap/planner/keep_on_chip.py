@@ -24,7 +24,7 @@ from .chip_homes import home_align, home_ends, place_homes
 from .make_room import make_room
 from .memory_map import MemoryMap
 from .place_tasks import PlacedTasks, place_tasks
-from .plan import PlannedTask
+from .plan import PlannedTask, task_key
 from .schedule_tasks import Around, TaskScheduler
 from .share_chip import ends_of
 
@@ -243,8 +243,12 @@ def _bytes(buffer: Buffer) -> int:
 
 def _may_lie(task: Task, buffer: str, memory: str, scheduler: TaskScheduler) -> bool:
     """Has the task a covering that finds the buffer in the memory?"""
-    stream = scheduler.coverings(task, {buffer: memory}, MAX_LOOKS)
-    try:
-        return next(stream, None) is not None
-    except MappingError:
-        return False
+    known = scheduler.known.lying
+    key = task_key(task, frozenset()), buffer, memory
+    if key not in known:
+        stream = scheduler.coverings(task, {buffer: memory}, MAX_LOOKS)
+        try:
+            known[key] = next(stream, None) is not None
+        except MappingError:
+            known[key] = False
+    return known[key]

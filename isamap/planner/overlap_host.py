@@ -1,8 +1,8 @@
 """Let the host work on a part of what an iteration computes while the accelerator makes the rest.
 
 In: a plan in which both take turns under a held loop (time steps). Out: its kernel with these tasks
-cut into more and more parts along a dimension that they share. Not its job: the rewrite itself
-(`split_nest`), scheduling the parts (`find_plan`), how much that gains (`pace_tasks`).
+cut into two and more parts along a dimension that they share. Not its job: the rewrite itself
+(`split_nest`), scheduling the parts (`find_plan`), how much that gains (`timeline`).
 
 Part n + 1 of the accelerator's work runs beside part n of the host's. Of k parts in the proportions
 1 : r : r^2 .., r being the host's cycles per one of the accelerator's, neither waits in between;
@@ -19,12 +19,12 @@ from isamap.rewrites import Step, attempt, nest_site, split_nest
 from .keep_parts import Part
 from .plan import Plan, PlannedTask
 
-MAX_PARTS = 5
+COUNTS = (2, 4)  # of parts: what a fifth one hides is less than what its start takes
 GRAINS = 32  # parts of a loop that cuts are rounded to, if its blocks are smaller
 
 
 def overlap_host(plan: Plan, hw: Hardware) -> Iterator[Part]:
-    """For the outermost held loop under which the accelerator works longest: two parts, three ..
+    """For the outermost held loop under which the accelerator works longest: two parts, then more.
 
     None where tasks wait for each other by tokens, or run at given cycles.
     """
@@ -39,7 +39,7 @@ def overlap_host(plan: Plan, hw: Hardware) -> Iterator[Part]:
     others = sum(p.cycles for p in under if not p.on_host)
     for loop in _loops(seed) if host else ():
         found = False
-        for count in range(2, MAX_PARTS + 1):
+        for count in COUNTS:
             part = _cut(plan, seed, loop, _sizes(loop, count, host / others))
             if part is None:
                 break

@@ -34,10 +34,14 @@ ALONE = Around()
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was found for tasks on one machine by the same wishes, and for their models; grows."""
+    """What was found for tasks on one machine by the same wishes, and for their models; grows.
+
+    `lying`: can a task find a buffer in a memory?
+    """
 
     answers: dict[tuple[TaskKey, Around], Answer | MappingError] = field(default_factory=dict)
     models: KnownModels = field(default_factory=dict)
+    lying: dict[tuple[TaskKey, str, str], bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

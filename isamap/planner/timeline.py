@@ -4,16 +4,19 @@ In: the tree of tasks, how each of them runs, the machine. Out: cycles. Not its 
 (`compose`), what a task takes by itself (`costmodels`).
 
 A task keeps its shape (`Span`) and begins when every unit it needs is done with what came before,
-and what it fetches has been written. With tokens everybody waits for a task to end. The first
-rounds of a loop are followed one by one; the others take as long as the last one of these. Ports
-serve neighbours between each other's calls; all tasks together keep them busy at least so long.
+and the elements that it fetches have been written. With tokens everybody waits for a task to end.
+The first rounds of a loop are followed one by one; the others take as long as the last one of
+these. Ports serve neighbours between each other's calls; all tasks together keep them busy at
+least so long.
 """
 
 from collections.abc import Mapping
+from itertools import product
 from math import ceil
 
 from isamap.costmodels import Span, Use, find_span
 from isamap.hwdesc import Hardware, Synchronisation
+from isamap.ir import may_distribute, may_swap
 from isamap.mapper import Task, TaskLoop, TaskNode, flatten
 
 from .plan import PlannedTask
@@ -34,14 +37,16 @@ def timeline(nodes: tuple[TaskNode, ...], planned: Mapping[int, PlannedTask], hw
 
 
 class _Line:
-    """Tasks in their order; `free` and `written`: until when units and buffers are."""
+    """Tasks in their order. `free`: from when on units are; `written`: when what tasks write is,
+    in the latest round and in the one before."""
 
     def __init__(self, planned: Mapping[int, PlannedTask], hw: Hardware) -> None:
         self.planned = planned
         self.hw = hw
         self.is_token = hw.synchronisation is Synchronisation.TOKENS
         self.free: dict[str, float] = {}
-        self.written: dict[str, float] = {}
+        self.written: dict[int, tuple[float, float]] = {}
+        self.feeds: dict[tuple[int, int], tuple[bool, bool]] = {}
         self.end = 0.0
         self.spans: dict[tuple[int, frozenset[str]], Span] = {}
 
@@ -65,7 +70,7 @@ class _Line:
     def _skip(self, cycles: float) -> None:
         self.end += cycles
         self.free = {name: time + cycles for name, time in self.free.items()}
-        self.written = {name: time + cycles for name, time in self.written.items()}
+        self.written = {n: (old + cycles, new + cycles) for n, (old, new) in self.written.items()}
 
     def _place(self, task: Task, around: tuple[tuple[str, bool, int], ...]) -> None:
         planned = self.planned[task.number]
@@ -74,14 +79,40 @@ class _Line:
         for use in span.uses:
             begin = max(begin, self.free.get(use.unit, 0.0) - use.first)
         for buffer, fetched in span.fetched:
-            begin = max(begin, self.written.get(buffer, 0.0) - fetched)
+            begin = max(begin, self._ready(buffer, task) - fetched)
         if self.is_token:
             begin = self.end
         for use in span.uses:
             self.free[use.unit] = begin + use.last
-        for statement in task.statements:
-            self.written[statement.target.buffer] = begin + span.cycles
+        _, latest = self.written.get(task.number, (0.0, 0.0))
+        self.written[task.number] = latest, begin + span.cycles
         self.end = max(self.end, begin + span.cycles)
+
+    def _ready(self, buffer: str, reader: Task) -> float:
+        """From when on the reader finds its elements of a buffer."""
+        ready = 0.0
+        for number, (before, latest) in self.written.items():
+            writer = self.planned[number].task
+            if any(s.target.buffer == buffer for s in writer.statements):
+                same_round, next_round = self._feeds(writer, reader)
+                if number < reader.number:
+                    ready = max(ready, latest if same_round else before if next_round else 0.0)
+                elif next_round:
+                    ready = max(ready, latest)
+        return ready
+
+    def _feeds(self, writer: Task, reader: Task) -> tuple[bool, bool]:
+        """Does the reader depend on the writer in the same round of the loops around both? In a
+        later one?"""
+        key = writer.number, reader.number
+        if key not in self.feeds:
+            shared = tuple(name for name in writer.held if name in reader.held)
+            pairs = list(product(writer.statements, reader.statements))
+            self.feeds[key] = (
+                not all(may_swap(a, b, may_reassociate=False, fixed=shared) for a, b in pairs),
+                not all(may_distribute(b, a, shared) for a, b in pairs),
+            )
+        return self.feeds[key]
 
     def _span(self, planned: PlannedTask, around: tuple[tuple[str, bool, int], ...]) -> Span:
         """One round of a task."""
