@@ -6,7 +6,7 @@ from .assemble import assemble_answer, assemble_plan
 from .best_plan import find_best_plan
 from .compose import compose
 from .count_repacks import Repack, repacks
-from .find_plan import find_plan
+from .find_plan import find_plan, plan_form
 from .front import Front, find_front
 from .handover import Handover, handovers
 from .piece import Piece
@@ -34,6 +34,7 @@ __all__ = [
     "handovers",
     "host_task_cycles",
     "is_single",
+    "plan_form",
     "rejoin",
     "repacks",
     "search",

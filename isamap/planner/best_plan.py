@@ -1,7 +1,7 @@
 """The best plan over all rewritten forms of a kernel.
 
 In: a kernel, a machine, limits. Out: the plan of the form that the aim likes best, and what
-was not looked at. Not its job: the rewrites themselves, scheduling one form (`find_plan`).
+was not looked at. Not its job: the rewrites themselves, scheduling one form (`plan_form`).
 """
 
 import time
@@ -16,7 +16,7 @@ from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
 from isamap.rewrites import FORMS, spread_by, variants
 from isamap.scheduler import Wishes
 
-from .find_plan import find_plan, overlapped
+from .find_plan import overlapped, plan_form
 from .plan import Plan, TaskKey, host_task_cycles, task_key
 from .schedule_tasks import Known
 
@@ -72,7 +72,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
             break
         try:
             soon = replace(wishes, time_limit_s=max(left, 0.0))
-            plan = find_plan(form.kernel, hw, soon, known=known)
+            plan = plan_form(form.kernel, hw, soon, known)
         except MappingError as error:
             failure = failure or error
             continue
@@ -82,9 +82,8 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
         assert failure is not None, "a form is scheduled or fails"
         raise failure
     best = replace(best, cut="; ".join(filter(None, (best.cut, *cut))))
-    if aim.is_fastest:
-        left = wishes.time_limit_s - (time.perf_counter() - begin)
-        best = overlapped(best, hw, replace(wishes, time_limit_s=left), known)
+    left = wishes.time_limit_s - (time.perf_counter() - begin)
+    best = overlapped(best, hw, replace(wishes, time_limit_s=left), known)
     return replace(best, num_forms=num_forms, seconds=time.perf_counter() - begin)
 
 

@@ -36,7 +36,20 @@ FORMS = (
 MIN_GAIN = 0.02  # of the cycles, for cutting tasks into more parts
 
 
-def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, *, known: Known | None = None) -> Plan:
+def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
+    """The plan of a kernel (`plan_form`), cut into parts where host and accelerator then work side
+    by side.
+
+    Raises:
+        MappingError: a statement that no instruction computes, on a machine without a host.
+    """
+    known = Known()
+    plan = plan_form(kernel, hw, wishes, known)
+    left = wishes.time_limit_s - plan.seconds
+    return overlapped(plan, hw, replace(wishes, time_limit_s=left), known)
+
+
+def plan_form(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known | None = None) -> Plan:
     """Cut the kernel into tasks, schedule each, and put them together.
 
     A task goes to the host when no instruction computes it or the host is faster, with what must be
@@ -83,11 +96,12 @@ def _try_parts(
 
 def overlapped(best: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
     """The plan in as many parts as let host and accelerator work side by side for a gain."""
-    begin = time.perf_counter()
-    for part in overlap_host(best, hw):
+    begin, before = time.perf_counter(), best.seconds
+    for part in overlap_host(best, hw) if wishes.aim.is_fastest else ():
         left = wishes.time_limit_s - (time.perf_counter() - begin)
         if left <= 0 or wishes.watch.is_stopped:
-            return replace(best, cut="; ".join(filter(None, (best.cut, NOT_OVERLAPPED))))
+            best = replace(best, cut="; ".join(filter(None, (best.cut, NOT_OVERLAPPED))))
+            break
         try:
             found = _plan_whole(part.kernel, hw, replace(wishes, time_limit_s=left), known)
         except MappingError:
@@ -96,7 +110,7 @@ def overlapped(best: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
             break
         cut = "; ".join(dict.fromkeys(filter(None, (best.cut, found.cut))))
         best = replace(found, steps=part.steps, cut=cut)
-    return best
+    return replace(best, seconds=before + time.perf_counter() - begin)
 
 
 def _plan_whole(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known) -> Plan:

@@ -10,7 +10,7 @@ from functools import partial
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.planner import Plan, Wishes, find_plan
+from isamap.planner import Plan, Wishes, plan_form
 from isamap.program import Program
 from isamap.rewrites import replay
 
@@ -92,7 +92,7 @@ def _replan(
         return Verification(Check.QUICK, failure=failure)
     wishes = Wishes(time_limit_s=REPLAN_SECONDS, seed=seed, may_reassociate=may_reassociate)
     try:
-        other = replace(find_plan(form, hw, wishes), steps=plan.steps)
+        other = replace(plan_form(form, hw, wishes), steps=plan.steps)
     except IsamapError as error:
         failure = f"quick check not possible: {reason}; cut down: {error.message}"
         return Verification(Check.QUICK, failure=failure)
