@@ -41,7 +41,7 @@ MOST_CALLS = 400_000
 LEGEND = (
     "layers     without the input's product, as DeepBench measures them; gates and state included",
     "plan       the kernel as it is and in single operations, each by find_plan; fewest cycles",
-    "cycles     of the closed form, task after task",
+    "cycles     of the closed form, each task as early as units and data let it begin",
     "bound      of the whole: busiest unit, port, or memory that blocks pass; no program of these"
     " coverings is faster",
     "emulated   the whole program; all steps, or some and the rest by rule (few_steps.py)",

@@ -12,7 +12,7 @@ from table_text import align, decimal, geometric_mean, number, percent, solver_l
 LEGEND = (
     "layers     without the input's product, as DeepBench measures them; vanilla with relu; i8 into"
     " i32",
-    "cycles     of the closed-form model, task after task: accelerator and host",
+    "cycles     of the closed-form model, each task as early as units and data let it begin",
     "bound      of the whole: its busiest unit, or compulsory traffic; tasks may overlap freely",
     "gap %      of the whole; status 'optimal': the schedule of each task is proven best by itself",
     "solve s    tasks, coverings, models and proofs, one solver thread",

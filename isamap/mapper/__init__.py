@@ -20,6 +20,7 @@ from .join_tasks import join_tasks, keeps_order
 from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
+from .operand_plans import OperandPlans
 from .pretty import show_layout_kind, show_layouts, show_route
 from .spread import spread, spread_coverings, spread_like, why_one_core
 from .spread_factors import spread_factors
@@ -37,6 +38,7 @@ __all__ = [
     "Match",
     "Mismatch",
     "OperandPlan",
+    "OperandPlans",
     "Passage",
     "Residence",
     "Task",

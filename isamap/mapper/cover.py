@@ -13,7 +13,7 @@ from math import prod
 from types import MappingProxyType
 
 from isamap.errors import MappingError
-from isamap.hwdesc import Hardware, Instruction
+from isamap.hwdesc import Hardware, Instruction, OperandRule
 from isamap.ir import (
     Access,
     Affine,
@@ -66,6 +66,7 @@ def coverings(
     ends: Ends | None = None,
     homes: Homes = OUTSIDE,
     max_matches: int | None = None,
+    known_plans: OperandPlans | None = None,
 ) -> Iterator[Covering]:
     """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others
     failed.
@@ -75,6 +76,7 @@ def coverings(
         ends: where its sums begin and what becomes of them.
         homes: buffers that do not lie in the external memory.
         max_matches: only those of so many matches, the lowest bounds.
+        known_plans: of operands on this machine; grows.
 
     Raises:
         MappingError: the kernel has several statements, or a loop-carried dependence, or reorders
@@ -85,7 +87,7 @@ def coverings(
     found_candidates = candidates(kernel, index, hw, mismatches, held, ends, moves=moves)
     if found_candidates:  # else order is not to blame
         _check_order(kernel, index, may_reassociate, held)
-    known_plans = OperandPlans()
+    known_plans = OperandPlans() if known_plans is None else known_plans
     for candidate in found_candidates[:max_matches]:
         reason = ""
         for cut in tile_loops(kernel, index, candidate.match):
@@ -258,8 +260,8 @@ def cover_match(
     synthetic = tuple(
         (name, synthetic_name(name)) for name, _ in match.binding if synthetic_name(name) in names
     )
-    choices: list[tuple[OperandPlan, ...]] = []
-    for rule in match.instruction.operands:
+    choices: dict[str, tuple[OperandPlan, ...]] = {}
+    for rule in sorted(match.instruction.operands, key=partial(_is_outside, match, homes)):
         read = partial(_source, kernel, match, rule.name, synthetic=synthetic, homes=homes)
         own = read(dict(match.operands)[rule.name])
         inlet = None
@@ -295,13 +297,19 @@ def cover_match(
         )
         if isinstance(plans, str):
             return plans
-        choices.append(plans)
+        choices[rule.name] = plans
+    in_order = [choices[rule.name] for rule in match.instruction.operands]
     return tuple(
         Covering(
             kernel, index, match.instruction.name, match.binding, match.immediates, loops, plans
         )
-        for plans in product(*choices)
+        for plans in product(*in_order)
     )
+
+
+def _is_outside(match: Match, homes: Homes, rule: OperandRule) -> bool:
+    """Has the operand no home? One that has fails most often, and is planned first."""
+    return dict(match.operands)[rule.name].buffer not in homes
 
 
 def _writes_once(statement: Statement, loops: tuple[TiledLoop, ...]) -> bool:

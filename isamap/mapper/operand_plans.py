@@ -1,9 +1,9 @@
-"""Plan operands of one kernel on one machine, every question answered once.
+"""Plan operands on one machine, every question answered once.
 
 In: operands to plan, one by one. Out: their plans. Not its job: planning one (`plan_operand`).
 
 Matches and tilings differ in few loops at a time, and an operand's plans depend only on the loops
-that move it: most operands come back many times.
+that move it: most operands come back many times, in other tasks and forms of a kernel too.
 """
 
 from isamap.ir import Expr
@@ -34,7 +34,7 @@ class OperandPlans:
         self._known: dict[OperandKey, tuple[OperandPlan, ...] | str] = {}
 
     def plan(self, subject: Subject) -> tuple[OperandPlan, ...] | str:
-        """As `plan_operand`; all subjects must be of one kernel and one machine."""
+        """As `plan_operand`; all subjects must be of one machine."""
         key = operand_key(subject)
         if key not in self._known:
             self._known[key] = plan_operand(subject)

@@ -19,7 +19,7 @@ from isamap.rewrites import Step, attempt, nest_site, split_nest
 from .keep_parts import Part
 from .plan import Plan, PlannedTask
 
-COUNTS = (2, 4)  # of parts: what a fifth one hides is less than what its start takes
+COUNTS = (2, 5)  # of parts: few, then as many as are worth their starts
 GRAINS = 32  # parts of a loop that cuts are rounded to, if its blocks are smaller
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from isamap.costmodels import ANALYTICAL, CostModel, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering, Task, coverings
+from isamap.mapper import Covering, OperandPlans, Task, coverings
 from isamap.program import Layout
 from isamap.scheduler import Answer, KnownModels, Surroundings, Wishes, find_schedule
 
@@ -36,12 +36,17 @@ ALONE = Around()
 class Known:
     """What was found for tasks on one machine by the same wishes, and for their models; grows.
 
-    `lying`: can a task find a buffer in a memory?
+    `lying`: can a task find a buffer in a memory? `plans`: of operands, by bytes that are taken.
     """
 
     answers: dict[tuple[TaskKey, Around], Answer | MappingError] = field(default_factory=dict)
     models: KnownModels = field(default_factory=dict)
     lying: dict[tuple[TaskKey, str, str], bool] = field(default_factory=dict)
+    plans: dict[tuple[tuple[str, int], ...], OperandPlans] = field(default_factory=dict)
+
+    def plans_beside(self, taken: tuple[tuple[str, int], ...]) -> OperandPlans:
+        """Of operands, where so many bytes of the machine's memories are taken."""
+        return self.plans.setdefault(taken, OperandPlans())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ class TaskScheduler:
             ends=task.ends,
             homes=homes,
             max_matches=max_matches,
+            known_plans=self.known.plans_beside(()),
         )
 
     def _cost(self, around: Around, left_s: float) -> CostModel:
@@ -108,7 +114,14 @@ class TaskScheduler:
         )
         room = with_room(self.hw, around)
         try:
-            return find_schedule(task.kernel, room, wishes, respected, known=self.known.models)
+            return find_schedule(
+                task.kernel,
+                room,
+                wishes,
+                respected,
+                known=self.known.models,
+                known_plans=self.known.plans_beside(around.taken),
+            )
         except MappingError as error:
             return error
 

@@ -16,6 +16,7 @@ from isamap.ir import Kernel
 from isamap.mapper import (
     Covering,
     Mismatch,
+    OperandPlans,
     coverings,
     layout_rank,
     spread_coverings,
@@ -39,10 +40,12 @@ def find_schedule(
     *,
     max_rank: int | None = None,
     known: KnownModels | None = None,
+    known_plans: OperandPlans | None = None,
 ) -> Answer:
     """Solve coverings, lowest bounds first, until no remaining bound beats the best schedule.
 
     `max_rank`: of the coverings that are looked at (`rank_of`). `known`: models by the same aim.
+    `known_plans`: of operands on this machine.
 
     Raises:
         MappingError: nothing matches, no copy fits, no single unit fits the memories, or the aim's
@@ -63,6 +66,7 @@ def find_schedule(
         volatile=around.volatile,
         ends=around.ends,
         homes=around.homes,
+        known_plans=known_plans,
     )
     stream = (
         covering

@@ -37,8 +37,8 @@ def test_a_row_has_every_figure(cell: Cell) -> None:
     assert result.emulated_steps == 3 and result.is_resident
     bounds = (result.compute_bound_cycles, result.traffic_bound_cycles)
     assert max(bound or 0 for bound in bounds) <= (result.gemm_bound_cycles or 0)
-    parts = (result.host_cycles, result.repack_cycles, result.gemm_cycles)
-    assert sum(part or 0 for part in parts) == result.analytical_cycles
+    on_host = (result.host_cycles or 0) + (result.repack_cycles or 0)
+    assert max(on_host, result.gemm_cycles or 0) <= (result.analytical_cycles or 0)
     assert result.gain == (result.baseline_cycles or 0) / (result.accelerator_cycles or 1)
 
 
