@@ -268,10 +268,8 @@ def cover_match(
         if rule.name in dict(match.inlets):
             inlet = read(dict(match.inlets)[rule.name])
         is_target = rule.name == match.instruction.result.buffer
-        if is_target and _adds_to_zeros(kernel, index) and overlaps(own.access):
-            return f"operand {rule.name}: its elements are summed up in several tiles, from zeros"
-        if is_target and not _writes_once(kernel.statements[index], loops):
-            return f"operand {rule.name}: a call would add to some element in several places"
+        if is_target and (reason := _sums_apart(kernel, index, own.access, loops)):
+            return f"operand {rule.name}: {reason}"
         outlet = None
         if is_target and ends is not None and not match.is_whole:
             if ends.outlet is not None:
@@ -310,6 +308,15 @@ def cover_match(
 def _is_outside(match: Match, homes: Homes, rule: OperandRule) -> bool:
     """Has the operand no home? One that has fails most often, and is planned first."""
     return dict(match.operands)[rule.name].buffer not in homes
+
+
+def _sums_apart(kernel: Kernel, index: int, access: Access, loops: tuple[TiledLoop, ...]) -> str:
+    """Why sums of one element would go to several places."""
+    if _adds_to_zeros(kernel, index) and overlaps(access):
+        return "its elements are summed up in several tiles, from zeros"
+    if not _writes_once(kernel.statements[index], loops):
+        return "a call would add to some element in several places"
+    return ""
 
 
 def _writes_once(statement: Statement, loops: tuple[TiledLoop, ...]) -> bool:

@@ -74,7 +74,8 @@ def test_dimensions_that_are_read_at_one_place_stay() -> None:
 
 
 PLANS = [
-    ("rnn:rnn_i8", "gemmini", {"steps": 5, "batch": 20, "inputs": 40, "hidden": 35}),
+    ("rnn:rnn_i8", "vta", {"steps": 5, "batch": 20, "inputs": 40, "hidden": 35}),
+    ("mlp", "gemmini", {}),
     ("gemm_epilogue", "vta", {"m": 100, "n": 90, "k": 130}),
     ("mlp", "vta", {}),
     ("conv2d_epilogue", "gemmini", {"h": 20, "w": 20}),
