@@ -32,8 +32,8 @@ from .passes import (
     stay_of,
     tile_cycles,
 )
-from .rounds import last_units, round_cycles, swept_cycles
-from .tiling import Stay, Tiling, operand_plan, tile_units, trips
+from .rounds import round_cycles, swept_cycles
+from .tiling import Stay, Tiling, last_units, operand_plan, tile_units, trips
 from .traffic import Moved, add_up_moved
 from .waiting import (
     exchange_cycles,

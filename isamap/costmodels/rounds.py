@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.mapper import Covering, Passage, TiledLoop
+from isamap.mapper import Covering, Passage
 
 from .ends import passage_ends
 from .passes import (
@@ -22,7 +22,7 @@ from .passes import (
     stay_of,
     tile_cycles,
 )
-from .tiling import Stay, Tiling, guards, operand_plan, trips
+from .tiling import Stay, Tiling, guards, last_units, operand_plan, trips
 from .work import Ends, Flow, Work
 
 
@@ -161,11 +161,6 @@ def may_sweep(covering: Covering, flow: Flow, hw: Hardware) -> bool:
     plan = covering.operand(flow.operand)
     is_fetched = plan.is_output and not flow.is_drain
     return is_fetched and moves_blocks(covering, Stay(flow.operand, flow.residence, 1, 1), hw)
-
-
-def last_units(covering: Covering, tiling: Tiling, loop: TiledLoop) -> int:
-    """Units of the last tile of a loop."""
-    return loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
 
 
 def passage_rounds(covering: Covering, work: Work, hw: Hardware) -> Iterator[PassageRound]:

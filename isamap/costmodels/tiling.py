@@ -10,7 +10,7 @@ block.
 
 from dataclasses import dataclass, field
 
-from isamap.mapper import Covering, OperandPlan, Residence, TileAxis
+from isamap.mapper import Covering, OperandPlan, Residence, TileAxis, TiledLoop
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,11 @@ class Guards:
 def trips(covering: Covering, tiling: Tiling, loop: str) -> int:
     """Tiles of `loop`."""
     return -(-covering.loop(loop).units // tiling.tile(loop))
+
+
+def last_units(covering: Covering, tiling: Tiling, loop: TiledLoop) -> int:
+    """Units of the last tile of a loop."""
+    return loop.units - (trips(covering, tiling, loop.name) - 1) * tiling.tile(loop.name)
 
 
 def guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:

@@ -20,7 +20,7 @@ from .passes import (
     needs_one_slot,
     stay_of,
 )
-from .tiling import Stay, Tiling, guards, operand_plan, splits_along, trips
+from .tiling import Stay, Tiling, guards, last_units, operand_plan, splits_along, trips
 from .work import Flow, Work
 
 
@@ -252,10 +252,9 @@ def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
         fills = [f for f in work.flows if f.unit == unit and not f.windows]
         passes = [flow_passes(covering, tiling, f) for f in fills]
         for loop in covering.loops:
-            count = trips(covering, tiling, loop.name)
-            if count == 1:
+            last = last_units(covering, tiling, loop)
+            if last == loop.units:
                 continue
-            last = loop.units - (count - 1) * tiling.tile(loop.name)
             rest = work.shared_cycles * (1 - last / loop.units)
             fetched = sum(
                 last_passes(covering, tiling, f, loop, last, whole) * f.pass_cycles

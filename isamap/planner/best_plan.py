@@ -16,7 +16,7 @@ from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
 from isamap.rewrites import FORMS, spread_by, variants
 from isamap.scheduler import Wishes
 
-from .find_plan import overlapped, plan_form
+from .find_plan import all_cuts, overlapped, plan_form
 from .plan import Plan, TaskKey, host_task_cycles, task_key
 from .schedule_tasks import Known
 
@@ -81,7 +81,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     if best is None:
         assert failure is not None, "a form is scheduled or fails"
         raise failure
-    best = replace(best, cut="; ".join(filter(None, (best.cut, *cut))))
+    best = replace(best, cut=all_cuts(best.cut, *cut))
     left = wishes.time_limit_s - (time.perf_counter() - begin)
     best = overlapped(best, hw, replace(wishes, time_limit_s=left), known)
     return replace(best, num_forms=num_forms, seconds=time.perf_counter() - begin)

@@ -5,6 +5,7 @@ job: what a single covering's best tiling is (`find_schedule`), emitting nodes (
 """
 
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from isamap.errors import MappingError
@@ -79,16 +80,11 @@ def _try_parts(
     """The best of a plan and of those of these kernels, as far as the wishes' time goes, `begin`
     being when it began."""
     before = best
-    for part in parts:
-        left = wishes.time_limit_s - (time.perf_counter() - begin)
-        if left <= 0 or wishes.watch.is_stopped:
-            return replace(best, cut="; ".join(dict.fromkeys(filter(None, (best.cut, NOT_KEPT)))))
-        try:
-            found = _plan_whole(part.kernel, hw, replace(wishes, time_limit_s=left), known)
-        except MappingError:
-            continue
+    for found in _plans(parts, hw, wishes, known, begin):
+        if found is None:
+            return replace(best, cut=all_cuts(best.cut, NOT_KEPT))
         if wishes.aim.rank(found.costs) < wishes.aim.rank(best.costs):
-            best = replace(found, steps=part.steps)
+            best = found
         elif best is not before:
             break  # less and less stays
     return best
@@ -97,20 +93,36 @@ def _try_parts(
 def overlapped(best: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
     """The plan in as many parts as let host and accelerator work side by side for a gain."""
     begin, before = time.perf_counter(), best.seconds
-    for part in overlap_host(best, hw) if wishes.aim.is_fastest else ():
+    parts = overlap_host(best, hw) if wishes.aim.is_fastest else ()
+    for found in _plans(parts, hw, wishes, known, begin):
+        if found is None:
+            best = replace(best, cut=all_cuts(best.cut, NOT_OVERLAPPED))
+            break
+        if found.cycles > (1 - MIN_GAIN) * best.cycles:
+            break
+        best = replace(found, cut=all_cuts(best.cut, found.cut))
+    return replace(best, seconds=before + time.perf_counter() - begin)
+
+
+def _plans(
+    parts: Iterable[Part], hw: Hardware, wishes: Wishes, known: Known, begin: float
+) -> Iterator[Plan | None]:
+    """The plan of each kernel that has one; None, and no more, once the wishes' time is over."""
+    for part in parts:
         left = wishes.time_limit_s - (time.perf_counter() - begin)
         if left <= 0 or wishes.watch.is_stopped:
-            best = replace(best, cut="; ".join(filter(None, (best.cut, NOT_OVERLAPPED))))
-            break
+            yield None
+            return
         try:
             found = _plan_whole(part.kernel, hw, replace(wishes, time_limit_s=left), known)
         except MappingError:
             continue
-        if found.cycles > (1 - MIN_GAIN) * best.cycles:
-            break
-        cut = "; ".join(dict.fromkeys(filter(None, (best.cut, found.cut))))
-        best = replace(found, steps=part.steps, cut=cut)
-    return replace(best, seconds=before + time.perf_counter() - begin)
+        yield replace(found, steps=part.steps)
+
+
+def all_cuts(*notes: str) -> str:
+    """What was not looked at, each once."""
+    return "; ".join(dict.fromkeys(filter(None, notes)))
 
 
 def _plan_whole(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known) -> Plan:

@@ -64,7 +64,7 @@ class Objective:
         horizon = self._horizon()
         stalls = Stalls(self.vars, self.work, self.hw, self.moved, self.passes, horizon)
         waiting = [stalls.stall(stay) for stay in self.vars.stays]
-        pace = Pace(self.vars, self.work, self.hw, horizon)
+        pace = Pace(self.cp, horizon)
         for stay, wait in zip(self.vars.stays, waiting, strict=True):
             stalls.add_starving(stay, pace.behind(STARVED_ENDS), wait)
         waiting.append(stalls.exchange())

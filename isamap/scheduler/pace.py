@@ -8,12 +8,10 @@ from math import ceil
 
 from ortools.sat.python import cp_model
 
-from isamap.costmodels import Ends, Work
-from isamap.hwdesc import Hardware
+from isamap.costmodels import Ends
 
-from .algebra import Linear
+from .algebra import Algebra, Linear
 from .stalls import SCALE
-from .variables import Variables
 
 
 class Pace:
@@ -22,8 +20,8 @@ class Pace:
     `computing`: of the unit that computes, between the whole startup and the whole finish.
     """
 
-    def __init__(self, variables: Variables, work: Work, hw: Hardware, horizon: int) -> None:
-        self.cp = variables.cp
+    def __init__(self, cp: Algebra, horizon: int) -> None:
+        self.cp = cp
         self.horizon = horizon
         self.computing = self.cp.model.new_int_var(0, horizon, "computing")
         self.others: dict[Ends, cp_model.IntVar] = {}
