@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import product
 
-from isamap.ir import accesses, shortest_paths, size_bytes
+from isamap.ir import accesses, size_bytes
+from isamap.shortest_paths import shortest_paths
 
 from .document import Path
 from .hardware import Channel, Instruction, Memory, MemoryKind, OperandRule, StrideRule

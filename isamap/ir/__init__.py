@@ -52,7 +52,6 @@ from .normalise_update import normalise_update
 from .ops import OPS, RESERVED, UPDATES, Domain, Notation, Operation, Typing, is_cast
 from .parse import KernelSource, load_kernel, load_kernels, parse_semantics
 from .pretty import pretty, pretty_expr, pretty_loops, pretty_statement
-from .shortest_paths import shortest_paths
 from .type_of import argument_types, type_of
 from .verify import index_range, verify
 
@@ -133,7 +132,6 @@ __all__ = [
     "rounding_errors",
     "saturations",
     "scalar_type",
-    "shortest_paths",
     "size_bytes",
     "type_of",
     "verify",

@@ -9,7 +9,8 @@ from dataclasses import replace
 from math import lcm
 
 from isamap.hwdesc import immediate_value
-from isamap.ir import Role, shortest_paths, size_bytes
+from isamap.ir import Role, size_bytes
+from isamap.shortest_paths import shortest_paths
 
 from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
 from .external import external_layouts, holds_all, is_aligned

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
-from isamap.ir import Access, Affine, Kernel, accesses, covers, index_range, shortest_paths
+from isamap.ir import Access, Affine, Kernel, accesses, covers, index_range
 from isamap.mapper import Task, TaskNode
 from isamap.program import For, Layout, Node, Program, Span
 from isamap.scheduler import NOTHING, fuse_tokens, lower_nest, signal, tile_name
+from isamap.shortest_paths import shortest_paths
 
 from .chip_homes import place_homes
 from .host_calls import Home, HostCall, call_statement

@@ -15,9 +15,10 @@ from math import prod
 
 from isamap.errors import MappingError
 from isamap.hwdesc import MemoryKind, Synchronisation
-from isamap.ir import Buffer, Kernel, Role, accesses, shortest_paths, size_bytes
+from isamap.ir import Buffer, Kernel, Role, accesses, size_bytes
 from isamap.mapper import Task, TaskNode, flatten
 from isamap.scheduler import Answer
+from isamap.shortest_paths import shortest_paths
 
 from .agree_layouts import Layouts, agree_layouts
 from .chip_homes import home_align, home_ends, place_homes

@@ -3,7 +3,7 @@
 In: small graphs. Out: verdicts. Not its job: the graphs of machines.
 """
 
-from isamap.ir import shortest_paths
+from isamap.shortest_paths import shortest_paths
 
 
 def test_of_several_ways_the_one_of_fewest_edges_is_told() -> None:
