@@ -151,11 +151,11 @@ def _plan_whole(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known) -> P
         placed.cycles,
         placed.repack_cycles,
         *bound_plan(kernel, chosen, hw),
-        Status.OPTIMAL if proven else Status.FEASIBLE,
+        Status.OPTIMAL if proven and not placed.cut else Status.FEASIBLE,
         time.perf_counter() - begin,
         wishes.aim,
         placed.costs(hw),
-        cut=kept.cut,
+        cut=all_cuts(placed.cut, kept.cut),
     )
 
 

@@ -1,8 +1,12 @@
-"""Decide which tasks the host runs, with what must be laid out anew between tasks counted.
+"""Decide which tasks the host runs, with what hides behind what and what must be laid out anew
+between tasks counted.
 
-In: the tree of tasks, how each of them runs by itself. Out: the choice with the fewest cycles that
-moving tasks one by one, or all on one buffer together, leads to; its program. Not its job:
-schedules, layouts.
+In: the tree of tasks, how each of them runs by itself. Out: the choice with the fewest cycles, its
+program. Not its job: schedules, layouts.
+
+Tasks are moved one by one, or all on one buffer together, then every choice is tried by branch and
+bound: no choice takes less than its tasks beside each other, those that are not decided taking what
+both ways have in common, with nothing to be laid out anew.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +24,11 @@ from .count_repacks import Repack, repacks
 from .host_calls import may_run_on_host
 from .plan import PlannedTask, host_task_cycles
 from .share_chip import share_chip
-from .timeline import timeline
+from .timeline import Timeline, Ways
+
+MAX_LOOKS = 200  # at choices, or at what several of them have in common
+NOTHING = Costs(0, 0, 0)
+NOT_PLACED = "which tasks the host runs was not all tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +36,14 @@ class PlacedTasks:
     """How every task runs, the program, and what the host copies between layouts.
 
     `task_cycles`: of the tasks one after the other, as far as they do not overlap (`timeline`).
+    `cut`: what was not looked at.
     """
 
     tasks: tuple[PlannedTask, ...]
     program: Program
     moved: tuple[Repack, ...]
     task_cycles: int
+    cut: str = ""
 
     @property
     def repack_cycles(self) -> int:
@@ -58,59 +68,147 @@ def place_tasks(
     hw: Hardware,
     aim: Aim = FASTEST,
 ) -> PlacedTasks:
-    """Move tasks between host and accelerator while the aim likes that better.
+    """Move tasks between host and accelerator while the aim likes that better, then try all
+    choices that may be better still, as far as `MAX_LOOKS` go.
 
-    Not tried: tearing joined tasks apart, moving tasks on different buffers at once.
+    Not tried: tearing joined tasks apart, other schedules.
 
     Raises:
         MappingError: as `compose`.
     """
-    best = put_tasks(kernel, nodes, planned, hw)
-    is_better = hw.host is not None
-    while is_better:
-        is_better = False
-        for changed in _changes(best, hw):
-            other = _try(kernel, nodes, changed, hw)
-            if other is not None and aim.rank(other.costs(hw)) < aim.rank(best.costs(hw)):
-                best, is_better = other, True
-                break
-    return best
+    search = _PlaceSearch(kernel, nodes, planned, hw, aim)
+    ways = search.narrowed(search.ways())
+    if all(len(way) == 1 for way in ways.values()):
+        return search.best
+    search.descend(ways)
+    search.exhaust(search.narrowed(ways))
+    if search.num_looks > MAX_LOOKS:
+        return replace(search.best, cut=NOT_PLACED)
+    return search.best
 
 
 def put_tasks(
     kernel: Kernel, nodes: tuple[TaskNode, ...], planned: Mapping[int, PlannedTask], hw: Hardware
 ) -> PlacedTasks:
     """The tasks run as they are planned to; MappingError as `compose`."""
-    tasks = tuple(planned[task.number] for task in flatten(nodes))
-    program = compose(kernel, nodes, tuple(task.piece for task in tasks), hw)
-    return PlacedTasks(tasks, program, repacks(program, hw), timeline(nodes, planned, hw))
+    return _put_tasks(kernel, planned, hw, Timeline(nodes, hw))
 
 
-def _try(
-    kernel: Kernel, nodes: tuple[TaskNode, ...], planned: Mapping[int, PlannedTask], hw: Hardware
-) -> PlacedTasks | None:
-    pieces = {task.number: planned[task.number].piece for task in flatten(nodes)}
-    try:
-        if share_chip(nodes, pieces, hw).crowded:
-            return None
-        return put_tasks(kernel, nodes, planned, hw)
-    except MappingError:
-        return None
+def _put_tasks(
+    kernel: Kernel, planned: Mapping[int, PlannedTask], hw: Hardware, line: Timeline
+) -> PlacedTasks:
+    tasks = tuple(planned[task.number] for task in flatten(line.nodes))
+    program = compose(kernel, line.nodes, tuple(task.piece for task in tasks), hw)
+    cycles = line.cycles({task.task.number: (task,) for task in tasks})
+    return PlacedTasks(tasks, program, repacks(program, hw), cycles)
 
 
-def _changes(placed: PlacedTasks, hw: Hardware) -> Iterator[dict[int, PlannedTask]]:
-    """Other choices for tasks on buffers that are laid out anew: each alone, then all on one
-    buffer, all of them on the host or none."""
-    now = {task.task.number: task for task in placed.tasks}
-    for name in dict.fromkeys(row.buffer for row in placed.moved):
-        users = [task for task in placed.tasks if name in task.task.touched]
-        for task in users:
-            moved = _moved(task, not task.on_host, hw)
-            if moved is not None:
-                yield {**now, task.task.number: moved}
-        for on_host in (True, False):
-            all_moved = [_moved(task, on_host, hw) or task for task in users]
-            yield {**now, **{task.task.number: task for task in all_moved}}
+class _PlaceSearch:
+    """Choices of who runs what, each as a way or two per task; `best` of those looked at."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        nodes: tuple[TaskNode, ...],
+        planned: Mapping[int, PlannedTask],
+        hw: Hardware,
+        aim: Aim,
+    ) -> None:
+        self.kernel = kernel
+        self.hw = hw
+        self.aim = aim
+        self.line = Timeline(nodes, hw)
+        self.best = _put_tasks(kernel, planned, hw, self.line)
+        self.rank = aim.rank(self.best.costs(hw))
+        self.num_looks = 0
+        self.costs: dict[tuple[int, bool], Costs] = {}
+
+    def ways(self) -> Ways:
+        """As the task runs now, then the other way where it can and the host is not too slow."""
+        found: dict[int, tuple[PlannedTask, ...]] = {}
+        for task in self.best.tasks:
+            other = _moved(task, not task.on_host, self.hw)
+            is_slow = other is not None and other.on_host and not self._beats(other.cycles)
+            found[task.task.number] = (task,) if other is None or is_slow else (task, other)
+        return found
+
+    def narrowed(self, ways: Ways) -> Ways:
+        """Without what makes every choice no better than the best one."""
+        for number, mine in ways.items():
+            if len(mine) > 1:
+                left = tuple(way for way in mine if self._may_win({**ways, number: (way,)}))
+                ways = {**ways, number: left or mine[:1]}
+        return ways
+
+    def descend(self, ways: Ways) -> None:
+        """Move tasks to where the aim likes the whole better: each alone, then all on a buffer
+        that is laid out anew, all of them on the host or none."""
+        while any(self._look(changed) for changed in self._changes(ways)):
+            pass
+
+    def exhaust(self, ways: Ways) -> None:
+        """Look at every choice that is not proven to be no better than the best one."""
+        self.num_looks += 1
+        if self.num_looks > MAX_LOOKS or not self._may_win(ways):
+            return
+        number = next((n for n, mine in ways.items() if len(mine) > 1), None)
+        if number is None:
+            self._look(ways)
+            return
+        for way in ways[number]:
+            self.exhaust({**ways, number: (way,)})
+
+    def _changes(self, ways: Ways) -> Iterator[Ways]:
+        """Other choices than the best one."""
+        now = {task.task.number: (task,) for task in self.best.tasks}
+        for number, mine in ways.items():
+            for way in mine:
+                if way.on_host != now[number][0].on_host:
+                    yield {**now, number: (way,)}
+        for name in dict.fromkeys(row.buffer for row in self.best.moved):
+            for on_host in (True, False):
+                users = [n for n, mine in now.items() if name in mine[0].task.touched]
+                moved = {n: tuple(w for w in ways[n] if w.on_host == on_host) for n in users}
+                yield now | {n: mine for n, mine in moved.items() if mine}
+
+    def _look(self, ways: Ways) -> bool:
+        """Is this choice better than all before?"""
+        if not self._may_win(ways):
+            return False
+        planned = {number: mine[0] for number, mine in ways.items()}
+        pieces = {number: task.piece for number, task in planned.items()}
+        try:
+            if share_chip(self.line.nodes, pieces, self.hw).crowded:
+                return False
+            found = _put_tasks(self.kernel, planned, self.hw, self.line)
+        except MappingError:
+            return False
+        rank = self.aim.rank(found.costs(self.hw))
+        is_better = rank < self.rank
+        if is_better:
+            self.best, self.rank = found, rank
+        return is_better
+
+    def _may_win(self, ways: Ways) -> bool:
+        """Might one of these choices be better than the best one, if nothing is laid out anew?"""
+        decided = [mine[0] for mine in ways.values() if all(way.on_host for way in mine)]
+        if not self._beats(sum(task.cycles for task in decided)):
+            return False  # without a look at what hides behind what
+        least = NOTHING
+        for mine in ways.values():
+            costs = [self._costs(way) for way in mine]
+            least += Costs(0, min(c.energy_pj for c in costs), min(c.dram_bytes for c in costs))
+        return self._beats(self.line.cycles(ways), least)
+
+    def _beats(self, cycles: float, rest: Costs = NOTHING) -> bool:
+        """Are so many cycles, and the rest of the costs, better than the best choice?"""
+        return self.aim.rank(replace(rest, cycles=cycles)) < self.rank
+
+    def _costs(self, way: PlannedTask) -> Costs:
+        key = way.task.number, way.on_host
+        if key not in self.costs:
+            self.costs[key] = way.costs(self.hw)
+        return self.costs[key]
 
 
 def _moved(planned: PlannedTask, on_host: bool, hw: Hardware) -> PlannedTask | None:

@@ -81,8 +81,9 @@ class Plan:
     the host lays out anew in between (`repack_cycles`). `bound_cycles`: no program of these
     coverings is faster: the busiest unit, the external memory's ports, or the room of a memory that
     blocks pass; `bound_limit` names it. `costs`: the same cycles, and what an `aim` may be about
-    besides; OPTIMAL says that no task alone has a better schedule by it. `steps`: the rewrites that
-    led to `kernel`, of `num_forms` that were listed; `cut`: what was not looked at.
+    besides; OPTIMAL says that no task alone has a better schedule by it, and no other choice of
+    those that the host runs is better for these schedules. `steps`: the rewrites that led to
+    `kernel`, of `num_forms` that were listed; `cut`: what was not looked at.
     """
 
     kernel: Kernel

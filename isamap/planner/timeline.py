@@ -1,7 +1,7 @@
 """How long tasks take one after the other, each as early as units and data let it.
 
-In: the tree of tasks, how each of them runs, the machine. Out: cycles. Not its job: the program
-(`compose`), what a task takes by itself (`costmodels`).
+In: the tree of tasks, how each of them runs or may run, the machine. Out: cycles, or what no choice
+goes below. Not its job: the program (`compose`), what a task takes by itself (`costmodels`).
 
 A task keeps its shape (`Span`) and begins when every unit it needs is done with what came before,
 and the elements that it fetches have been written. With tokens everybody waits for a task to end.
@@ -12,7 +12,7 @@ least so long.
 
 from collections.abc import Mapping
 from itertools import product
-from math import ceil
+from math import ceil, inf
 
 from isamap.costmodels import Span, Use, find_span
 from isamap.hwdesc import Hardware, Synchronisation
@@ -23,32 +23,45 @@ from .plan import PlannedTask
 
 ROUNDS = 4  # of a loop that are followed one by one
 
+Ways = Mapping[int, tuple[PlannedTask, ...]]  # task number -> on the host, off it, or both
 
-def timeline(nodes: tuple[TaskNode, ...], planned: Mapping[int, PlannedTask], hw: Hardware) -> int:
-    """Cycles of all tasks, without what is laid out anew in between."""
-    line = _Line(planned, hw)
-    line.run(nodes, ())
-    ports: dict[tuple[str, str], int] = {}
-    for task in flatten(nodes):
-        if not planned[task.number].on_host:
-            for port, cycles in planned[task.number].best.estimate.port_cycles:
-                ports[port] = ports.get(port, 0) + cycles
-    return ceil(max(line.end, *ports.values(), 0))
+
+class Timeline:
+    """The tasks of one tree; what is found for one choice of who runs them serves the others."""
+
+    def __init__(self, nodes: tuple[TaskNode, ...], hw: Hardware) -> None:
+        self.nodes = nodes
+        self.hw = hw
+        self.feeds: dict[tuple[int, int], tuple[bool, bool]] = {}
+        self.spans: dict[tuple[int, bool, frozenset[str]], Span] = {}
+
+    def cycles(self, ways: Ways) -> int:
+        """Of all tasks, without what is laid out anew in between; of those with several ways to
+        run, no more than the best choice takes."""
+        line = _Line(self, ways)
+        line.run(self.nodes, ())
+        ports: dict[tuple[str, str], int] = {}
+        for task in flatten(self.nodes):
+            mine = ways[task.number]
+            if not any(way.on_host for way in mine):
+                for port, cycles in mine[0].best.estimate.port_cycles:
+                    ports[port] = ports.get(port, 0) + cycles
+        return ceil(max(line.end, *ports.values(), 0))
 
 
 class _Line:
     """Tasks in their order. `free`: from when on units are; `written`: when what tasks write is,
     in the latest round and in the one before."""
 
-    def __init__(self, planned: Mapping[int, PlannedTask], hw: Hardware) -> None:
-        self.planned = planned
-        self.hw = hw
-        self.is_token = hw.synchronisation is Synchronisation.TOKENS
+    def __init__(self, known: Timeline, ways: Ways) -> None:
+        self.ways = ways
+        self.hw = known.hw
+        self.is_token = known.hw.synchronisation is Synchronisation.TOKENS
         self.free: dict[str, float] = {}
         self.written: dict[int, tuple[float, float]] = {}
-        self.feeds: dict[tuple[int, int], tuple[bool, bool]] = {}
+        self.feeds = known.feeds
         self.end = 0.0
-        self.spans: dict[tuple[int, frozenset[str]], Span] = {}
+        self.spans = known.spans
 
     def run(self, nodes: tuple[TaskNode, ...], around: tuple[tuple[str, bool, int], ...]) -> None:
         """One after the other; `around`: loops, whether in their first round, and their extents."""
@@ -73,8 +86,7 @@ class _Line:
         self.written = {n: (old + cycles, new + cycles) for n, (old, new) in self.written.items()}
 
     def _place(self, task: Task, around: tuple[tuple[str, bool, int], ...]) -> None:
-        planned = self.planned[task.number]
-        span = self._span(planned, around)
+        span = _common([self._span(way, around) for way in self.ways[task.number]])
         begin = 0.0
         for use in span.uses:
             begin = max(begin, self.free.get(use.unit, 0.0) - use.first)
@@ -92,7 +104,7 @@ class _Line:
         """From when on the reader finds its elements of a buffer."""
         ready = 0.0
         for number, (before, latest) in self.written.items():
-            writer = self.planned[number].task
+            writer = self.ways[number][0].task
             if any(s.target.buffer == buffer for s in writer.statements):
                 same_round, next_round = self._feeds(writer, reader)
                 if number < reader.number:
@@ -117,7 +129,7 @@ class _Line:
     def _span(self, planned: PlannedTask, around: tuple[tuple[str, bool, int], ...]) -> Span:
         """One round of a task."""
         fresh = frozenset(name for name, is_first, _ in around if is_first)
-        key = planned.task.number, fresh
+        key = planned.task.number, planned.on_host, fresh
         if key not in self.spans:
             self.spans[key] = self._find_span(planned, around, fresh)
         return self.spans[key]
@@ -139,3 +151,16 @@ class _Line:
         assert best.solution.tiling is not None, "a schedule has a tiling"
         shared = frozenset(name for name, _, _ in around)
         return find_span(best.covering, best.solution.tiling, self.hw, shared, fresh)
+
+
+def _common(spans: list[Span]) -> Span:
+    """What all of these take at least: no unit where they differ, each buffer as late as one of
+    them."""
+    if len(spans) == 1:
+        return spans[0]
+    firsts = {
+        buffer: [min((c for n, c in span.fetched if n == buffer), default=inf) for span in spans]
+        for buffer in dict(spans[0].fetched)
+    }
+    fetched = tuple((buffer, max(cycles)) for buffer, cycles in firsts.items())
+    return Span(min(span.cycles for span in spans), (), fetched)

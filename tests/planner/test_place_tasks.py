@@ -1,14 +1,32 @@
 """What the host lays out anew counts, in a plan's cycles and in the choice of who runs a task.
 
-In: small kernels on a machine whose results leave in byte planes. Out: failures. Not its job: the
-copies themselves (`test_handed_on`).
+So does what hides behind what: of all choices none is better.
+
+In: small kernels, many on a machine whose results leave in byte planes. Out: failures. Not its job:
+the copies themselves (`test_handed_on`), cycles of one choice (`test_timeline`).
 """
 
+import random
+from itertools import product
+
+import pytest
+
+from isamap.costmodels import Aim, Metric
+from isamap.errors import MappingError
+from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, parse_semantics
-from isamap.planner import Plan, Wishes, find_plan, repacks
+from isamap.mapper import TaskNode, cut_tasks, flatten
+from isamap.planner import Plan, PlannedTask, Wishes, find_plan, host_task_cycles, repacks
+from isamap.planner.find_plan import plan_alone, task_scheduler
+from isamap.planner.host_calls import may_run_on_host
+from isamap.planner.make_room import make_room
+from isamap.planner.place_tasks import PlacedTasks, place_tasks, put_tasks
+from isamap.planner.schedule_tasks import Known
+from isamap.planner.share_chip import share_chip
 from isamap.scheduler import Answer
 from isamap.verify import verify_full
 from tests.scheduler.cases import machine
+from tests.task_kernels import make_kernel
 
 # a product, whose sums VTA stores as byte planes, and a statement that only the host runs
 SUMS = """
@@ -45,3 +63,89 @@ def test_a_result_is_laid_out_anew_where_that_pays() -> None:
     plan = plan_of(sums(32, 64, 32))
     assert not plan.tasks[0].on_host
     assert plan.repack_cycles > 0
+
+
+# small products of different sizes, and one that needs two of them
+PRODUCTS = """
+A, B, C = In(i8, {0}, {1}), In(i8, {1}, {2}), InOut(i32, {0}, {2})
+D, E, F = In(i8, {2}, {1}), In(i8, {1}, {0}), InOut(i32, {2}, {0})
+G, I, H = In(i8, {0}, {0}), In(i8, {0}, {2}), InOut(i32, {0}, {2})
+X = Out(i32, {0}, {2})
+for i, j, p in grid({0}, {2}, {1}):
+  C[i, j] += i32(A[i, p]) * i32(B[p, j])
+for i, j, p in grid({2}, {0}, {1}):
+  F[i, j] += i32(D[i, p]) * i32(E[p, j])
+for i, j, p in grid({0}, {2}, {0}):
+  H[i, j] += i32(G[i, p]) * i32(I[p, j])
+for i, j in grid({0}, {2}):
+  X[i, j] = C[i, j] + H[i, j]
+"""
+MOST_TASKS = 8  # of which all choices are tried
+
+
+def best_of_all(
+    kernel: Kernel, nodes: tuple[TaskNode, ...], planned: dict[int, PlannedTask], hw: Hardware,
+    aim: Aim,
+) -> tuple[float, float]:  # fmt: skip
+    """The least of every choice between host and accelerator."""
+    options = []
+    for task in flatten(nodes):
+        mine = planned[task.number]
+        found = [PlannedTask.scheduled(task, mine.answer)] if mine.answer is not None else []
+        if hw.host is not None and may_run_on_host(task):
+            cycles = host_task_cycles(task, hw.host)
+            found.append(PlannedTask(task, mine.answer, True, cycles))
+        options.append(found)
+    ranks = []
+    for chosen in product(*options):
+        choice = {one.task.number: one for one in chosen}
+        try:
+            pieces = {number: one.piece for number, one in choice.items()}
+            if not share_chip(nodes, pieces, hw).crowded:
+                ranks.append(aim.rank(put_tasks(kernel, nodes, choice, hw).costs(hw)))
+        except MappingError:
+            pass  # nothing lays out anew what passes between them
+    return min(ranks)
+
+
+def place(kernel: Kernel, hw: Hardware, aim: Aim) -> tuple[PlacedTasks, tuple[float, float]] | None:
+    """What is chosen, and the best choice; None where too many would have to be tried."""
+    nodes = cut_tasks(kernel)
+    tasks = tuple(flatten(nodes))
+    scheduler = task_scheduler(tasks, hw, Wishes(time_limit_s=100.0, aim=aim), Known())
+    planned = plan_alone(tasks, scheduler)
+    if not 1 < len(planned) == len(tasks) <= MOST_TASKS:
+        return None
+    planned = make_room(nodes, planned, scheduler)
+    try:
+        placed = place_tasks(kernel, nodes, planned, hw, aim)
+    except MappingError:
+        return None
+    return placed, best_of_all(kernel, nodes, planned, hw, aim)
+
+
+@pytest.mark.parametrize("hw_name", ["outer", "vecdot", "gemmini"])
+@pytest.mark.parametrize("sizes", [(1, 7, 1), (3, 2, 5)])
+def test_no_choice_is_better_where_tasks_hide_behind_each_other(
+    hw_name: str, sizes: tuple[int, int, int]
+) -> None:
+    kernel = parse_semantics(PRODUCTS.format(*sizes), "products")
+    hw, aim = machine(hw_name), Aim()
+    found = place(kernel, hw, aim)
+    assert found is not None
+    placed, best = found
+    assert not placed.cut and aim.rank(placed.costs(hw)) == best
+
+
+@pytest.mark.parametrize("metric", [Metric.CYCLES, Metric.EDP])
+def test_no_choice_is_better_for_random_kernels(metric: Metric) -> None:
+    aim, count = Aim.least(metric), 0
+    for seed in range(16):
+        kernel = make_kernel(random.Random(f"places {seed}").choice)
+        hw = machine(("outer", "vta", "gemmini", "conv_engine")[seed % 4])
+        found = None if kernel is None else place(kernel, hw, aim)
+        if found is not None:
+            count += 1
+            placed, best = found
+            assert not placed.cut and aim.rank(placed.costs(hw)) == best, seed
+    assert count > 5, "else nothing is tested"
