@@ -177,6 +177,7 @@ def build_host(model: HardwareModel, reader: Reader) -> HostRule | None:
         if host.energy
         else Fraction(),
         host.source,
+        host.apart,
         reader.document.key_loc(("host",)),
     )
 

@@ -317,6 +317,7 @@ class HostRule:
 
     A call keeps `unit` busy for start_cycles + operation_cycles per scalar operation and per
     element read or written (`host.count_operations`), each of which takes operation_energy_pj.
+    `is_apart`: a processor of its own, which works beside the machine's units.
     """
 
     unit: str
@@ -324,6 +325,7 @@ class HostRule:
     operation_cycles: Fraction
     operation_energy_pj: Fraction = Fraction()
     source: str = ""
+    is_apart: bool = True
     loc: Loc | None = field(default=None, compare=False)
 
 

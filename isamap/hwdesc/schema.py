@@ -212,6 +212,9 @@ class HostModel(Model):
     energy: Amount | None = Field(
         default=None, description="Energy of the same, beside the external memory's, '70 pJ'."
     )
+    apart: StrictBool = Field(
+        default=True, description="False: it is the core whose instructions these are, one stream."
+    )
     source: Text = Field(description=SOURCE)
 
 

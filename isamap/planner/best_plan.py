@@ -5,7 +5,8 @@ was not looked at. Not its job: the rewrites themselves, scheduling one form (`p
 """
 
 import time
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from math import inf
 
 from isamap.costmodels import Costs
@@ -13,7 +14,7 @@ from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
-from isamap.rewrites import FORMS, spread_by, variants
+from isamap.rewrites import FORMS, Variant, spread_by, variants
 from isamap.scheduler import Wishes
 
 from .find_plan import all_cuts, overlapped, plan_form
@@ -30,13 +31,63 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     """Schedule the kernel and the forms of it that promise less of what the aim minimises, those of
     the fewest cycles first.
 
-    A form's promise is the sum of its tasks' least compute bounds; no plan of it is below.
+    A form's promise is the sum of its tasks' least compute bounds; no plan of it is below. Tasks
+    that the best plan so far has as well take what they take there.
 
     Raises:
         MappingError: no form can be mapped; the error is that of the kernel as it is.
     """
     begin = time.perf_counter()
     aim = wishes.aim
+    least_of: dict[TaskKey, float] = {}
+    known = Known()
+    forms, cut = _list_forms(kernel, hw, wishes, least_of)
+    rated = sorted((form for form in forms[1:] if form.least < inf), key=lambda form: form.least)
+    best: Plan | None = None
+    failure: MappingError | None = None
+    for number, form in enumerate((forms[0], *rated)):
+        left = wishes.time_limit_s - (time.perf_counter() - begin)
+        limit = CLEAR_GAIN * aim.value(best.costs) if best else inf
+        if best and aim.value(Costs(form.least, 0, 0)) >= limit:
+            break
+        if best and aim.is_fastest and not _may_gain(form.tasks, best, least_of):
+            continue
+        is_late = left <= 0 or wishes.watch.is_stopped
+        if number > MAX_PLANS or (best is not None and is_late):
+            cut.append(f"{len(rated) + 1 - number} promising forms were not scheduled")
+            break
+        try:
+            soon = replace(wishes, time_limit_s=max(left, 0.0))
+            plan = plan_form(form.variant.kernel, hw, soon, known)
+        except MappingError as error:
+            failure = failure or error
+            continue
+        if aim.value(plan.costs) < limit:
+            best = replace(plan, steps=(*form.variant.steps, *plan.steps))
+    if best is None:
+        assert failure is not None, "a form is scheduled or fails"
+        raise failure
+    best = replace(best, cut=all_cuts(best.cut, *cut))
+    left = wishes.time_limit_s - (time.perf_counter() - begin)
+    best = overlapped(best, hw, replace(wishes, time_limit_s=left), known)
+    return replace(best, num_forms=len(forms), seconds=time.perf_counter() - begin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A form of the kernel, its tasks, and cycles below which no plan of it can be: infinite when a
+    task has no match and the machine has no host."""
+
+    variant: Variant
+    tasks: Counter[TaskKey]
+    least: float
+
+
+def _list_forms(
+    kernel: Kernel, hw: Hardware, wishes: Wishes, least_of: dict[TaskKey, float]
+) -> tuple[list[_Form], list[str]]:
+    """The kernel as it is and its other forms, and what was not looked at; `least_of` grows."""
+    until = time.perf_counter() + wishes.time_limit_s / 2
     factors = spread_factors(hw)
     search = variants(
         kernel,
@@ -45,60 +96,39 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
         max_variants=MAX_VARIANTS,
         may_reassociate=wishes.may_reassociate,
     )
-    original = next(search)
-    least_of: dict[TaskKey, float] = {}
-    known = Known()
-    rated = []
+    forms: list[_Form] = []
     cut = []
-    num_forms = 1
-    for form in search:
-        if wishes.watch.is_stopped or time.perf_counter() > begin + wishes.time_limit_s / 2:
+    for variant in search:
+        if forms and (wishes.watch.is_stopped or time.perf_counter() > until):
             cut.append("stopped before all forms were listed")
             break
-        num_forms += 1
-        rated.append((promise(form.kernel, hw, least_of), form))
-    rated = sorted((row for row in rated if row[0] < inf), key=lambda row: row[0])
-    cut += [search.cut] if search.cut else []
-    best: Plan | None = None
-    failure: MappingError | None = None
-    for number, (least, form) in enumerate([(0.0, original), *rated]):
-        left = wishes.time_limit_s - (time.perf_counter() - begin)
-        limit = CLEAR_GAIN * aim.value(best.costs) if best else inf
-        if aim.value(Costs(least, 0, 0)) >= limit:
-            break
-        is_late = left <= 0 or wishes.watch.is_stopped
-        if number > MAX_PLANS or (best is not None and is_late):
-            cut.append(f"{len(rated) + 1 - number} promising forms were not scheduled")
-            break
-        try:
-            soon = replace(wishes, time_limit_s=max(left, 0.0))
-            plan = plan_form(form.kernel, hw, soon, known)
-        except MappingError as error:
-            failure = failure or error
-            continue
-        if aim.value(plan.costs) < limit:
-            best = replace(plan, steps=(*form.steps, *plan.steps))
-    if best is None:
-        assert failure is not None, "a form is scheduled or fails"
-        raise failure
-    best = replace(best, cut=all_cuts(best.cut, *cut))
-    left = wishes.time_limit_s - (time.perf_counter() - begin)
-    best = overlapped(best, hw, replace(wishes, time_limit_s=left), known)
-    return replace(best, num_forms=num_forms, seconds=time.perf_counter() - begin)
+        tasks: Counter[TaskKey] = Counter()
+        for task in flatten(cut_tasks(variant.kernel)):
+            key = task_key(task, frozenset())
+            if key not in least_of:
+                least_of[key] = _least(task, hw)
+            tasks[key] += 1
+        forms.append(_Form(variant, tasks, _sum(tasks, least_of)))
+    return forms, cut + ([search.cut] if search.cut else [])
 
 
-def promise(kernel: Kernel, hw: Hardware, known: dict[TaskKey, float]) -> float:
-    """Cycles below which no plan of the kernel can be: its tasks' least compute bounds, summed.
+def _may_gain(tasks: Counter[TaskKey], best: Plan, least_of: dict[TaskKey, float]) -> bool:
+    """May a form with these tasks gain clearly in those in which it differs from the best plan?
 
-    Infinite when some task has no match and the machine has no host. `known` grows.
+    One after the other: that some would run side by side is no reason to try a form.
     """
-    total = 0.0
-    for task in flatten(cut_tasks(kernel)):
-        key = task_key(task, frozenset())
-        if key not in known:
-            known[key] = _least(task, hw)
-        total += known[key]
-    return total
+    own, common = best.repack_cycles, 0
+    for planned in best.tasks:
+        own += planned.cycles
+        parts = Counter(task_key(p, frozenset()) for p in planned.task.parts or (planned.task,))
+        if parts <= tasks:
+            tasks = tasks - parts
+            common += planned.cycles
+    return common + _sum(tasks, least_of) < CLEAR_GAIN * own
+
+
+def _sum(tasks: Counter[TaskKey], least_of: dict[TaskKey, float]) -> float:
+    return sum(least_of[key] * count for key, count in tasks.items())
 
 
 def _least(task: Task, hw: Hardware) -> float:

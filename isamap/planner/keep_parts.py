@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from isamap.costmodels import Stay, guards
+from isamap.costmodels import Stay, guards, is_renamed
 from isamap.errors import KernelError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, Role, Statement, accesses, size_bytes
@@ -65,7 +65,12 @@ def _again(planned: PlannedTask) -> Iterator[tuple[OperandPlan, Stay]]:
 
 
 def _may_pay(planned: PlannedTask, operand: OperandPlan, stay: Stay, hw: Hardware) -> bool:
-    """Is the unit that fetches the input ahead of all others by `MIN_GAIN` of the task's cycles?"""
+    """Is the unit that fetches the input ahead of all others by `MIN_GAIN` of the task's cycles?
+
+    Not into registers that the core renames: what runs between the steps takes them.
+    """
+    if is_renamed(operand, stay.residence, hw):
+        return False
     best = planned.best
     flow = next(
         f for f in best.work.flows if (f.operand, f.residence) == (operand.name, stay.residence)

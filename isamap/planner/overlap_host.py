@@ -26,9 +26,14 @@ GRAINS = 32  # parts of a loop that cuts are rounded to, if its blocks are small
 def overlap_host(plan: Plan, hw: Hardware) -> Iterator[Part]:
     """For the outermost held loop under which the accelerator works longest: two parts, then more.
 
-    None where tasks wait for each other by tokens, or run at given cycles.
+    None where tasks wait for each other by tokens, or run at given cycles, or where the host is the
+    same core.
     """
-    if hw.host is None or hw.synchronisation is not Synchronisation.INTERLOCKED:
+    if (
+        hw.host is None
+        or not hw.host.is_apart
+        or hw.synchronisation is not Synchronisation.INTERLOCKED
+    ):
         return
     rivals = [p for p in plan.tasks if not p.on_host and len(p.task.held) == 1]
     if not rivals:

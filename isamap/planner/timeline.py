@@ -145,7 +145,9 @@ class _Line:
             cycles: float = planned.cycles
             for _, _, extent in around:
                 cycles /= extent
-            uses = (Use(self.hw.host.unit, 0.0, cycles),)
+            names = [unit.name for unit in self.hw.units]
+            busy = [self.hw.host.unit] if self.hw.host.is_apart else names
+            uses = tuple(Use(name, 0.0, cycles) for name in busy)
             return Span(cycles, uses, tuple((name, 0.0) for name in sorted(planned.task.touched)))
         best = planned.best
         assert best.solution.tiling is not None, "a schedule has a tiling"

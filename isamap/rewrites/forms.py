@@ -10,7 +10,6 @@ from .variant import Rewrite
 
 NAMES = (
     "factor",
-    "expand",
     "reduce_as_gemm",
     "scan_as_gemm",
     "block_diagonal",

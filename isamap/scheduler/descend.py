@@ -24,16 +24,25 @@ from .options import stay_choices
 
 ROUNDS = 4  # over all loop orders
 IMPROVED = 2  # in each
+PROMISING = 1.15  # times the best value: improving gains a tenth (measured over 40 coverings)
 NEVER = (inf, inf)
 
 
-def descend(covering: Covering, work: Work, hw: Hardware, aim: Aim) -> Tiling | None:
-    """The best tiling of levels that take tiles; of fewer tiles only where those do not fit."""
-    return Descent(covering, work, hw, aim).run()
+def descend(
+    covering: Covering, work: Work, hw: Hardware, aim: Aim, near: Tiling | None = None
+) -> Tiling | None:
+    """The best tiling of levels that take tiles; of fewer tiles only where those do not fit.
+
+    `near`: the best of a covering with the same loops and residences, whose like is looked for.
+    """
+    descent = Descent(covering, work, hw, aim)
+    if near is not None and descent.is_possible(near):
+        return descent.improve(near)
+    return descent.run()
 
 
 class Descent:
-    """The best tiling so far, and every one that was looked at with its rank."""
+    """The best tiling so far, every one that was looked at with its rank, and which are legal."""
 
     def __init__(self, covering: Covering, work: Work, hw: Hardware, aim: Aim) -> None:
         self.covering = covering
@@ -41,7 +50,8 @@ class Descent:
         self.hw = hw
         self.aim = aim
         self.sizes = sizes_by_loop(covering, hw)
-        self.known: dict[tuple[object, ...], tuple[Rank, Tiling]] = {}
+        self.known: dict[tuple[object, ...], Rank] = {}
+        self.possible: dict[Tiling, bool] = {}
         self.best: Tiling | None = None
 
     def run(self) -> Tiling | None:
@@ -62,7 +72,9 @@ class Descent:
             known = self.rank(self.best)
             tiles = self.best.tiles
             enlarged = sorted((replace(t, tiles=tiles) for t in tilings), key=self.rank)
-            best = min((self.improve(tiling) for tiling in enlarged[:IMPROVED]), key=self.rank)
+            limit = known[0], PROMISING * known[1]
+            close = [tiling for tiling in enlarged[:IMPROVED] if self.rank(tiling) <= limit]
+            best = min(map(self.improve, close), key=self.rank, default=self.best)
             if self.rank(best) >= known:
                 return
             self.best = best
@@ -72,11 +84,17 @@ class Descent:
         key = form(self.covering, tiling)
         if key not in self.known:
             rank = NEVER
-            if is_legal(self.covering, tiling, self.hw):
+            if self.is_possible(tiling):
                 costs = estimate(self.covering, self.work, tiling, self.hw).costs(self.hw)
                 rank = self.aim.rank(costs)
-            self.known[key] = rank, tiling
-        return self.known[key][0]
+            self.known[key] = rank
+        return self.known[key]
+
+    def is_possible(self, tiling: Tiling) -> bool:
+        """Is it legal?"""
+        if tiling not in self.possible:
+            self.possible[tiling] = is_legal(self.covering, tiling, self.hw)
+        return self.possible[tiling]
 
     def improve(self, tiling: Tiling) -> Tiling:
         """Step to the best neighbour while there is a better one."""
@@ -90,7 +108,7 @@ class Descent:
         """One tile size changed; where that takes too much room, another one made smaller."""
         for name, tile in tiling.tiles:
             for changed in resized(tiling, name, self.sizes[name]):
-                if changed.tile(name) < tile or self.rank(changed) != NEVER:
+                if changed.tile(name) < tile or self.is_possible(changed):
                     yield changed
                     continue
                 yield from self.smaller(changed, name)
@@ -106,7 +124,7 @@ class Descent:
                     sizes,
                     True,
                     hi=last,
-                    key=lambda n: self.rank(with_tile(tiling, name, n)) == NEVER,
+                    key=lambda n: not self.is_possible(with_tile(tiling, name, n)),
                 )
                 if fitting > 0:
                     yield with_tile(tiling, name, sizes[fitting - 1])

@@ -33,5 +33,6 @@ class Solution:
 
 
 # what models have proven, by `TilingModel.digest`: coverings that differ only in how buffers lie
-# outside the chip, or of one task among different others, often have the same one
-KnownModels = dict[bytes, Solution]
+# outside the chip, or of one task among different others, often have the same one. Where caches
+# decide, what was found by a covering's loops and residences.
+KnownModels = dict[object, Solution]

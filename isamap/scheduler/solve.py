@@ -5,6 +5,7 @@ the proven bound and the status. Not its job: which covering.
 """
 
 import time
+from dataclasses import replace
 
 from isamap.costmodels import FASTEST, Aim, Work, estimate, least_costs
 from isamap.hwdesc import Hardware
@@ -46,29 +47,45 @@ def solve(
         seconds = time.perf_counter() - begin
         return Solution(Status.INFEASIBLE, None, 0, round(least.cycles), seconds, 0.0, bound)
     if hw.caches:
-        return _search(covering, work, hw, aim, cutoff, begin)
+        return _search(covering, work, hw, aim, cutoff, begin, {} if known is None else known)
     limits = Limits(begin + time_limit_s, workers, seed, effort)
     return on_demand.prove(covering, work, hw, aim, limits, watch, cutoff, known)
 
 
 def _search(
-    covering: Covering, work: Work, hw: Hardware, aim: Aim, cutoff: float | None, begin: float
+    covering: Covering,
+    work: Work,
+    hw: Hardware,
+    aim: Aim,
+    cutoff: float | None,
+    begin: float,
+    known: KnownModels,
 ) -> Solution:
     """The best tiling near a greedy one, where caches decide: the solver's model does not count
     their refills, and what it likes best is slower (measured: never better over 36 coverings of a
-    product)."""
+    product). A sum alone, and joined with what begins and follows it, are much alike."""
     least = least_costs(covering, work, hw)
     bound = aim.value(least)
-    found = descend(covering, work, hw, aim)
+    alike = _alike(covering, work)
+    before = known.get(alike)
+    found = descend(covering, work, hw, aim, before.tiling if before else None)
     costs = estimate(covering, work, found, hw).costs(hw) if found else least
     seconds = time.perf_counter() - begin
     if found is None or not aim.allows(costs):
         return Solution(Status.UNKNOWN, None, 0, round(least.cycles), seconds, 0.0, bound)
     value = aim.value(costs)
-    if cutoff is not None and value >= cutoff:
-        return Solution(Status.UNKNOWN, None, 0, round(least.cycles), seconds, 0.0, bound)
     status = Status.OPTIMAL if value <= bound else Status.FEASIBLE
     cycles = round(costs.cycles)
-    return Solution(
+    solution = Solution(
         status, found, cycles, min(round(least.cycles), cycles), seconds, value, min(bound, value)
     )
+    known[alike] = solution
+    if cutoff is not None and value >= cutoff:
+        return replace(solution, status=Status.UNKNOWN, tiling=None, cycles=0, value=0.0)
+    return solution
+
+
+def _alike(covering: Covering, work: Work) -> tuple[object, ...]:
+    """Equal for coverings whose best tilings lie close to each other."""
+    stays = tuple((p.name, tuple(r.memory for r in p.residences)) for p in covering.operands)
+    return covering.instruction, covering.loops, stays, work.compute_cycles

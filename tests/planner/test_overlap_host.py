@@ -4,6 +4,8 @@ In: small recurrent layers. Out: failures. Not its job: the rewrites (`test_spli
 `test_inline`).
 """
 
+from dataclasses import replace
+
 import pytest
 
 from isamap.emulator import time_program
@@ -12,6 +14,7 @@ from isamap.ir import Kernel, load_kernel
 from isamap.planner import Plan, Wishes, find_best_plan, find_plan
 from isamap.planner.inline_on_host import inline_on_host
 from isamap.planner.overlap_host import overlap_host
+from isamap.planner.timeline import Timeline
 from isamap.planner.turn_handed_on import turn_handed_on
 from isamap.resources import find_hardware, find_kernel
 from isamap.rewrites import replay
@@ -61,6 +64,20 @@ def test_what_is_read_often_is_computed_once(plan: Plan) -> None:
     inlined = [step.site for step in plan.steps if step.rewrite == "inline"]
     assert inlined == ["G", "reset", "new"]
     assert not list(inline_on_host(plan, GEMMINI))
+
+
+def test_a_host_that_is_the_same_core_takes_turns(plan: Plan) -> None:
+    assert GEMMINI.host is not None
+    core = replace(GEMMINI, host=replace(GEMMINI.host, is_apart=False))
+    ways = {task.task.number: (task,) for task in plan.tasks}
+    alone = sum(task.cycles for task in plan.tasks)
+    assert (
+        Timeline(plan.nodes, GEMMINI).cycles(ways)
+        < alone
+        <= Timeline(plan.nodes, core).cycles(ways)
+    )
+    turns = find_plan(layer(2, 1, 33), core, WISHES)
+    assert list(overlap_host(turns, GEMMINI)) and not list(overlap_host(turns, core))
 
 
 def test_tokens_keep_tasks_apart() -> None:

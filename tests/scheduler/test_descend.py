@@ -42,3 +42,15 @@ def test_no_tile_of_what_is_found_is_better_smaller_or_larger(
         first = next(starts(covering, hw, stay_choices(covering, hw)[0]))
         _, grown = grow(covering, work, hw, first, FASTEST)
         assert least <= cycles(covering, grown, hw)
+
+
+def test_a_tiling_that_is_known_is_improved() -> None:
+    hw = machine("x86_avx2")
+    product = kernel("gemm", "gemm_f32", SIZES[1])
+    covering = next(coverings(product, hw, [], may_reassociate=True))
+    work = count_work(covering, hw)
+    first = next(starts(covering, hw, stay_choices(covering, hw)[0]))
+    found = descend(covering, work, hw, FASTEST, first)
+    assert found is not None and is_legal(covering, found, hw)
+    assert cycles(covering, found, hw) < cycles(covering, first, hw)
+    assert found == descend(covering, work, hw, FASTEST, found)
