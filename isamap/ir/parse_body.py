@@ -82,11 +82,14 @@ def parse_definition(
                     raise source.error("buffers are declared outside loops", value_node)
                 buffer = parse_buffer(name_node, ROLES[role], value_node, body.scope)
                 body.scope.buffers[buffer.name] = buffer
-            case ast.Subscript() | ast.Call(func=ast.Attribute()):
+            case _ if any(
+                isinstance(n, ast.Subscript | ast.Attribute) for n in ast.walk(value_node)
+            ):
                 raise source.error(
                     f"{name_node.id!r} can only name an integer or a buffer",
                     name_node,
-                    hint=f"declare a buffer, {name_node.id} = Temp(type, ...)",
+                    hint=f"write the elements where they are used, or declare a buffer, "
+                    f"{name_node.id} = Temp(type, ...)",
                 )
             case _:
                 what = f"{name_node.id!r}"

@@ -66,6 +66,7 @@ IN_LOOP = [
     ("a, b = 1", 5, "2 names, but 1 value", ""),
     ("x = 3", 5, "'x' is already a buffer", "another name"),
     ("t = x[i]", 5, "'t' can only name an integer or a buffer", "declare a buffer"),
+    ("t = i32(x.at(i - 1)) + 2", 5, "'t' can only name an integer or a buffer", "where they are"),
     ("t = Temp(i8, 4)", 9, "declared outside loops", ""),
     ("a, y[0] = 1, 2", 8, "cannot define y\\[0\\]", ""),
     ("while x: pass", 5, "While is not part of the language", "for loops"),
