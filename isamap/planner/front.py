@@ -112,6 +112,7 @@ class _Zones:
         if self.wishes.layouts != "packed":
             self.max_rank = rank_of(first.best.covering, self.wishes.ahead)
         ends = [self._find(Aim.least(metric)) for metric in self.metrics]
+        self.found.extend(ends)  # points of the front, or beaten by those found later
         vectors = [_vector(end, self.hw, self.metrics) for end in ends]
         least = tuple(end.bound for end in ends)
         most = tuple(map(max, zip(*vectors, strict=True)))

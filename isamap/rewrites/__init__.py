@@ -7,6 +7,7 @@ from .attempt import attempt
 from .block_diagonal import block_diagonal
 from .carry import carry, carry_site
 from .edit import map_accesses, substitute_access
+from .expand import expand
 from .factor import factor
 from .fission import fission
 from .forms import FORMS
@@ -48,6 +49,7 @@ __all__ = [
     "block_diagonal",
     "carry",
     "carry_site",
+    "expand",
     "factor",
     "fission",
     "fuse",

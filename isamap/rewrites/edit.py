@@ -147,6 +147,13 @@ def find_alone(kernel: Kernel, position: int) -> Statement:
     return kernel.statements[position]
 
 
+def begins_at_zero(kernel: Kernel, position: int) -> bool:
+    """Does nothing give the target a value before the statement at `position` runs?"""
+    target = kernel.statements[position].target.buffer
+    earlier = (statement.target.buffer for statement in kernel.statements[:position])
+    return kernel.buffer(target).role is not Role.INOUT and target not in earlier
+
+
 def replace_statement(
     kernel: Kernel,
     position: int,

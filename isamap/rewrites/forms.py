@@ -10,6 +10,7 @@ from .variant import Rewrite
 
 NAMES = (
     "factor",
+    "expand",
     "reduce_as_gemm",
     "scan_as_gemm",
     "block_diagonal",

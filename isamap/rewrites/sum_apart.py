@@ -11,7 +11,7 @@ from isamap.errors import KernelError
 from isamap.ir import Access, Affine, Buffer, Kernel, Role, Statement
 
 from .attempt import statement_sites
-from .edit import fresh_names, pick_loops, replace_statement
+from .edit import begins_at_zero, fresh_names, pick_loops, replace_statement
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
 from .window import find_sum
@@ -39,8 +39,7 @@ def sum_apart(kernel: Kernel, statement: int) -> Kernel:
     if len(moving) == len(found.loops):
         raise KernelError(f"statement {statement} sums over no loop", loc=found.loc)
     buffer = kernel.buffer(target.buffer)
-    earlier = kernel.statements[:statement]
-    if buffer.role is not Role.INOUT and all(s.target.buffer != buffer.name for s in earlier):
+    if begins_at_zero(kernel, statement):
         raise KernelError(f"statement {statement} begins at zero", loc=found.loc)
     dims = pick_loops(found.loops, moving)
     name = fresh_names(kernel, (f"{buffer.name}_sum",))[0]

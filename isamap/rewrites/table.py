@@ -6,6 +6,7 @@ takes them in this order. Not its job: any rewrite.
 
 from .block_diagonal import BLOCK_DIAGONAL
 from .carry import CARRY
+from .expand import EXPAND
 from .factor import FACTOR
 from .fission import FISSION
 from .fuse import FUSE
@@ -34,6 +35,7 @@ from .variant import Rewrite
 
 REWRITES: tuple[Rewrite, ...] = (
     FACTOR,
+    EXPAND,
     IM2COL,
     BLOCK_DIAGONAL,
     TOEPLITZ,

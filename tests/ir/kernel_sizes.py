@@ -118,6 +118,13 @@ ODD_SIZES: dict[tuple[str, str], list[Sizes]] = {
         ]
         for form in ("", "_bias_first")
     },
+    ("quantised", "gemm_zero_points"): MATRIX,
+    ("quantised", "gemm_quantised"): [*MATRIX[:2], {**MATRIX[2], "shift": 7}],
+    ("quantised", "conv2d_quantised"): [
+        {"b": 1, "h": 1, "w": 1, "c": 1, "o": 1, "r": 1, "s": 1, "pad": 0},
+        {"b": 2, "h": 7, "w": 5, "c": 3, "o": 5, "r": 3, "s": 2},
+        {"b": 1, "h": 4, "w": 9, "c": 2, "o": 3, "r": 2, "s": 5, "pad": 4, "zero_x": 11},
+    ],
     ("conv2d_epilogue", "conv2d_requantise_scaled"): [*each(CONV[:1], k=1), *each(CONV[1:3], k=5)],
     ("mlp", "mlp_scaled"): [
         {"n": 1, "c": 1, "first": 1, "second": 1, "k": 1},

@@ -11,7 +11,7 @@ from isamap.costmodels import Metric, count_work, estimate
 from isamap.mapper import coverings
 from isamap.planner import Wishes, find_front
 from isamap.planner.front import _split
-from isamap.scheduler import Answer, limit_machine
+from isamap.scheduler import Answer, Progress, limit_machine
 from isamap.scheduler.search_coverings import rank_of
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.tilings import all_tilings
@@ -50,6 +50,21 @@ def test_no_tiling_beats_the_front_and_no_point_another(
                 and costs.energy_pj >= energy * (1 - 1e-5)
                 for cycles, energy in points
             ), (costs, points)
+
+
+class Stopped:
+    """Ends every search with the best that it has."""
+
+    is_stopped = True
+
+    def see(self, progress: Progress) -> None:
+        """Ignore it."""
+
+
+def test_a_search_that_is_stopped_shows_the_points_that_it_has() -> None:
+    subject, hw = kernel("gemm", "gemm", (("m", 2), ("n", 40), ("k", 33))), machine("vta")
+    front = find_front(subject, hw, Wishes(watch=Stopped()), PAIR)
+    assert not front.is_complete and front.points
 
 
 @settings(max_examples=30, deadline=None)

@@ -11,7 +11,7 @@ from tests.rewrites.keeps_meaning import assert_all_sites_keep_meaning, read, si
 SMALL = {
     "n": 3, "m": 5, "h": 5, "w": 3, "c": 3, "k": 2, "r": 3, "s": 2, "b": 2, "d": 3, "e": 2, "t": 2,
     "i": 3, "j": 4, "steps": 2, "batch": 2, "inputs": 3, "hidden": 2, "first": 4, "second": 3,
-    "groups": 2, "pose": 2,
+    "groups": 2, "pose": 2, "o": 2,
 }  # fmt: skip
 BUNDLED = {
     name: source.build({size: SMALL[size] for size, _ in source.sizes if size in SMALL})
