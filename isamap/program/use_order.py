@@ -3,8 +3,9 @@
 In: a program, inputs that are packed ahead of its calls. Out: the same program on other layouts.
 Not its job: deciding which inputs those are, packing.
 
-Where tiles of a row-major matrix are read one after another, every row of a tile lies a whole row
-apart; here a tile's elements lie side by side, in the order of the loops around the calls.
+Where tiles of a matrix are read one after another, every row of a tile lies a whole row apart,
+whether it is row-major or calls find their blocks dense; here a tile's elements lie side by side,
+in the order of the loops around the calls.
 """
 
 from collections.abc import Iterator
@@ -33,16 +34,22 @@ class _Use:
 
 
 def in_use_order(program: Program, hw: Hardware, buffers: tuple[str, ...]) -> Program:
-    """The program with each of these inputs in the order of its use; as it lies where it has
-    another layout already, or where calls cut it in different ways.
+    """The program with each of these inputs in the order of its use; as it lies where elements have
+    several places or none in whole, or where calls cut it in different ways.
 
     hw: with the program's host calls.
     """
     for buffer in buffers:
         for placement in program.inputs:
-            if placement.buffer == buffer and placement.layout.is_natural:
+            if placement.buffer == buffer and _is_plain(placement.layout):
                 program = _reorder(program, placement, hw)
     return program
+
+
+def _is_plain(layout: Layout) -> bool:
+    """Has each element one place, all of its bytes there, and none before the first?"""
+    has_holes = layout.plane_bytes is not None or any(layout.border)
+    return not has_holes and not layout.is_replicated
 
 
 def _reorder(program: Program, placement: Placement, hw: Hardware) -> Program:
@@ -115,33 +122,34 @@ def _shape(issue: Issue, operand: Operand, hw: Hardware) -> tuple[int, ...]:
 
 def _digit(stride: int, layout: Layout) -> Digit | None:
     """Which dimension so many bytes move along, and how far; None: along no single one."""
-    for axis in layout.axes:
+    for axis in sorted(layout.axes, key=lambda axis: -axis.stride_bytes):
         if axis.size > 1 and axis.stride_bytes <= stride:
-            is_whole = stride % axis.stride_bytes == 0
-            return (axis.dim, stride // axis.stride_bytes) if is_whole else None
+            count, rest = divmod(stride, axis.stride_bytes)
+            return None if rest else (axis.dim, count * axis.step)
     return None
 
 
-def _layout(natural: Layout, uses: list[_Use]) -> Layout | None:
+def _layout(before: Layout, uses: list[_Use]) -> Layout | None:
     """A place for every element that the uses reach, neighbours in the order of the longest use;
     None where an element would have two."""
     extents: dict[Digit, int] = {}
     for use in sorted(uses, key=lambda use: -len(use.digits)):
         for digit, extent in zip(use.digits, use.extents, strict=True):
             extents[digit] = max(extent, extents.get(digit, 0))
-    for dim, size in enumerate(natural.shape):
+    for dim, size in enumerate(before.shape):
         steps = sorted((step for d, step in extents if d == dim), reverse=True)
         for step, finer in zip(steps, (*steps[1:], None)):
             reach = 1 if finer is None else finer * extents[dim, finer]
             if reach > step or step * (extents[dim, step] - 1) >= size:
                 return None
     axes: list[Axis] = []
-    stride = numpy_dtype(natural.dtype).itemsize
+    stride = numpy_dtype(before.dtype).itemsize
     for (dim, step), extent in reversed(extents.items()):
         axes.insert(0, Axis(dim, step, extent, stride))
         stride *= extent
-    border = (0,) * len(natural.shape)
-    return Layout(natural.dtype, natural.shape, tuple(axes), border, stride)
+    return Layout(
+        before.dtype, before.shape, tuple(axes), before.border, stride, padding=before.padding
+    )
 
 
 def _rewritten(

@@ -9,9 +9,11 @@ from isamap.compile import Result
 from isamap.compile import map as map_kernel
 from isamap.emulator import run
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import interpret
+from isamap.ir import interpret, load_kernel
 from isamap.native import whole_arrays
 from isamap.program import in_use_order
+from isamap.resources import find_hardware
+from isamap.scheduler import Wishes, find_schedule
 
 FOLDER = Path(__file__).parent.parent / "codegen"
 KERNELS = FOLDER / "c_kernels.py"
@@ -42,6 +44,28 @@ def test_products_stay_right_with_both_inputs_reordered(
     arrays = whole_arrays(found.kernel, 0)
     expected = interpret(found.kernel, arrays)["C"]
     assert np.array_equal(run(program, machine, arrays).outputs["C"], expected)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 17, 7), (4, 170, 19)])
+@pytest.mark.parametrize("kernel", ["bgemm", "ugemm"])
+def test_blocks_that_are_packed_and_padded_already_stay_right(
+    kernel: str, sizes: tuple[int, int, int]
+) -> None:
+    """Sums in groups of two and four, vectors along n; neither divides."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    product = load_kernel(KERNELS, dict(zip("mnk", sizes, strict=True)), kernel)
+    found = find_schedule(product, hw, Wishes(may_reassociate=True)).best.program
+    program = in_use_order(found, hw, ("A", "B"))
+    before, after = (
+        {p.buffer: p.layout for p in one.inputs if p.buffer in ("A", "B")}
+        for one in (found, program)
+    )
+    assert not all(layout.is_natural for layout in before.values())
+    if sizes[1] == 170:
+        assert before != after
+    arrays = whole_arrays(product, 0)
+    expected = interpret(product, arrays)["C"]
+    assert np.array_equal(run(program, hw, arrays).outputs["C"], expected)
 
 
 def test_elements_of_a_tile_lie_side_by_side(machine: Hardware) -> None:
