@@ -37,7 +37,7 @@ from .rounds import (
     ring_ends,
     round_trip_cycles,
 )
-from .span import Span, Use, find_span
+from .span import Passing, Room, Span, Use, find_span
 from .tiling import (
     Guards,
     Stay,
@@ -84,6 +84,8 @@ __all__ = [
     "Price",
     "Roofline",
     "STARVED_ENDS",
+    "Passing",
+    "Room",
     "Span",
     "Stay",
     "Swap",

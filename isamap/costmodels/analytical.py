@@ -195,15 +195,20 @@ def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
         tiling.tile(name) * late_rounds(covering, tiling, name)
         for name in late_sums(covering, tiling)
     )
-    longest = 0.0
-    for unit in fill_units(work):
-        fetched = sum(
-            first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, work, tiling, f, hw)
-            for f in work.flows
-            if f.unit == unit and not f.is_drain
-        )
-        longest = max(longest, first_call_cycles(work, unit) + fetched)
+    longest = max(
+        (fill_cycles(covering, work, tiling, hw, unit) for unit in fill_units(work)), default=0.0
+    )
     return longest + late * slowest_block_cycles(covering, work, hw)
+
+
+def fill_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware, unit: str) -> float:
+    """Cycles from a fill unit's first fetch until a call may use it, with all first fetches."""
+    fetched = sum(
+        first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, work, tiling, f, hw)
+        for f in work.flows
+        if f.unit == unit and not f.is_drain
+    )
+    return first_call_cycles(work, unit) + fetched
 
 
 def late_sums(covering: Covering, tiling: Tiling) -> tuple[str, ...]:

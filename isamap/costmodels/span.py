@@ -1,21 +1,24 @@
 """When a task uses what, from its first cycle to its last.
 
 In: a covering, its tiling, the machine. Out: per unit the cycles between which it is used, per
-buffer the cycle in which it is first fetched. Not its job: how tasks follow each other.
+buffer when which part of it is fetched or written. Not its job: how tasks follow each other.
 
 Of loops that other tasks share, one iteration: what stays on chip over them is fetched in the first
-one. Units are taken to be busy from the first call to the last one.
+one. Units are taken to be busy from the first call to the last one; those that fetch begin as late
+as they may without holding up the first call.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import inf
 
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering
+from isamap.mapper import Covering, OperandPlan
 
-from .analytical import Estimate, estimate
+from .analytical import Estimate, estimate, fill_cycles, first_fetch_cycles
 from .ends import unit_ends
-from .tiling import Tiling, guards
+from .passes import fill_units, moves_blocks, stay_of
+from .tiling import Stay, Tiling, guards, trips
 from .work import Ends, Work, count_work
 
 
@@ -29,12 +32,44 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class Passing:
+    """How a task goes through a buffer: in `count` equal parts along its loop `loop` ("": all at
+    once). `first`, `last`: when it must have the first part, and the last one in the same sweep;
+    or when it has written them for good."""
+
+    buffer: str
+    loop: str
+    count: int
+    first: float
+    last: float
+
+    def cycle(self, part: int) -> float:
+        """When it must have that part, or has written it."""
+        return self.first + (self.last - self.first) * part / max(1, self.count - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A stay's place on chip: its first bytes are filled in cycle `filled` and not needed any more
+    from `freed` on, its last bytes by so much later."""
+
+    operand: str
+    residence: int
+    filled: float
+    fill_cycles: float
+    freed: float
+    free_cycles: float
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
-    """Cycles of a task by itself; `fetched`: buffers, and when they are first read."""
+    """Cycles of a task by itself; `fetched`, `written`: how it goes through buffers."""
 
     cycles: float
     uses: tuple[Use, ...]
-    fetched: tuple[tuple[str, float], ...]
+    rooms: tuple[Room, ...]
+    fetched: tuple[Passing, ...]
+    written: tuple[Passing, ...]
 
 
 def find_span(
@@ -52,7 +87,11 @@ def find_span(
     work = replace(work, flows=flows)
     tiling = replace(tiling, stays=tiling.stays)  # its guards are those of another covering
     found = estimate(once, work, tiling, hw)
-    return Span(found.cycles, tuple(_uses(work, found)), tuple(_fetched(once, work, found)))
+    uses = tuple(_uses(once, work, tiling, hw, found))
+    fetched = tuple(_fetched(once, work, tiling, hw, uses))
+    rooms = tuple(_rooms(once, work, tiling, hw, uses))
+    written = tuple(_written(once, work, tiling, hw, found))
+    return Span(found.cycles, uses, rooms, fetched, written)
 
 
 def _one_iteration(covering: Covering, shared: frozenset[str]) -> Covering:
@@ -64,13 +103,20 @@ def _one_iteration(covering: Covering, shared: frozenset[str]) -> Covering:
     return replace(covering, loops=loops, single=single)
 
 
-def _uses(work: Work, found: Estimate) -> Iterator[Use]:
+def _uses(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, found: Estimate
+) -> Iterator[Use]:
     total = found.cycles
+    fills = fill_units(work)
     for unit, busy in found.unit_cycles:
         if unit == work.compute_unit:
             yield Use(unit, found.startup_cycles, total - found.finish_cycles)
-        else:
-            yield _use(unit, busy, unit_ends(work, unit), found)
+            continue
+        use = _use(unit, busy, unit_ends(work, unit), found)
+        if unit in fills:
+            early = found.startup_cycles - fill_cycles(covering, work, tiling, hw, unit)
+            use = replace(use, first=use.first + max(0.0, min(early, use.last - use.first - busy)))
+        yield use
 
 
 def _use(unit: str, busy: float, ends: Ends, found: Estimate) -> Use:
@@ -80,16 +126,81 @@ def _use(unit: str, busy: float, ends: Ends, found: Estimate) -> Use:
     return Use(unit, ends.before, min(last, found.cycles))
 
 
-def _fetched(covering: Covering, work: Work, found: Estimate) -> Iterator[tuple[str, float]]:
-    """In the order of the operands on each unit; where nothing is copied, with the first call."""
-    begins: dict[str, float] = {}
+def _rooms(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, uses: tuple[Use, ...]
+) -> Iterator[Room]:
+    """A place's last tiles lie there when it computes the last time; what is held from before is
+    not filled."""
+    use_of = {use.unit: use for use in uses}
+    computing = use_of[work.compute_unit]
+    for stay in tiling.stays:
+        loop, count, sweeps = _parts(covering, tiling, covering.operand(stay.operand), stay, hw)
+        moves = loop in tiling.outer and trips(covering, tiling, loop) > 1
+        rotates = stay.level == 0 or (moves and loop not in stay.kept)
+        parts = min(count, stay.slots) if rotates else count
+        share = (parts - 1) / (count * sweeps)
+        flows = [f for f in work.flows if stay_of(tiling, f) == stay]
+        fills = [use_of[f.unit] for f in flows if not f.is_drain]
+        last = [use_of[f.unit].last for f in flows if f.is_drain]
+        fill = min(fills, key=lambda use: use.first, default=None)
+        freed = max(computing.last, *last, 0.0)
+        free_cycles = share * (computing.last - computing.first)
+        filled, fill_cycles = (fill.first, share * (fill.last - fill.first)) if fill else (inf, 0.0)
+        yield Room(
+            stay.operand, stay.residence, filled, fill_cycles, freed - free_cycles, free_cycles
+        )
+
+
+def _fetched(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, uses: tuple[Use, ...]
+) -> Iterator[Passing]:
+    """In the order of the operands on each unit; where nothing is copied, with the calls."""
+    use_of = {use.unit: use for use in uses}
+    before: dict[str, float] = {}
     for plan in covering.operands:
         if plan.inlet is None:
             continue
         fills = [f for f in work.flows if f.operand == plan.name and not f.is_drain]
         outer = max(fills, key=lambda flow: flow.residence, default=None)
         if outer is None or outer.unit == work.compute_unit:
-            yield plan.inlet_buffer, found.startup_cycles
-            continue
-        yield plan.inlet_buffer, begins.get(outer.unit, 0.0)
-        begins[outer.unit] = begins.get(outer.unit, 0.0) + outer.first_cycles
+            loop, count, sweeps = _parts(covering, tiling, plan, None, hw)
+            use, first, fetch = use_of[work.compute_unit], 0.0, 0.0
+        else:
+            loop, count, sweeps = _parts(covering, tiling, plan, stay_of(tiling, outer), hw)
+            use, first = use_of[outer.unit], before.get(outer.unit, 0.0)
+            fetch = first_fetch_cycles(covering, tiling, outer, hw)
+            before[outer.unit] = first + outer.first_cycles
+        first += use.first
+        every = max(0.0, use.last - fetch - first) / max(1, count * sweeps - 1)
+        yield Passing(plan.inlet_buffer, loop, count, first, first + (count - 1) * every)
+
+
+def _written(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, found: Estimate
+) -> Iterator[Passing]:
+    """Parts are done one after the other while it computes."""
+    computing = found.cycles - found.startup_cycles - found.finish_cycles
+    for plan in covering.operands:
+        if plan.outlet is not None:
+            stay = next((s for s in tiling.stays if s.operand == plan.name), None)
+            loop, count, sweeps = _parts(covering, tiling, plan, stay, hw)
+            first = found.cycles - (count - 1) * computing / (count * sweeps)
+            yield Passing(plan.buffer, loop, count, first, found.cycles)
+
+
+def _parts(
+    covering: Covering, tiling: Tiling, plan: OperandPlan, stay: Stay | None, hw: Hardware
+) -> tuple[str, int, int]:
+    """The outermost loop that moves an operand, its parts, and how many sweeps over them there are.
+
+    Tiles that are moved as a whole are its parts, otherwise blocks.
+    """
+    sweeps = 1
+    rows = [(name, trips(covering, tiling, name)) for name in tiling.outer]
+    if stay is None or moves_blocks(covering, stay, hw):
+        rows += [(name, tiling.tile(name)) for name in tiling.inner]
+    for name, count in rows:
+        if count > 1 and name in plan.loops:
+            return name, count, sweeps
+        sweeps *= count
+    return "", 1, 1

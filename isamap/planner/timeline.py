@@ -4,7 +4,8 @@ In: the tree of tasks, how each of them runs or may run, the machine. Out: cycle
 goes below. Not its job: the program (`compose`), what a task takes by itself (`costmodels`).
 
 A task keeps its shape (`Span`) and begins when every unit it needs is done with what came before,
-and the elements that it fetches have been written. With tokens everybody waits for a task to end.
+what it fetches has been written, part by part, where both go through a buffer in the same order, or
+all of it, and its room on chip is free. With tokens everybody waits for a task to end.
 The first rounds of a loop are followed one by one; the others take as long as the last one of
 these. Ports serve neighbours between each other's calls; all tasks together keep them busy at
 least so long.
@@ -14,15 +15,19 @@ from collections.abc import Mapping
 from itertools import product
 from math import ceil, inf
 
-from isamap.costmodels import Span, Use, find_span
+from isamap.costmodels import Passing, Room, Span, Use, find_span
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.ir import may_distribute, may_swap
+from isamap.ir import accesses, may_distribute, may_swap
 from isamap.mapper import Task, TaskLoop, TaskNode, flatten
+from isamap.scheduler import place
 
 from .plan import PlannedTask
 
 ROUNDS = 4  # of a loop that are followed one by one
 
+Region = tuple[str, int, int]  # a memory, first byte of a stay in it, end of the last
+Round = tuple[float, list[Span]]  # of a task: when it begins, what it may take
+NEVER: Round = 0.0, []
 Ways = Mapping[int, tuple[PlannedTask, ...]]  # task number -> on the host, off it, or both
 
 
@@ -34,6 +39,8 @@ class Timeline:
         self.hw = hw
         self.feeds: dict[tuple[int, int], tuple[bool, bool]] = {}
         self.spans: dict[tuple[int, bool, frozenset[str]], Span] = {}
+        self.regions: dict[int, dict[tuple[str, int], Region]] = {}
+        self.delays: dict[tuple[int, int], float] = {}
 
     def cycles(self, ways: Ways) -> int:
         """Of all tasks, without what is laid out anew in between; of those with several ways to
@@ -50,18 +57,20 @@ class Timeline:
 
 
 class _Line:
-    """Tasks in their order. `free`: from when on units are; `written`: when what tasks write is,
-    in the latest round and in the one before."""
+    """Tasks in their order. `free`: from when on units are; `written`: how tasks ran, in the round
+    before the latest and in the latest."""
 
     def __init__(self, known: Timeline, ways: Ways) -> None:
         self.ways = ways
         self.hw = known.hw
         self.is_token = known.hw.synchronisation is Synchronisation.TOKENS
         self.free: dict[str, float] = {}
-        self.written: dict[int, tuple[float, float]] = {}
+        self.written: dict[int, tuple[Round, Round]] = {}
         self.feeds = known.feeds
         self.end = 0.0
         self.spans = known.spans
+        self.regions = known.regions
+        self.delays = known.delays
 
     def run(self, nodes: tuple[TaskNode, ...], around: tuple[tuple[str, bool, int], ...]) -> None:
         """One after the other; `around`: loops, whether in their first round, and their extents."""
@@ -83,35 +92,63 @@ class _Line:
     def _skip(self, cycles: float) -> None:
         self.end += cycles
         self.free = {name: time + cycles for name, time in self.free.items()}
-        self.written = {n: (old + cycles, new + cycles) for n, (old, new) in self.written.items()}
+        self.written = {
+            number: ((old + cycles, before), (new + cycles, latest))
+            for number, ((old, before), (new, latest)) in self.written.items()
+        }
 
     def _place(self, task: Task, around: tuple[tuple[str, bool, int], ...]) -> None:
-        span = _common([self._span(way, around) for way in self.ways[task.number]])
+        spans = [self._span(way, around) for way in self.ways[task.number]]
+        uses = spans[0].uses if len(spans) == 1 else ()
         begin = 0.0
-        for use in span.uses:
+        for use in uses:
             begin = max(begin, self.free.get(use.unit, 0.0) - use.first)
-        for buffer, fetched in span.fetched:
-            begin = max(begin, self._ready(buffer, task) - fetched)
+        if uses:
+            begin = max(begin, self._roomy(task, spans[0]))
+        for number, rounds in self.written.items():
+            begin = max(begin, self._ready(number, rounds, task, spans))
         if self.is_token:
             begin = self.end
-        for use in span.uses:
+        for use in uses:
             self.free[use.unit] = begin + use.last
-        _, latest = self.written.get(task.number, (0.0, 0.0))
-        self.written[task.number] = latest, begin + span.cycles
-        self.end = max(self.end, begin + span.cycles)
+        _, latest = self.written.get(task.number, (NEVER, NEVER))
+        self.written[task.number] = latest, (begin, spans)
+        self.end = max(self.end, begin + min(span.cycles for span in spans))
 
-    def _ready(self, buffer: str, reader: Task) -> float:
-        """From when on the reader finds its elements of a buffer."""
-        ready = 0.0
-        for number, (before, latest) in self.written.items():
-            writer = self.ways[number][0].task
-            if any(s.target.buffer == buffer for s in writer.statements):
-                same_round, next_round = self._feeds(writer, reader)
-                if number < reader.number:
-                    ready = max(ready, latest if same_round else before if next_round else 0.0)
-                elif next_round:
-                    ready = max(ready, latest)
-        return ready
+    def _roomy(self, task: Task, span: Span) -> float:
+        """From when on nobody needs what lies where the task puts its data: tasks begin at the same
+        places on chip, but for those under one held loop (`share_chip`)."""
+        begin = 0.0
+        for number, (_, (start, others)) in self.written.items():
+            other = self.ways[number][0].task
+            if len(others) == 1 and not set(other.held) & set(task.held) and other != task:
+                for old, new in product(others[0].rooms, span.rooms):
+                    mine = self.regions[task.number][new.operand, new.residence]
+                    theirs = self.regions[number][old.operand, old.residence]
+                    begin = max(begin, start + _release(old, theirs, new, mine))
+        return begin
+
+    def _ready(
+        self, number: int, rounds: tuple[Round, Round], reader: Task, spans: list[Span]
+    ) -> float:
+        """The earliest begin at which the reader finds all that another task writes."""
+        before, latest = rounds
+        writer = self.ways[number][0].task
+        if not any(s.target.buffer in reader.touched for s in writer.statements):
+            return 0.0
+        same_round, next_round = self._feeds(writer, reader)
+        if number < reader.number:
+            begin, written = latest if same_round else before if next_round else NEVER
+        else:
+            begin, written = latest if next_round else NEVER
+        delays = [self._delay(writer, reader, one, span) for one, span in product(written, spans)]
+        return begin + min(delays, default=0.0)
+
+    def _delay(self, writer: Task, reader: Task, written: Span, span: Span) -> float:
+        key = id(written), id(span)  # both live in `spans`
+        if key not in self.delays:
+            self.delays[key] = _delay(writer, reader, written, span)
+        return self.delays[key]
 
     def _feeds(self, writer: Task, reader: Task) -> tuple[bool, bool]:
         """Does the reader depend on the writer in the same round of the loops around both? In a
@@ -148,21 +185,64 @@ class _Line:
             names = [unit.name for unit in self.hw.units]
             busy = [self.hw.host.unit] if self.hw.host.is_apart else names
             uses = tuple(Use(name, 0.0, cycles) for name in busy)
-            return Span(cycles, uses, tuple((name, 0.0) for name in sorted(planned.task.touched)))
+            touched = (Passing(name, "", 1, 0.0, 0.0) for name in sorted(planned.task.touched))
+            target = planned.task.statement.target.buffer
+            written = Passing(target, "", 1, cycles, cycles)
+            return Span(cycles, uses, (), tuple(touched), (written,))
         best = planned.best
         assert best.solution.tiling is not None, "a schedule has a tiling"
+        places = place(best.covering, best.solution.tiling, self.hw)
+        assert places is not None, "a schedule has a place"
+        self.regions[planned.task.number] = {
+            (slot.stay.operand, slot.stay.residence): (
+                slot.residence.memory, slot.base, slot.base + slot.slot_bytes * slot.stay.slots
+            )
+            for slot in places.slots
+        }  # fmt: skip
         shared = frozenset(name for name, _, _ in around)
         return find_span(best.covering, best.solution.tiling, self.hw, shared, fresh)
 
 
-def _common(spans: list[Span]) -> Span:
-    """What all of these take at least: no unit where they differ, each buffer as late as one of
-    them."""
-    if len(spans) == 1:
-        return spans[0]
-    firsts = {
-        buffer: [min((c for n, c in span.fetched if n == buffer), default=inf) for span in spans]
-        for buffer in dict(spans[0].fetched)
+def _release(old: Room, old_region: Region, new: Room, region: Region) -> float:
+    """Cycles from the begin of a task to that of one that puts something in the same bytes."""
+    low, high = max(old_region[1], region[1]), min(old_region[2], region[2])
+    if old_region[0] != region[0] or low >= high:
+        return 0.0
+    return max(
+        _at(byte, old_region, old.freed, old.free_cycles)
+        - _at(byte, region, new.filled, new.fill_cycles)
+        for byte in (low, high)
+    )
+
+
+def _at(byte: int, region: Region, first: float, cycles: float) -> float:
+    _, begin, end = region
+    return first + cycles * (byte - begin) / (end - begin)
+
+
+def _delay(writer: Task, reader: Task, written: Span, span: Span) -> float:
+    """Least cycles from a writer's begin to a reader's."""
+    delay = -inf
+    for out, fetch in product(written.written, span.fetched):
+        if out.buffer != fetch.buffer:
+            continue
+        dim = _dim(writer, out)
+        if dim is None or dim != _dim(reader, fetch):
+            delay = max(delay, out.last - fetch.first)
+            continue
+        for part in range(fetch.count):
+            needed = -(-(part + 1) * out.count // fetch.count) - 1
+            delay = max(delay, out.cycle(needed) - fetch.cycle(part))
+    return delay
+
+
+def _dim(task: Task, passing: Passing) -> int | None:
+    """The buffer's dimension through which the task goes part by part."""
+    ends = (task.ends.inlet, task.ends.outlet) if task.ends else ()
+    own = (task.statement.target, *accesses(task.statement.value))
+    dims = {
+        next((d for d, i in enumerate(a.indices) if i.terms == ((passing.loop, 1),)), None)
+        for a in (*own, *ends)
+        if a is not None and a.buffer == passing.buffer
     }
-    fetched = tuple((buffer, max(cycles)) for buffer, cycles in firsts.items())
-    return Span(min(span.cycles for span in spans), (), fetched)
+    return dims.pop() if len(dims) == 1 else None

@@ -40,6 +40,15 @@ def test_tasks_on_different_data_overlap() -> None:
     assert found.plan.cycles < alone(found)
 
 
+@pytest.mark.parametrize(("kernel", "hw"), [("mlp:mlp_scaled", "gemmini"), ("mlp", "tpu_v1")])
+def test_layers_begin_with_what_is_there(kernel: str, hw: str) -> None:
+    """With the first parts of what the layer before writes; weights, before any of it."""
+    found = plan(kernel, hw)
+    assert found.timing is not None
+    assert found.plan.cycles < 0.95 * alone(found)
+    assert abs(found.plan.cycles - found.timing.cycles) <= 0.05 * found.timing.cycles
+
+
 @pytest.mark.parametrize("steps", [3, 7])
 def test_steps_that_need_each_other_do_not(steps: int) -> None:
     found = plan("rnn:rnn_relu_skip", "trainium", steps=steps, batch=16, hidden=128)
