@@ -17,10 +17,10 @@ from .covering import (
 )
 from .find_missing import find_missing
 from .join_tasks import join_tasks, keeps_order
+from .known_coverings import FoundCoverings, KnownCoverings
 from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
-from .operand_plans import OperandPlans
 from .pretty import show_layout_kind, show_layouts, show_route
 from .spread import spread, spread_coverings, spread_like, why_one_core
 from .spread_factors import spread_factors
@@ -34,11 +34,12 @@ __all__ = [
     "Covering",
     "Ends",
     "External",
+    "FoundCoverings",
+    "KnownCoverings",
     "Mapping",
     "Match",
     "Mismatch",
     "OperandPlan",
-    "OperandPlans",
     "Passage",
     "Residence",
     "Task",

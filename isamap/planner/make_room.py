@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from isamap.errors import MappingError
+from isamap.hwdesc import Hardware
 from isamap.mapper import Task, TaskNode, flatten
 from isamap.scheduler import Answer
 
@@ -33,12 +34,8 @@ def make_room(
     """
     now = dict(planned)
     while (room := _room(nodes, now, scheduler)).crowded:
-        fitting = [
-            changed
-            for changed in _squeezed(nodes, now, room, scheduler)
-            if _room(nodes, changed, scheduler).crowded != room.crowded
-        ]
-        rivals = fitting or list(_giving_up(now, room.crowded, scheduler))
+        fitting = _squeezed(nodes, now, room, scheduler)
+        rivals = [fitting] if fitting else list(_giving_up(now, room.crowded, scheduler))
         if not rivals:
             raise MappingError(
                 f"statements under one loop do not fit side by side on the chip of"
@@ -56,24 +53,64 @@ def _room(nodes: tuple[TaskNode, ...], planned: Planned, scheduler: TaskSchedule
 
 def _squeezed(
     nodes: tuple[TaskNode, ...], planned: Planned, room: Room, scheduler: TaskScheduler
-) -> Iterator[dict[int, PlannedTask]]:
-    """Each crowded task, or all those beside them that keep nothing, with the room that is left."""
-    hw = scheduler.hw
+) -> dict[int, PlannedTask] | None:
+    """The best of what leaves other tasks crowded, or none: one task with less room, or several."""
+    best = None
+    for changes in _changes(nodes, planned, room, scheduler.hw):
+        found = _changed(planned, changes, best, scheduler)
+        if found is not None and _room(nodes, found, scheduler).crowded != room.crowded:
+            best = found
+    return best
+
+
+def _changes(
+    nodes: tuple[TaskNode, ...], planned: Planned, room: Room, hw: Hardware
+) -> Iterator[dict[int, Mapping[str, int]]]:
+    """Per task that is to do with less room what is taken: each crowded one, or all those beside
+    them that keep nothing."""
     pieces = tuple(planned[task.number].piece for task in flatten(nodes))
     base = home_ends(place_homes(pieces, hw), hw)
     sizes = {n: ends_of(planned[n].piece, {}, hw) or {} for n in (*room.crowded, *room.others)}
-    kept = _sum((base, *(sizes[n] for n in room.crowded)))
-    fewer = {n: _again(planned[n], planned[n].task, kept, scheduler) for n in room.others}
-    found = {n: task for n, task in fewer.items() if task is not None}
-    if found and len(found) == len(fewer):
-        yield {**planned, **found}
     widest = _largest(sizes[n] for n in room.others)
     for number in room.crowded:
         rest = (sizes[n] for n in room.crowded if n != number)
-        taken = _sum((base, widest, *rest))
+        yield {number: _sum((base, widest, *rest))}
+    if room.others:
+        kept = _sum((base, *(sizes[n] for n in room.crowded)))
+        yield dict.fromkeys(room.others, kept)
+
+
+def _changed(
+    planned: Planned,
+    changes: Mapping[int, Mapping[str, int]],
+    best: Planned | None,
+    scheduler: TaskScheduler,
+) -> dict[int, PlannedTask] | None:
+    """The tasks with these changes; None where one cannot be, or the best ones are no worse however
+    the changes end."""
+    now = dict(planned)
+    leasts = {n: _least(planned[n], taken, scheduler) for n, taken in changes.items()}
+    known = {n: task for n, task in leasts.items() if task is not None}
+    may_stop = scheduler.wishes.aim.is_separable and len(known) == len(leasts)
+    for number, taken in changes.items():
         task = _again(planned[number], planned[number].task, taken, scheduler)
-        if task is not None:
-            yield {**planned, number: task}
+        if task is None:
+            return None
+        now[number] = known[number] = task
+        least = scheduler.rank({**now, **known}.values())
+        if best is not None and may_stop and least >= scheduler.rank(best.values()):
+            return None
+    return now
+
+
+def _least(
+    old: PlannedTask, taken: Mapping[str, int], scheduler: TaskScheduler
+) -> PlannedTask | None:
+    """A task no worse than it is beside what is taken, if any is known."""
+    if old.on_host:
+        return old
+    found = scheduler.least(old.task, around_of(old.piece, taken))
+    return None if found is None else _with(old, old.task, found)
 
 
 def _giving_up(
@@ -99,6 +136,10 @@ def _again(
     found = scheduler.find(task, around_of(old.piece, taken))
     if not isinstance(found, Answer):
         return None
+    return _with(old, task, found)
+
+
+def _with(old: PlannedTask, task: Task, found: Answer) -> PlannedTask:
     return replace(old, task=task, answer=found, cycles=found.best.estimate.cycles)
 
 

@@ -11,9 +11,18 @@ from dataclasses import dataclass, field, replace
 from isamap.costmodels import ANALYTICAL, CostModel, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering, OperandPlans, Task, coverings
+from isamap.mapper import Covering, KnownCoverings, Task
 from isamap.program import Layout
-from isamap.scheduler import Answer, KnownModels, Surroundings, Wishes, find_schedule
+from isamap.scheduler import (
+    Answer,
+    KnownModels,
+    Status,
+    Surroundings,
+    Wishes,
+    find_schedule,
+    place,
+    without,
+)
 
 from .piece import Piece
 from .plan import PlannedTask, TaskKey, task_key
@@ -36,17 +45,13 @@ ALONE = Around()
 class Known:
     """What was found for tasks on one machine by the same wishes, and for their models; grows.
 
-    `lying`: can a task find a buffer in a memory? `plans`: of operands, by bytes that are taken.
+    `lying`: can a task find a buffer in a memory?
     """
 
-    answers: dict[tuple[TaskKey, Around], Answer | MappingError] = field(default_factory=dict)
+    answers: dict[TaskKey, dict[Around, Answer | MappingError]] = field(default_factory=dict)
     models: KnownModels = field(default_factory=dict)
     lying: dict[tuple[TaskKey, str, str], bool] = field(default_factory=dict)
-    plans: dict[tuple[tuple[str, int], ...], OperandPlans] = field(default_factory=dict)
-
-    def plans_beside(self, taken: tuple[tuple[str, int], ...]) -> OperandPlans:
-        """Of operands, where so many bytes of the machine's memories are taken."""
-        return self.plans.setdefault(taken, OperandPlans())
+    coverings: KnownCoverings = field(default_factory=KnownCoverings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +79,47 @@ class TaskScheduler:
 
     def find(self, task: Task, around: Around = ALONE) -> Answer | MappingError:
         """The task's best schedule beside what is taken, or why it has none."""
-        key = task_key(task, self.shared), around
-        answers = self.known.answers
-        if key not in answers:
-            answers[key] = self._find(task, around)
-        return answers[key]
+        answers = self._answers(task)
+        if around not in answers:
+            here = without(self.hw, dict(around.taken))
+            known = (one for one in self._in_more_room(task, around) if _stays_best(one, here))
+            answers[around] = next(known, None) or self._find(task, around)
+        return answers[around]
+
+    def least(self, task: Task, around: Around) -> Answer | None:
+        """A schedule that is no worse than the best one beside what is taken, if any is known."""
+        known = self._in_more_room(task, around)
+        return next((one for one in known if isinstance(one, Answer)), None)
+
+    def _answers(self, task: Task) -> dict[Around, Answer | MappingError]:
+        return self.known.answers.setdefault(task_key(task, self.shared), {})
+
+    def _in_more_room(self, task: Task, around: Around) -> Iterator[Answer | MappingError]:
+        """What is best, or why nothing is, where nothing else differs than that less is taken."""
+        here = without(self.hw, dict(around.taken))
+        for other, answer in self._answers(task).items():
+            there = without(self.hw, dict(other.taken))
+            sizes = zip(here.memories, there.memories, strict=True)
+            is_alike = (other.homes, other.agreed) == (around.homes, around.agreed)
+            is_proven = isinstance(answer, MappingError) or answer.status is Status.OPTIMAL
+            if is_alike and is_proven and all(a.size_bytes <= b.size_bytes for a, b in sizes):
+                yield answer
 
     def coverings(
         self, task: Task, homes: Mapping[str, str], max_matches: int | None = None
     ) -> Iterator[Covering]:
         """The task's coverings with some of its buffers in these memories; as `coverings`."""
-        return coverings(
+        found = self.known.coverings.find(
             task.kernel,
             self.hw,
-            [],
             may_reassociate=self.wishes.may_reassociate,
             held=task.held,
             volatile=task.volatile,
             ends=task.ends,
             homes=homes,
             max_matches=max_matches,
-            known_plans=self.known.plans_beside(()),
         )
+        return iter(found)
 
     def _cost(self, around: Around, left_s: float) -> CostModel:
         """The closed form where there is no program by itself, or no time for others."""
@@ -111,16 +135,16 @@ class TaskScheduler:
             task.ends,
             dict(around.homes),
             dict(around.agreed),
+            dict(around.taken),
         )
-        room = with_room(self.hw, around)
         try:
             return find_schedule(
                 task.kernel,
-                room,
+                self.hw,
                 wishes,
                 respected,
                 known=self.known.models,
-                known_plans=self.known.plans_beside(around.taken),
+                known_coverings=self.known.coverings,
             )
         except MappingError as error:
             return error
@@ -133,10 +157,10 @@ def around_of(piece: Piece, taken: Mapping[str, int]) -> Around:
     return Around(tuple(taken.items()), homes, agreed)
 
 
-def with_room(hw: Hardware, around: Around) -> Hardware:
-    """The machine with so many bytes less in some of its memories."""
-    less = dict(around.taken)
-    memories = tuple(
-        replace(m, size_bytes=max(0, m.size_bytes - less.get(m.name, 0))) for m in hw.memories
-    )
-    return replace(hw, memories=memories)
+def _stays_best(found: Answer | MappingError, hw: Hardware) -> bool:
+    """Does what is best with more room fit this machine? What fails there fails here."""
+    if isinstance(found, MappingError):
+        return True
+    tiling = found.best.solution.tiling
+    assert tiling is not None, "a schedule has a tiling"
+    return place(found.best.covering, tiling, hw) is not None

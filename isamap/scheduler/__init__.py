@@ -5,7 +5,7 @@ from .frame import tile_name
 from .fuse_tokens import fuse_tokens
 from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches, room_breaches
 from .limit_error import limit_error, with_nearest
-from .limit_machine import check_aim, limit_machine
+from .limit_machine import check_aim, limit_machine, without
 from .lower import lower, lower_nest
 from .place import EXTERNAL_ALIGN_BYTES, NOTHING, passages, place, used_bytes
 from .same_layout import LayoutKey, layout_key, same_layout
@@ -57,4 +57,5 @@ __all__ = [
     "tile_name",
     "used_bytes",
     "with_nearest",
+    "without",
 ]

@@ -18,6 +18,8 @@ from .options import (
     must_divide,
     must_fill_shares,
     must_stay_whole,
+    stay_choices,
+    stays_of,
     tile_options,
     why_alone,
 )
@@ -52,6 +54,16 @@ def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
     if any(_overfull(covering, tiling, hw, NOTHING)):
         return False
     return next(_nest_breaches(covering, tiling, hw), None) is None
+
+
+def may_fit(covering: Covering, hw: Hardware) -> bool:
+    """Is there room for single units in one slot each, wherever they may stay? No tiling takes
+    less."""
+    names = tuple(loop.name for loop in covering.loops)
+    tiles = tuple((name, 1) for name in names)
+    choices = stay_choices(covering, hw)
+    least = (Tiling(tiles, names, names, stays_of(covering, levels, {})) for levels in choices)
+    return not choices or not all(any(_overfull(covering, t, hw, NOTHING)) for t in least)
 
 
 def breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:

@@ -50,3 +50,11 @@ def check_aim(aim: Aim, hw: Hardware) -> None:
             f"{hw.name} says nothing about energy",
             hint="give its memories read_energy and write_energy, its instructions energy",
         )
+
+
+def without(hw: Hardware, taken: Mapping[str, int]) -> Hardware:
+    """The machine with so many bytes less in some of its memories."""
+    memories = tuple(
+        replace(m, size_bytes=max(0, m.size_bytes - taken.get(m.name, 0))) for m in hw.memories
+    )
+    return replace(hw, memories=memories) if taken else hw

@@ -15,9 +15,8 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import (
     Covering,
+    KnownCoverings,
     Mismatch,
-    OperandPlans,
-    coverings,
     layout_rank,
     spread_coverings,
 )
@@ -25,6 +24,7 @@ from isamap.program import Layout
 
 from .answer import Answer
 from .limit_error import limit_error
+from .limit_machine import without
 from .same_layout import same_layout
 from .search_coverings import MAX_COVERINGS, CoveringSearch, rank_of
 from .solution import KnownModels, Status
@@ -40,12 +40,12 @@ def find_schedule(
     *,
     max_rank: int | None = None,
     known: KnownModels | None = None,
-    known_plans: OperandPlans | None = None,
+    known_coverings: KnownCoverings | None = None,
 ) -> Answer:
     """Solve coverings, lowest bounds first, until no remaining bound beats the best schedule.
 
     `max_rank`: of the coverings that are looked at (`rank_of`). `known`: models by the same aim.
-    `known_plans`: of operands on this machine.
+    `known_coverings`: of kernels on this machine; grows.
 
     Raises:
         MappingError: nothing matches, no copy fits, no single unit fits the memories, or the aim's
@@ -53,24 +53,22 @@ def find_schedule(
     """
     begin = time.perf_counter()
     wishes.cost.check(hw)
-    mismatches: list[Mismatch] = []
+    room = without(hw, around.taken)
     # operands of what is not alone may be on chip
     least = floor_costs(kernel, hw) if around.are_none else Costs(0, 0, 0)
-    search = CoveringSearch(hw, wishes, least, begin + wishes.time_limit_s, known)
-    stream = coverings(
+    search = CoveringSearch(room, wishes, least, begin + wishes.time_limit_s, known)
+    found = (known_coverings or KnownCoverings()).find(
         kernel,
         hw,
-        mismatches,
         may_reassociate=wishes.may_reassociate,
         held=around.held,
         volatile=around.volatile,
         ends=around.ends,
         homes=around.homes,
-        known_plans=known_plans,
     )
-    stream = (
+    stream: Iterator[Covering] = (
         covering
-        for covering in stream
+        for covering in found
         if _agrees(covering, around.agreed)
         and not _copies(covering, wishes.ahead)
         and (max_rank is None or rank_of(covering, wishes.ahead) <= max_rank)
@@ -78,9 +76,9 @@ def find_schedule(
     stream = _prefer_natural(stream, around.handed_on - around.homes.keys())
     search.run(spread_coverings(stream, hw))
     if not search.by_rank:
-        raise _nothing(kernel, hw, mismatches, search)
+        raise _nothing(kernel, hw, found.mismatches, search)
     search.compare()
-    return _answer(kernel, search, tuple(mismatches), time.perf_counter() - begin)
+    return _answer(kernel, search, tuple(found.mismatches), time.perf_counter() - begin)
 
 
 def _nothing(

@@ -25,6 +25,7 @@ from isamap.mapper import (
 )
 
 from .answer import Alternative, Contender, Schedule
+from .legality import may_fit
 from .lower import lower
 from .options import stay_choices
 from .place import external_bytes
@@ -83,7 +84,8 @@ class CoveringSearch:
         Of those with equal compute bounds the most natural come first, then the lowest bounds: what
         is solved early rules out most of what follows.
         """
-        rated = ((covering, count_work(covering, self.hw)) for covering in stream)
+        fitting = (covering for covering in stream if self._may_fit(covering))
+        rated = ((covering, count_work(covering, self.hw)) for covering in fitting)
         for compute_cycles, equals in groupby(rated, lambda pair: pair[1].shared_cycles):
             if self._is_hopeless(compute_cycles):
                 return
@@ -95,6 +97,12 @@ class CoveringSearch:
                         self.open_bounds.append((0, self._floor(compute_cycles)))
                         return
                     self._consider(covering, work)
+
+    def _may_fit(self, covering: Covering) -> bool:
+        """Is there room for single units? Else nothing more is asked about the covering."""
+        is_unfit = not may_fit(covering, self.hw)
+        self.num_unfit += is_unfit
+        return not is_unfit
 
     def _must_stop(self) -> bool:
         """Is a limit reached? Never without any schedule, as far as time goes."""

@@ -43,7 +43,8 @@ class Surroundings:
 
     `held`, `volatile`, `ends`: as in a `Task`. `handed_on`: buffers that other statements touch
     too; only coverings that use them as they lie are looked at, if there are any. `homes`: buffers
-    that lie in a managed memory; `agreed`: in which layout, where that is settled.
+    that lie in a managed memory; `agreed`: in which layout, where that is settled. `taken`: bytes
+    per memory that are not its to use.
     """
 
     held: tuple[str, ...] = ()
@@ -52,6 +53,7 @@ class Surroundings:
     ends: Ends | None = None
     homes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     agreed: Mapping[str, Layout] = field(default_factory=lambda: MappingProxyType({}))
+    taken: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def are_none(self) -> bool:

@@ -1,0 +1,54 @@
+"""What is known of a task in more room serves where there is less.
+
+In: isamap/planner/schedule_tasks.py. Out: nothing. Not its job: schedules themselves.
+"""
+
+import time
+from pathlib import Path
+
+from isamap.errors import MappingError
+from isamap.hwdesc import load_hardware
+from isamap.ir import load_kernel
+from isamap.mapper import cut_tasks, flatten
+from isamap.planner import Wishes
+from isamap.planner.schedule_tasks import Around, Known, TaskScheduler
+from isamap.scheduler import Answer
+
+ROOT = Path(__file__).parents[2]
+GEMMINI = load_hardware(str(ROOT / "hw_specs" / "gemmini.yaml"))
+(TASK,) = flatten(
+    cut_tasks(load_kernel(ROOT / "kernels" / "gemm.py", {"m": 64, "n": 80, "k": 96}, "gemm"))
+)
+SIZE = GEMMINI.memory("scratchpad").size_bytes
+
+
+def scheduler() -> TaskScheduler:
+    deadline = time.perf_counter() + 60
+    return TaskScheduler(GEMMINI, Wishes(), frozenset(), Known(), deadline)
+
+
+def beside(taken: int) -> Around:
+    return Around((("scratchpad", taken),))
+
+
+def test_a_proven_schedule_that_still_fits_is_the_best_one() -> None:
+    tasks = scheduler()
+    alone = tasks.find(TASK)
+    assert isinstance(alone, Answer)
+    used = 64 * 96 + 96 * 80  # A and B, whole
+    assert tasks.find(TASK, beside(SIZE - 2 * used)) is alone
+    crowded = tasks.find(TASK, beside(SIZE - 1024))
+    assert isinstance(crowded, Answer)
+    assert crowded is not alone
+    anew = scheduler().find(TASK, beside(SIZE - 1024))
+    assert isinstance(anew, Answer)
+    assert crowded.best.estimate.cycles == anew.best.estimate.cycles >= alone.best.estimate.cycles
+
+
+def test_what_does_not_fit_does_not_fit_in_less() -> None:
+    tasks = scheduler()
+    failure = tasks.find(TASK, beside(SIZE))
+    assert isinstance(failure, MappingError)
+    assert "do not fit the memories" in failure.message
+    assert tasks.find(TASK, Around((("accumulator", 1024), ("scratchpad", SIZE)))) is failure
+    assert tasks.least(TASK, beside(SIZE)) is None
