@@ -3,9 +3,10 @@
 In: a program, its loop over time. Out: cycles of all steps, and how many were emulated. Not its
 job: other kinds of programs.
 
-Steps repeat one pattern, so a program of n + 1 steps takes a constant number of cycles more than
-one of n, once the first steps are over. Only where that is exactly so for all of `SAMPLES` are
-further steps added by multiplying.
+Steps repeat one pattern, or two in turns, so a program of n + 2 steps takes a constant number of
+cycles more than one of n, once the first steps are over. Only where that is exactly so for all
+`SAMPLES`, one step more each where the number of steps is odd, are further steps added by
+multiplying.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from isamap.emulator import Timing, time_program
 from isamap.hwdesc import Hardware
 from isamap.program import For, Program, Span
 
-SAMPLES = (4, 5, 6, 8)  # steps: single differences tell alternation, the double one drift
+SAMPLES = (4, 6, 8)  # steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,16 @@ def time_steps(
     if count_calls(program) <= most_calls:
         timing = time_program(program, hw)
         return StepTime(timing.cycles, _host_busy(timing, hw), steps)
-    short = [_cut(program, loop, number) for number in SAMPLES]
-    if steps <= SAMPLES[-1] or short[-1] == program or count_calls(short[-1]) > most_calls:
+    samples = [number + steps % 2 for number in SAMPLES]
+    short = [_cut(program, loop, number) for number in samples]
+    if steps <= samples[-1] or short[-1] == program or count_calls(short[-1]) > most_calls:
         return _time_pieces(program, hw, most_calls)
     timings = [time_program(one, hw) for one in short]
-    cycles = _extrapolate([timing.cycles for timing in timings], steps)
-    host = _extrapolate([_host_busy(timing, hw) for timing in timings], steps)
+    cycles = _extrapolate(samples, [timing.cycles for timing in timings], steps)
+    host = _extrapolate(samples, [_host_busy(timing, hw) for timing in timings], steps)
     if cycles is None or host is None:
         return None
-    return StepTime(cycles, host, SAMPLES[-1])
+    return StepTime(cycles, host, samples[-1])
 
 
 def _time_pieces(program: Program, hw: Hardware, most_calls: int) -> StepTime | None:
@@ -87,15 +89,15 @@ def _cut(program: Program, loop: str, steps: int) -> Program:
     return replace(program, body=body)
 
 
-def _extrapolate(samples: list[int], steps: int) -> int | None:
-    """The value at `steps`, if the samples lie exactly on a line."""
+def _extrapolate(samples: list[int], values: list[int], steps: int) -> int | None:
+    """The value at `steps`, if those at `samples`, even steps apart, lie exactly on a line."""
     slopes = {
         (after - before) / (b - a)
-        for before, after, a, b in zip(samples, samples[1:], SAMPLES, SAMPLES[1:])
+        for before, after, a, b in zip(values, values[1:], samples, samples[1:])
     }
     if len(slopes) != 1:
         return None
-    return samples[-1] + round(slopes.pop() * (steps - SAMPLES[-1]))
+    return values[-1] + round(slopes.pop() * (steps - samples[-1]))
 
 
 def _host_busy(timing: Timing, hw: Hardware) -> int:

@@ -4,7 +4,7 @@ In: the tree of tasks, how each of them runs by itself. Out: schedules that fit 
 its job: laying them out (`share_chip`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from isamap.errors import MappingError
@@ -15,7 +15,7 @@ from isamap.scheduler import Answer
 from .chip_homes import home_ends, place_homes
 from .plan import PlannedTask
 from .schedule_tasks import TaskScheduler, around_of
-from .share_chip import Room, ends_of, share_chip
+from .share_chip import Room, ends_of, kept_in, share_chip
 
 Planned = Mapping[int, PlannedTask]
 
@@ -68,16 +68,18 @@ def _changes(
 ) -> Iterator[dict[int, Mapping[str, int]]]:
     """Per task that is to do with less room what is taken: each crowded one, or all those beside
     them that keep nothing."""
-    pieces = tuple(planned[task.number].piece for task in flatten(nodes))
-    base = home_ends(place_homes(pieces, hw), hw)
-    sizes = {n: ends_of(planned[n].piece, {}, hw) or {} for n in (*room.crowded, *room.others)}
-    widest = _largest(sizes[n] for n in room.others)
+    pieces = {task.number: planned[task.number].piece for task in flatten(nodes)}
+    base = home_ends(place_homes(tuple(pieces.values()), hw), hw)
+    numbers = (*room.crowded, *room.others)
+    sizes = {n: ends_of(pieces[n], {}, hw) or {} for n in numbers}
+    kept = {n: _only(sizes[n], kept_in(pieces[n])) for n in room.crowded}
     for number in room.crowded:
-        rest = (sizes[n] for n in room.crowded if n != number)
-        yield {number: _sum((base, widest, *rest))}
+        rest = [n for n in numbers if n != number]
+        passing = (_without(sizes[n], kept.get(n, {})) for n in rest)
+        widest = _only(_largest(passing), kept[number])
+        yield {number: _sum((base, widest, *(kept[n] for n in rest if n in kept)))}
     if room.others:
-        kept = _sum((base, *(sizes[n] for n in room.crowded)))
-        yield dict.fromkeys(room.others, kept)
+        yield dict.fromkeys(room.others, _sum((base, *kept.values())))
 
 
 def _changed(
@@ -141,6 +143,14 @@ def _again(
 
 def _with(old: PlannedTask, task: Task, found: Answer) -> PlannedTask:
     return replace(old, task=task, answer=found, cycles=found.best.estimate.cycles)
+
+
+def _only(sizes: Mapping[str, int], names: Container[str]) -> dict[str, int]:
+    return {name: size for name, size in sizes.items() if name in names}
+
+
+def _without(sizes: Mapping[str, int], names: Container[str]) -> dict[str, int]:
+    return {name: size for name, size in sizes.items() if name not in names}
 
 
 def _sum(sizes: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -53,7 +53,7 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
             continue
         group = [pieces[task.number] for task in flatten((node,))]
         group = [piece for piece in group if piece.schedule is not None]
-        keepers = [piece for piece in group if _keeps(piece)]
+        keepers = [piece for piece in group if kept_in(piece)]
         if len(group) < 2 or (not keepers and is_token):
             continue
         others = tuple(piece for piece in group if piece not in keepers)
@@ -77,8 +77,8 @@ def _side_by_side(
         end = ends_of(piece, free, hw)
         if end is None:
             return None
-        kept[piece.task.number] = {name: free.get(name, 0) for name in _keeps(piece)}
-        free |= {name: end[name] for name in _keeps(piece)}
+        kept[piece.task.number] = {name: free.get(name, 0) for name in kept_in(piece)}
+        free |= {name: end[name] for name in kept_in(piece)}
     starts: dict[int, Mapping[str, int]] = {}
     used = dict(free)
     for piece in (*keepers, *others):
@@ -95,7 +95,7 @@ def _side_by_side(
     return starts
 
 
-def _keeps(piece: Piece) -> set[str]:
+def kept_in(piece: Piece) -> set[str]:
     """Memories in which the task holds data over an iteration of a held loop."""
     assert piece.schedule is not None, "only scheduled tasks are on chip"
     covering, tiling = piece.schedule.covering, piece.schedule.solution.tiling

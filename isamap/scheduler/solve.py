@@ -7,7 +7,7 @@ the proven bound and the status. Not its job: which covering.
 import time
 from dataclasses import replace
 
-from isamap.costmodels import FASTEST, Aim, Work, estimate, least_costs
+from isamap.costmodels import FASTEST, Aim, Work, estimate, is_replaced, least_costs
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
@@ -47,9 +47,24 @@ def solve(
         seconds = time.perf_counter() - begin
         return Solution(Status.INFEASIBLE, None, 0, round(least.cycles), seconds, 0.0, bound)
     if hw.caches:
-        return _search(covering, work, hw, aim, cutoff, begin, {} if known is None else known)
+        found = _search(covering, work, hw, aim, cutoff, begin, {} if known is None else known)
+        return _trimmed(found, covering)
     limits = Limits(begin + time_limit_s, workers, seed, effort)
-    return on_demand.prove(covering, work, hw, aim, limits, watch, cutoff, known)
+    found = on_demand.prove(covering, work, hw, aim, limits, watch, cutoff, known)
+    return _trimmed(found, covering)
+
+
+def _trimmed(found: Solution, covering: Covering) -> Solution:
+    """With one slot for what is fetched once: a second one would never be used, and other tasks
+    may need the room."""
+    if found.tiling is None:
+        return found
+    tiling = found.tiling
+    stays = tuple(
+        stay if is_replaced(covering, tiling, stay) else replace(stay, slots=1)
+        for stay in tiling.stays
+    )
+    return replace(found, tiling=replace(tiling, stays=stays))
 
 
 def _search(

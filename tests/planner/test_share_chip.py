@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 
+from isamap.costmodels import guards
 from isamap.hwdesc import Hardware, MemoryKind, Synchronisation
-from isamap.ir import parse_semantics
+from isamap.ir import load_kernel, parse_semantics
 from isamap.mapper import flatten
-from isamap.planner import Wishes, find_plan
+from isamap.planner import PlannedTask, Wishes, find_plan
 from isamap.planner.share_chip import ends_of, share_chip
+from isamap.resources import find_kernel
+from isamap.rewrites import split_nest
 from tests.scheduler.cases import machine
 
+WISHES = Wishes(time_limit_s=300)  # the time that machines under load take
 STEPS = """
 A, B, T, D = In(i32, 3, 5, 7), In(i32, 3, 5, 7), Temp(i32, 5, 7), Out(i32, 3, 5, 7)
 for t in range(3):
@@ -48,3 +52,23 @@ def test_neighbours_wait_for_each_others_room_only_where_there_is_none_to_spare(
     tokens = replace(hw, synchronisation=Synchronisation.TOKENS)
     starts = share_chip(plan.nodes, pieces, tokens).starts
     assert starts.get(first.task.number) == starts.get(second.task.number)
+
+
+def keeps(planned: PlannedTask, buffer: str) -> bool:
+    """Does the task hold an input over all its held loops?"""
+    covering, tiling = planned.best.covering, planned.best.solution.tiling
+    plan = next(plan for plan in covering.operands if plan.inlet_buffer == buffer)
+    assert tiling is not None
+    stay = tiling.stay(plan.name, len(plan.residences) - 1)
+    return set(covering.held) <= set(guards(covering, tiling, stay).outer)
+
+
+def test_parts_keep_their_weights_side_by_side_where_there_is_just_room_for_them() -> None:
+    """They take turns in memories where they keep nothing over time steps."""
+    hidden, steps = 512, 50
+    hw = with_memories(machine("tpu_v1"), {"unified_buffer": 3 * hidden * hidden})
+    sizes = {"steps": steps, "batch": 1, "hidden": hidden}
+    kernel = load_kernel(find_kernel("gru")[0], sizes, "gru_skip_i8")
+    plan = find_plan(split_nest(kernel, "t_2", 2, "j_3", hidden // 2), hw, WISHES)
+    products = [p for p in plan.tasks if "U" in p.task.touched]
+    assert len(products) == 2 and all(keeps(product, "U") for product in products)
