@@ -173,19 +173,24 @@ def moved_by(covering: Covering, work: Work, tiling: Tiling) -> Moved:
 
 def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling, num_units: int) -> float:
     """Compute issue cycles per unit, stretched when too few independent sums hide the accumulation
-    latency."""
+    latency: in all tiles, or in the last, shorter ones of a loop."""
     shared = work.compute_cycles / num_units
     if work.accumulate_cycles * num_units <= work.issue_cycles:
         return shared
-    independent = 1
-    for loop in reversed(tiling.inner):
-        if covering.loop(loop).is_reduction:
-            if tiling.tile(loop) > 1:
-                break
-        else:
-            independent *= tiling.tile(loop)
-    chained = ceil(work.calls * work.accumulate_cycles / independent)
-    return max(shared, chained)
+    independent: list[str] = []
+    for name in reversed(tiling.inner):
+        if not covering.loop(name).is_reduction:
+            independent.append(name)
+        elif tiling.tile(name) > 1:
+            break
+    sums = prod(tiling.tile(name) for name in independent)
+    chained = work.calls * work.accumulate_cycles / sums
+    path = max(shared, ceil(chained))
+    for name in independent:
+        loop = covering.loop(name)
+        last = last_units(covering, tiling, loop) / loop.units
+        path = max(path, shared * (1 - last) + chained * tiling.tile(name) / loop.units)
+    return path
 
 
 def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:

@@ -163,7 +163,7 @@ class Objective:
             return least
         chained_total = SCALE * work.calls * work.accumulate_cycles
         path = self.cp.model.new_int_var(least, max(least, chained_total) + SCALE, "compute_path")
-        factors: list[Number] = []
+        sums: dict[str, tuple[Number, Bool]] = {}
         for name, loop in self.vars.loops.items():
             if loop.is_reduction:
                 continue
@@ -177,15 +177,29 @@ class Objective:
                 if candidate.is_reduction
             ]
             broken = self.cp.any_of(inner, f"broken_{name}")
-            factors.append(self.cp.either(self.vars.tile[name], 1, broken, f"independent_{name}"))
-        independent = self.cp.product(factors, "independent")
-        if isinstance(independent, int):
-            self.cp.model.add(path >= chained_total)
-            return path
-        together = self.cp.model.new_int_var(0, high(path) * high(independent), "together")
-        self.cp.model.add_multiplication_equality(together, [path, independent])
-        self.cp.model.add(together >= chained_total)
+            own = self.cp.either(self.vars.tile[name], 1, broken, f"independent_{name}")
+            sums[name] = own, broken
+        independent = self.cp.product([own for own, _ in sums.values()], "independent")
+        self._add_chain(path, independent, chained_total, "chain")
+        for name, (_, broken) in sums.items():
+            units, last = self.vars.loops[name].units, self.vars.last[name]
+            others = [own for other, (own, _) in sums.items() if other != name]
+            label = f"short_{name}"
+            short = self.cp.model.new_int_var(0, units * high(path), label)
+            rest = ceil(SCALE * work.compute_cycles / num_units)
+            self.cp.model.add(short == units * path - rest * (units - last))
+            chain = self.cp.either(chained_total, 0, broken, f"total_{label}")
+            self._add_chain(short, self.cp.product(others, f"others_{label}"), chain, label)
         return path
+
+    def _add_chain(self, path: cp_model.IntVar, sums: Number, total: Linear, label: str) -> None:
+        """So many cycles in all, one after the other for each of the independent sums."""
+        if isinstance(sums, int):
+            self.cp.model.add(sums * path >= total)
+            return
+        together = self.cp.model.new_int_var(0, min(high(path) * high(sums), LIMIT), label)
+        self.cp.model.add_multiplication_equality(together, [path, sums])
+        self.cp.model.add(together >= total)
 
     def _startup(self, horizon: int) -> Linear:
         """First fetches, on each unit one after another (see analytical.startup_cycles)."""

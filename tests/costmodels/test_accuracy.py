@@ -47,3 +47,12 @@ def test_the_estimate_of_a_small_kernel_is_close_to_the_emulator(kernel: str, hw
     is_single = isinstance(found, Result)
     cycles = found.schedule.estimate.cycles if is_single else found.plan.cycles
     assert abs(cycles - found.timing.cycles) <= 0.10 * found.timing.cycles
+
+
+def test_the_last_shorter_tiles_wait_for_their_sums() -> None:
+    """13 x 9 blocks in tiles of 2 x 2: fewer sums than a sum's latency in the last ones."""
+    hw = load_hardware(ROOT / "hw_specs" / "outer.yaml")
+    kernel = load_kernel(ROOT / "kernels" / "gemm.py", {"m": 200, "n": 130, "k": 300})
+    best = find_schedule(kernel, hw, Wishes(time_limit_s=60)).best
+    emulated = time_program(best.program, hw).cycles
+    assert abs(best.estimate.cycles - emulated) <= 0.05 * emulated
