@@ -25,10 +25,10 @@ from .search import Search, has_floats, variants
 from .single_operations import single_operations
 from .space_to_depth import space_to_depth
 from .split import split
+from .split_floats import split_floats
+from .split_integers import split_integers
 from .split_nest import nest_site, split_nest
-from .split_precision import split_precision
 from .split_range import range_site, split_range
-from .split_words import split_words
 from .spread import spread, spread_by
 from .sum_apart import sum_apart
 from .swap import swap
@@ -75,9 +75,9 @@ __all__ = [
     "sum_apart",
     "swap",
     "split_nest",
-    "split_precision",
+    "split_floats",
     "split_range",
-    "split_words",
+    "split_integers",
     "toeplitz",
     "transpose",
     "turn",

@@ -92,7 +92,8 @@ def expand(kernel: Kernel, statement: int) -> Kernel:
     if earlier is not None:
         parts.note(earlier)
     is_first = earlier is not None or begins_at_zero(kernel, statement)
-    steps = (*parts.statements, *parts.add_offsets(is_first), *plain)
+    sums = [step for steps in parts.sums.values() for step in steps]
+    steps = (*sums, *parts.add_offsets(is_first), *plain)
     return rebuild(
         kernel,
         (
@@ -161,7 +162,8 @@ def _sum_up(found: Statement, target: Access, factors: tuple[Expr, ...]) -> Stat
 class _Parts:
     """Sums that leave the statement, and what is added in their place.
 
-    `offsets` holds, for every set of `kept` loops, what is to be added along them.
+    `sums` are by the number and factors that they are multiplied by and by their loops; `offsets`
+    holds, for every set of `kept` loops, what is to be added along them.
     """
 
     def __init__(self, kernel: Kernel, found: Statement, kept: tuple[Loop, ...]) -> None:
@@ -170,10 +172,10 @@ class _Parts:
         self.kept = kept
         self.summed = frozenset(loop.name for loop in found.loops if loop not in kept)
         self.dtype = kernel.buffer(found.target.buffer).dtype
-        self.statements: list[Statement] = []
         self.buffers: list[Buffer] = []
         self.names: list[str] = []
         self.offsets: dict[tuple[Loop, ...], list[Expr]] = {}
+        self.sums: dict[tuple[float, tuple[Expr, ...], tuple[Loop, ...]], list[Statement]] = {}
         self.constant: float = 0
         self.has_product = False
 
@@ -195,8 +197,12 @@ class _Parts:
             return
         factors: tuple[Expr, ...] = outside
         if inside:
-            total = self._new_buffer("part", pick_loops(self.kept, used))
-            self.statements.append(_sum_up(self.found, total, inside))
+            key = number, outside, pick_loops(self.kept, used)
+            if sums := self.sums.get(key):
+                sums.append(_sum_up(self.found, sums[0].target, inside))
+                return
+            total = self._new_buffer("part", key[2])
+            self.sums[key] = [_sum_up(self.found, total, inside)]
             factors = (total, *outside)
         self.note(multiply(factors if number == 1 else (*factors, self._literal(number))))
 

@@ -21,10 +21,10 @@ from .scan_as_gemm import SCAN_AS_GEMM
 from .single_operations import SINGLE_OPERATIONS
 from .space_to_depth import SPACE_TO_DEPTH
 from .split import SPLIT
+from .split_floats import SPLIT_FLOATS
+from .split_integers import SPLIT_INTEGERS
 from .split_nest import SPLIT_NEST
-from .split_precision import SPLIT_PRECISION
 from .split_range import SPLIT_RANGE
-from .split_words import SPLIT_WORDS
 from .spread import SPREAD
 from .sum_apart import SUM_APART
 from .swap import SWAP
@@ -42,8 +42,8 @@ REWRITES: tuple[Rewrite, ...] = (
     SPACE_TO_DEPTH,
     REDUCE_AS_GEMM,
     SCAN_AS_GEMM,
-    SPLIT_PRECISION,
-    SPLIT_WORDS,
+    SPLIT_FLOATS,
+    SPLIT_INTEGERS,
     INLINE,
     OUTLINE,
     SINGLE_OPERATIONS,

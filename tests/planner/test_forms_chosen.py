@@ -54,7 +54,7 @@ def test_the_pointwise_half_of_a_fused_convolution_runs_on_the_matrix_unit(
     kernel = bundled("separable_conv", "separable_conv_fused", h=7, w=7, c=16, k=32)
     plan = best(kernel, machine)
     steps = [step.rewrite for step in plan.steps]
-    assert steps[0] == "factor" and "split_words" in steps
+    assert steps[0] == "factor" and "split_integers" in steps
     pointwise = [
         unit
         for unit, task in zip(units(plan), plan.tasks, strict=True)

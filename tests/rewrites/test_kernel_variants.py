@@ -10,7 +10,7 @@ from isamap.rewrites.block_diagonal import BLOCK_DIAGONAL
 from isamap.rewrites.reduce_as_gemm import REDUCE_AS_GEMM
 from isamap.rewrites.scan_as_gemm import SCAN_AS_GEMM
 from isamap.rewrites.space_to_depth import SPACE_TO_DEPTH
-from isamap.rewrites.split_precision import SPLIT_PRECISION
+from isamap.rewrites.split_floats import SPLIT_FLOATS
 from isamap.rewrites.toeplitz import TOEPLITZ
 from tests.rewrites.keeps_meaning import assert_same_meaning
 
@@ -28,7 +28,7 @@ def test_bundled_kernels_keep_their_outputs(path: Path) -> None:
         for stride in strides:
             small = {name: min(size, LARGEST) for name, size in sizes.items()}
             kernel = source.build(small | ({"stride": stride} if stride else {}))
-            for rewrite in (*EXACT, SPLIT_PRECISION):
+            for rewrite in (*EXACT, SPLIT_FLOATS):
                 tolerance = None if rewrite in EXACT else BF16_PARTS
                 for _, variant in rewrite.sites(kernel):
                     assert_same_meaning(variant, kernel, tolerance)
@@ -49,7 +49,7 @@ def test_bundled_kernels_keep_their_outputs(path: Path) -> None:
         ("reductions", "variance", REDUCE_AS_GEMM),
         ("prefix_sum", "prefix_sum", SCAN_AS_GEMM),
         ("prefix_sum", "prefix_sum_rows", SCAN_AS_GEMM),
-        ("gru", "gru", SPLIT_PRECISION),
+        ("gru", "gru", SPLIT_FLOATS),
     ],
 )
 def test_rewrites_fire_on_the_kernels_they_are_for(file: str, name: str, rewrite: Rewrite) -> None:
