@@ -11,9 +11,12 @@ SPELLED = {op: update for update, op in UPDATES.items() if op is not None}
 
 
 def normalise_update(target: Access, update: str, value: Expr) -> tuple[str, Expr]:
-    """`x = x + e` and `x = e + x` become `x += e`, bit by bit the same; so do *, max, min."""
+    """`x = x + e` and `x = e + x` become `x += e`, bit by bit the same; so do *, max, min; and
+    `x = x - e` becomes `x += -e`."""
     if update != "=" or not isinstance(value, Apply) or len(value.args) != 2:
         return update, value
+    if value.op == "-" and value.args[0] == target:
+        return "+=", Apply("neg", value.args[1:])
     if value.op not in SPELLED or target not in value.args:
         return update, value
     left, right = value.args

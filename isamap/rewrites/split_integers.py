@@ -29,8 +29,7 @@ CENTRE = 128  # what an unsigned byte is above a signed one
 class Bytes:
     """An integer as the sum of 256**place * byte, the lowest first, plus `offset`.
 
-    `values` compute the bytes from the integer and from the bytes before, as they stand in the
-    TEMPs `names`.
+    `values` compute the bytes, for the TEMPs `names`.
     """
 
     names: tuple[str, ...]
@@ -41,16 +40,16 @@ class Bytes:
 def split_integers(kernel: Kernel, statement: int) -> Kernel:
     """Write `C += i32(x) * i32(y)` by the signed bytes of what is no i8, and multiply out.
 
-    A **u8** is its byte and 128: x = i8(x - 128) + 128. An **i16** is 2**8 * (x >> 8) + (x & 255),
-    two's complement, so 2**8 * high + low + 128 with low = (x & 255) - 128; a **u16** has 128 more
-    in its high byte as well. (No a*high + b*low without offset makes all i16 with a, b > 0: its
-    least and greatest value add up to -(a + b), those of i16 to -1, so a + b = 1.)
+    A **u8** is its byte and 128: x = i8(x - 128) + 128, wrapping. An **i16** is 2**8 * (x >> 8) +
+    (x & 255), two's complement, so 2**8 * high + low + 128 with low = i8(x - 128); a **u16** has
+    128 more in its high byte as well. (No a*high + b*low without offset makes all i16 with a, b >
+    0: its least and greatest value add up to -(a + b), those of i16 to -1, so a + b = 1.)
 
-    An **i32** has digits: with x_0 = x, d_p = i8(x_p) and x_(p+1) = (x_p - d_p) >> 8 (the
-    difference is a multiple of 256 modulo 2**32, so the shift loses nothing but what modulo 2**32
-    does not see) it is the sum of 256**p * d_p modulo 2**32. Four digits do for every x; fewer
-    where the values that x can take are known to fit: n digits reach from -128 * (256**n - 1) / 255
-    to 127 * (256**n - 1) / 255.
+    An **i32** has digits d_p = i8((x + c_p) >> 8*p) with c_p = 128 * (256**p - 1) / 255: the bytes
+    e_p of x + c_4 are those of an unsigned number, and d_p = e_p - 128, so the sum of 256**p * d_p
+    is x modulo 2**32, whether the addition wraps or not. Four digits do for every x; fewer where
+    the values that x can take are known to fit: n digits reach from -128 * (256**n - 1) / 255 to
+    127 * (256**n - 1) / 255.
 
     Every byte is a TEMP of the elements that the statement reads, padding included.
 
@@ -121,27 +120,27 @@ def _add_up(parts: Bytes, reach: Reach) -> Expr:
 def _bytes_of(kernel: Kernel, read: Access, reach: Reach, taken: list[str]) -> Bytes:
     """The bytes of what `reach.element` reads."""
     x, centre = reach.element, Literal(CENTRE)
-    high, low = (f"{read.buffer}_{part}" for part in ("high", "low"))
-    names = fresh_names(kernel, (low, high), taken)
-    inner = Apply("i8", (Apply("-", (Apply("&", (x, Literal(255))), centre)),))
-    upper = Apply(">>", (x, Literal(8)))
+    low, high = fresh_names(kernel, (f"{read.buffer}_low", f"{read.buffer}_high"), taken)
+    inner, upper = Apply("i8", (Apply("-", (x, centre)),)), Apply(">>", (x, Literal(8)))
     match kernel.buffer(read.buffer).dtype:
         case "u8":
-            return Bytes((names[0],), (Apply("i8", (Apply("-", (x, centre)),)),), CENTRE)
+            return Bytes((low,), (inner,), CENTRE)
+        case "i16":
+            return Bytes((low, high), (inner, Apply("i8", (upper,))), CENTRE)
         case "u16":
             outer = Apply("i8", (Apply("-", (upper, centre)),))
-            return Bytes(tuple(names), (inner, outer), 256 * CENTRE + CENTRE)
-        case "i16":
-            return Bytes(tuple(names), (inner, Apply("i8", (upper,))), CENTRE)
-    digits = [f"{read.buffer}_digit{place}" for place in range(_num_digits(kernel, read))]
-    names = fresh_names(kernel, digits, taken)
-    values: list[Expr] = []
-    rest: Expr = x
-    for name in names:
-        values.append(Apply("i8", (rest,)))
-        digit = Apply("i32", (Access(name, reach.here),))
-        rest = Apply(">>", (Apply("-", (rest, digit)), Literal(8)))
-    return Bytes(tuple(names), tuple(values))
+            return Bytes((low, high), (inner, outer), 256 * CENTRE + CENTRE)
+    places = range(_num_digits(kernel, read))
+    names = fresh_names(kernel, (f"{read.buffer}_digit{place}" for place in places), taken)
+    return Bytes(tuple(names), tuple(_digit(x, place) for place in places))
+
+
+def _digit(x: Expr, place: int) -> Expr:
+    """The byte of an i32 at a place, the lowest is 0."""
+    if not place:
+        return Apply("i8", (x,))
+    added = Apply("+", (x, Literal(CENTRE * (256**place - 1) // 255)))
+    return Apply("i8", (Apply(">>", (added, Literal(8 * place))),))
 
 
 def _num_digits(kernel: Kernel, word: Access) -> int:

@@ -51,6 +51,8 @@ def test_updates_take_their_normal_form() -> None:
         ("y[i] = y[i] + x[i]", "y[i] += x[i]"),
         ("y[i] = x[i] * y[i]", "y[i] *= x[i]"),
         ("y[i] -= x[i]", "y[i] += -x[i]"),
+        ("y[i] = y[i] - x[i]", "y[i] += -x[i]"),
+        ("y[i] = x[i] - y[i]", "y[i] = x[i] - y[i]"),
         ("y[i] = max(x[i], y[i])", "y[i] = max(y[i], x[i])"),
         ("y[i] = min(y[i], x[i], 3)", "y[i] = min(min(y[i], x[i]), 3)"),
     ):
