@@ -8,6 +8,7 @@ from .bind import Bound, Call
 from .c_exposed import slot_fit, slot_take
 from .c_text import c_count
 from .cores import used_cores
+from .region import Dim, Region
 
 
 def unit_at(bound: Bound, call: Call) -> str:
@@ -25,14 +26,25 @@ def emit_needs(bound: Bound, call: Call) -> list[str]:
     """Bytes of each region, cycles of each port."""
     lines: list[str] = []
     for position, region in enumerate(call.regions):
-        parts = [f"{region.item_bytes}LL", *(c_count(dim, call) for dim in region.port_dims)]
-        lines.append(f"const i64 b{position} = {' * '.join(parts)}; (void)b{position};")
+        lines.append(f"const i64 b{position} = {_num_bytes(region, call)}; (void)b{position};")
     for use in call.ports:
         rate = bound.ports[use.port].rate
         total = " + ".join(f"b{region}" for region in use.regions)
         length = f"above(({total}) * {rate.denominator}LL, {rate.numerator}LL)"
         lines.append(f"const i64 t{use.port} = {length};")
     return lines
+
+
+def _num_bytes(region: Region, call: Call) -> str:
+    """As `Region.num_bytes`."""
+    box = [c_count(dim, call) for dim in region.dims if dim.stride_bytes]
+    touched = " * ".join(box) or "1LL"
+    if region.diagonal_loops:
+        loops = [c_count(Dim(((name, 1),), 1, -1, 1), call) for name in region.diagonal_loops]
+        touched = f"least({touched}, {' * '.join(loops)})"
+    return " * ".join(
+        [f"{region.item_bytes}LL", touched, *(c_count(d, call) for d in region.repeats)]
+    )
 
 
 def _used_ports(bound: Bound, call: Call) -> list[tuple[str, str]]:

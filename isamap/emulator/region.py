@@ -7,7 +7,7 @@ Not its job: the address itself, how often it is touched, in what order.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import Instruction
@@ -65,18 +65,20 @@ class Region:
         return tuple(dim for dim in self.repeats + self.dims if dim.stride_bytes)
 
     @property
-    def port_dims(self) -> tuple[Dim, ...]:
-        """Directions along which bytes pass the memory's port: every repeat, and the dimensions
-        that really move."""
-        return (*self.repeats, *(dim for dim in self.dims if dim.stride_bytes))
+    def diagonal_loops(self) -> tuple[str, ...]:
+        """Loops of the moving dimensions, where one of them moves several: fewer elements than the
+        box around them holds may be touched. Empty where the box is full."""
+        terms = [name for dim in self.dims if dim.stride_bytes for name, _ in dim.terms]
+        names = tuple(dict.fromkeys(terms))
+        return names if len(names) < len(terms) else ()
 
     def num_bytes(self, extents: Mapping[str, int]) -> int:
         """Bytes that pass the memory's port: elements that are replicated (stride 0) count once,
-        in every round of a repeat anew."""
-        total = self.item_bytes
-        for dim in self.port_dims:
-            total *= dim.count(extents)
-        return total
+        in every round of a repeat anew; no more elements than iterations touch."""
+        box = prod(dim.count(extents) for dim in self.dims if dim.stride_bytes)
+        if self.diagonal_loops:
+            box = min(box, prod(extents[name] for name in self.diagonal_loops))
+        return self.item_bytes * box * prod(dim.count(extents) for dim in self.repeats)
 
     def hull(self, extents: Mapping[str, int]) -> Interval | None:
         """First byte and byte after the last, relative to the operand's address; None when

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from isamap.emulator import Timing, time_program
 from isamap.hwdesc import Direction, Hardware, Port, Unit
+from isamap.ir import parse_semantics
+from isamap.planner import Wishes, find_plan
 from isamap.program import Issue, Program
 from tests.emulator.hand_programs import (
     gemm,
@@ -19,6 +21,7 @@ from tests.emulator.hand_programs import (
     machine,
     straight,
 )
+from tests.scheduler.cases import machine as scheduled_machine
 
 BOTH = pytest.mark.parametrize("compiled", [True, False])
 TINY = machine("tiny")
@@ -167,3 +170,14 @@ def both(program: Program) -> tuple[Timing, Timing]:
 def test_ragged_products_count_the_same(m: int, n: int, k: int, buffers: int) -> None:
     compiled, python = both(gemm(m, n, k, buffers=buffers))
     assert compiled == python
+
+
+@BOTH
+def test_along_a_diagonal_only_what_is_touched_moves(compiled: bool) -> None:
+    text = "A, D = In(i32, 5), InOut(i32, 9, 5, 2)\nfor i, j in grid(5, 2):\n"
+    vta = scheduled_machine("vta")
+    plan = find_plan(parse_semantics(f"{text}  D[2*i, i, j] = A[i]", "diagonal"), vta, Wishes())
+    traffic = time_program(plan.program, vta, compiled=compiled).traffic
+    dram = next(moved for moved in traffic if moved.memory == "dram")
+    assert (dram.read_bytes, dram.written_bytes) == (5 * 4, 5 * 2 * 4)
+    assert plan.costs.dram_bytes == 15 * 4
