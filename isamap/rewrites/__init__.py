@@ -4,6 +4,7 @@ In: verified kernels. Out: the public names below; `REWRITES` is the table.
 """
 
 from .attempt import attempt
+from .begin_from import begin_from
 from .block_diagonal import block_diagonal
 from .carry import carry, carry_site
 from .edit import map_accesses, substitute_access
@@ -46,6 +47,7 @@ __all__ = [
     "Step",
     "Variant",
     "attempt",
+    "begin_from",
     "block_diagonal",
     "carry",
     "carry_site",

@@ -27,7 +27,8 @@ from isamap.ir import (
     wrap_integer,
 )
 
-from .attempt import statement_sites
+from .attempt import attempt, statement_sites
+from .begin_from import begin_from
 from .edit import (
     begins_at_zero,
     fresh_names,
@@ -64,7 +65,8 @@ def expand(kernel: Kernel, statement: int) -> Kernel:
     `C[i, j] += (a[i, k] - za) * (b[k, j] - zb)` over K values of k becomes `A[i] += a[i, k]; B[j]
     += b[k, j]; B'[j] = K*za*zb - za*B[j]; C[i, j] += B'[j] - zb*A[i]; C[i, j] += a[i, k]*b[k, j]`:
     what does not move with the summed loops leaves the sums, the plain products stay the
-    statement's own, last, so that they begin from the rest as from a bias.
+    statement's own, last, so that they begin from the rest as from a bias; with it from what
+    `begin_from` finds.
 
     Raises:
         KernelError: the statement is not alone under its loops, is no sum, or reads its target; no
@@ -74,6 +76,8 @@ def expand(kernel: Kernel, statement: int) -> Kernel:
     Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2018, section 2.3.
     """
     found = find_sum(kernel, statement)
+    if (begun := attempt(begin_from, kernel, statement)) is not None:
+        kernel, statement = begun, statement + 1
     kept = tuple(loop for loop in found.loops if found.target.moves_with(loop.name))
     if len(kept) == len(found.loops):
         raise KernelError(f"statement {statement} sums over no loop", loc=found.loc)

@@ -4,6 +4,7 @@ In: the rows of the other files. Out: `REWRITES`, those that change most first, 
 takes them in this order. Not its job: any rewrite.
 """
 
+from .begin_from import BEGIN_FROM
 from .block_diagonal import BLOCK_DIAGONAL
 from .carry import CARRY
 from .expand import EXPAND
@@ -48,6 +49,7 @@ REWRITES: tuple[Rewrite, ...] = (
     OUTLINE,
     SINGLE_OPERATIONS,
     SUM_APART,
+    BEGIN_FROM,
     CARRY,
     FISSION,
     JOIN,
