@@ -139,11 +139,14 @@ def _paces(
 def _cache_cycles(
     work: Work, units: dict[str, float], refills: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """What caches keep busy: the nearest one serves the units that copy or is refilled, the others
-    work beside it. (The ECM model adds all levels, which measures too slow on Zen 4.)"""
+    """What caches keep busy: the nearest one serves the units that copy, and beside what they fetch
+    the calls that read in place, or is refilled; the others work beside it. (The ECM model adds all
+    levels, which measures too slow on Zen 4.)"""
     if not refills:
         return (0.0,)
-    serving = max((c for unit, c in units.items() if unit != work.compute_unit), default=0.0)
+    copying = (c for unit, c in units.items() if unit != work.compute_unit)
+    fetching = max((units[unit] for unit in fill_units(work)), default=0.0)
+    serving = max((fetching + work.served_cycles, *copying))
     return (serving + refills[0], *refills[1:])
 
 

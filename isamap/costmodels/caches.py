@@ -5,13 +5,14 @@ access costs that hits the nearest cache (units and ports of the instructions sa
 overlaps (`analytical`).
 
 Model. From the innermost loop outwards, the loops are found whose data fit a cache together: by
-size, and by ways, since rows whose distance has many factors of two share few sets. One loop
-further out, everything is brought in once, shared lines counted once; loops outside that bring it
-in again, but for those that an operand has not moved under since. Lines are whole; a target's lines
-come and go. What stays in registers takes no room; a packed stay is one more array, beside the one
-that it is copied from. A line that begins a row of neighbours, or a page of them, comes unannounced
-and takes the cache's latency on top. Source: distinct lines after Ferrante, Sarkar
-and Thrash, On Estimating and Enhancing Cache Effectiveness (1991).
+size, and by ways, since rows whose distance has many factors of two share few sets. Where all do,
+nothing is brought in: the run before left it there. Otherwise, one loop further out, everything is
+brought in once, shared lines counted once; loops outside that bring it in again, but for those that
+an operand has not moved under since. Lines are whole; a target's lines come and go. What stays in
+registers takes no room; a packed stay is one more array, beside the one that it is copied from. A
+line that begins a row of neighbours, or a page of them, comes unannounced and takes the cache's
+latency on top. A cache whose lines are pages is a buffer of their addresses. Source: distinct lines
+after Ferrante, Sarkar and Thrash, On Estimating and Enhancing Cache Effectiveness (1991).
 """
 
 from collections.abc import Iterator
@@ -37,11 +38,14 @@ class Refills:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A program loop that repeats, over tiles of a kernel loop or over the units of a tile."""
+    """A program loop that repeats, over tiles of a kernel loop or over the units of a tile.
+
+    `is_sum`: over units, and all of them add to the same elements."""
 
     loop: str
     is_tile: bool
     count: float
+    is_sum: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,9 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
 def _nest(covering: Covering, tiling: Tiling) -> list[_Loop]:
     """Loops from the innermost outwards."""
     inner = [
-        _Loop(name, False, tiling.tile(name)) for name in tiling.inner if tiling.tile(name) > 1
+        _Loop(name, False, tiling.tile(name), covering.loop(name).is_reduction)
+        for name in tiling.inner
+        if tiling.tile(name) > 1
     ]
     outer = []
     for name in tiling.outer:
@@ -116,8 +122,11 @@ def _streams(
                 step = axis.step(covering.loop(name)) * stride
                 for key, units in (((name, False), 1), ((name, True), tiling.tile(name))):
                     strides[key] = strides.get(key, 0) + units * step
+        block_strides = end.block_strides_bytes
+        if plan.is_reordered:
+            strides, block_strides = _in_use_order(nest, plan)
         last = stays.get(len(plan.residences) - 1)
-        yield _stream(covering, tiling, nest, plan, strides, end.block_strides_bytes, last, times)
+        yield _stream(covering, tiling, nest, plan, strides, block_strides, last, times)
     for number, residence in enumerate(plan.residences):
         if residence.is_packed:
             stay = stays[number]
@@ -129,6 +138,23 @@ def _streams(
                 covering, tiling, nest, plan, strides, residence.block_strides_bytes,
                 stays.get(number - 1), times,
             )  # fmt: skip
+
+
+def _in_use_order(
+    nest: list[_Loop], plan: OperandPlan
+) -> tuple[dict[tuple[str, bool], int], tuple[int, ...]]:
+    """Strides of loops and inside a block where what follows in time follows in memory."""
+    running = size_bytes(plan.dtype)
+    inside: list[int] = []
+    strides: dict[tuple[str, bool], int] = {}
+    for block in reversed(plan.blocks):
+        inside.append(running)
+        running *= block.extent
+    for loop in nest:
+        if loop.loop in plan.loops:
+            strides[loop.loop, loop.is_tile] = running
+            running *= ceil(loop.count)
+    return strides, tuple(reversed(inside))
 
 
 def _stream(
@@ -175,35 +201,48 @@ def _refills(
     fitting = -1  # not even what a single call touches
     while fitting < len(nest) and _fits(cache, fitting + 1, streams, touched):
         fitting += 1
-    total = starts = 0.0
+    if fitting == len(nest):
+        return Refills(0.0, 0.0)
+    busy = starts = 0.0
+    line = cache.granule_bytes / _bytes_per_cycle(cache)
+    asked = max(line, cache.prefetch.each_cycles) if cache.prefetch is not None else line
     for stream, by_depth, share in zip(streams, touched, unasked, strict=True):
         lines = by_depth[min(fitting + 1, len(nest))]
         times = 1.0
-        is_unmoved = fitting == len(nest) or (fitting >= 0 and not _stride(stream, nest[fitting]))
+        is_unmoved = fitting >= 0 and not _stride(stream, nest[fitting])
         for loop in nest[fitting + 1 :]:
             is_unmoved = is_unmoved and not _stride(stream, loop)
             is_still = is_unmoved or (loop.loop, loop.is_tile) in stream.still
             times *= 1 if is_still else loop.count
-        total += stream.times * times * lines.size_bytes
+        count = stream.times * times * lines.size_bytes / cache.granule_bytes
+        busy += count * (share * line + (1 - share) * asked)
         starts += times * _unannounced(cache, nest, stream, lines) * share
-    return Refills(total / _bytes_per_cycle(cache), starts * cache.latency_cycles)
+    return Refills(busy, starts * cache.latency_cycles)
 
 
 def _unannounced(cache: Memory, nest: list[_Loop], stream: _Stream, lines: _Lines) -> float:
-    """Lines that no prefetcher foresees: the first of a row or page, or all where one tile's unit
-    loops walk too many rows side by side."""
-    line = cache.granule_bytes
-    side_by_side = prod(
-        loop.count for loop in nest if not loop.is_tile and _stride(stream, loop) > line
-    )
-    if cache.prefetched_rows and side_by_side > cache.prefetched_rows:
-        return lines.size_bytes / line
-    return max(lines.rows, lines.size_bytes / PAGE_BYTES)
+    """Lines that no prefetcher foresees: the first of each page, and of each row of neighbours that
+    the loops walk along, as far as they walk few enough side by side. Where a prefetcher follows
+    several, their pages begin together."""
+    run, rows = float(stream.element_bytes), 1.0
+    for count, stride in (*stream.inside, *((x.count, _stride(stream, x)) for x in nest)):
+        if stride == 0 or count <= 1:
+            continue
+        if stride <= max(run, cache.granule_bytes):
+            run += stride * (count - 1)
+        elif cache.prefetched_rows and rows * count > cache.prefetched_rows:
+            break
+        else:
+            rows *= count
+    length = min(max(run, cache.granule_bytes), PAGE_BYTES)
+    together = rows if cache.prefetched_rows and length == PAGE_BYTES else 1.0
+    return lines.size_bytes / length / together
 
 
 def _unasked(nest: list[_Loop], stream: _Stream, ahead_cycles: float) -> float:
     """The share of lines that the program does not ask for early enough: it asks in the innermost
-    tile loop that moves the stream, where that moves it from row to row (a call takes a cycle)."""
+    tile loop that moves the stream, where that moves it from row to row (a call takes a cycle), for
+    what the calls in its body read: of a sum's units those are the first and the last."""
     depth = next((n for n, x in enumerate(nest) if x.is_tile and _stride(stream, x)), None)
     if depth is None:
         return 1.0
@@ -212,7 +251,9 @@ def _unasked(nest: list[_Loop], stream: _Stream, ahead_cycles: float) -> float:
     if _stride(stream, nest[depth]) <= reach:
         return 1.0
     calls = prod(loop.count for loop in nest[:depth])
-    return min(1.0, ceil(ahead_cycles / calls) / nest[depth].count)
+    late = min(1.0, ceil(ahead_cycles / calls) / nest[depth].count)
+    sums = prod(x.count for x in nest[:depth] if x.is_sum and _stride(stream, x))
+    return 1.0 - (1.0 - late) * min(1.0, 2 / sums)
 
 
 def _stride(stream: _Stream, loop: _Loop) -> int:

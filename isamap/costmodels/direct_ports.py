@@ -1,13 +1,14 @@
 """Port cycles of the compute calls themselves: operands used where they lie.
 
-In: a covering, the machine. Out: cycles per port over all calls. Not its job: copies (`work`).
+In: a covering, the machine. Out: cycles per port, or of the nearest cache, over all calls. Not its
+job: copies (`work`), refills (`caches`).
 """
 
 from collections.abc import Collection, Mapping
-from math import ceil
+from math import ceil, inf
 
 from isamap.hwdesc import Direction, Hardware
-from isamap.ir import size_bytes
+from isamap.ir import Role, size_bytes
 from isamap.mapper import Covering, OperandPlan
 
 from .traffic import CallClass
@@ -32,6 +33,24 @@ def direct_ports(
                     moved = sum(_moved_bytes(covering, plan, values, hw) for plan in direct)
                     cycles[key] = cycles.get(key, 0.0) + times * ceil(moved / port.bytes_per_cycle)
     return tuple(cycles.items())
+
+
+def served_cycles(covering: Covering, classes: Collection[CallClass], hw: Hardware) -> float:
+    """How long the nearest cache hands calls what they read in place."""
+    if not hw.caches or not hw.caches[0].reads_per_cycle:
+        return 0.0
+    each = 1 / hw.caches[0].reads_per_cycle
+    ports = (p for p in hw.caches[0].ports if p.direction is not Direction.WRITE)
+    pace = min((port.bytes_per_cycle for port in ports), default=inf)
+    direct = [plan for plan in covering.operands if _is_served(plan)]
+    return sum(
+        times * sum(max(each, _moved_bytes(covering, plan, values, hw) / pace) for plan in direct)
+        for times, values in classes
+    )
+
+
+def _is_served(plan: OperandPlan) -> bool:
+    return plan.role is Role.IN and (not plan.residences or plan.residences[0].is_packed)
 
 
 def _is_direct(plan: OperandPlan, direction: Direction) -> bool:

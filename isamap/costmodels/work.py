@@ -20,7 +20,7 @@ from isamap.mapper import (
 )
 
 from .cores import received, shared_use
-from .direct_ports import Port, direct_ports
+from .direct_ports import Port, direct_ports, served_cycles
 from .streaming import entry_cycles, latency_cycles, overlap_cycles
 from .traffic import Moved, add_up_moved, count_moved
 from .transfer_calls import first_block_cycles, full_values, transfer_classes
@@ -93,7 +93,7 @@ class Work:
 
     `last_issues`: per loop, the issue cycles of a call on its last (perhaps partial) unit.
     `moved`: bytes and energy of all compute calls. `num_units`: identical units (of each core) that
-    take calls in turn.
+    take calls in turn. `served_cycles`: of the nearest cache, for what calls read in place.
     """
 
     compute_unit: str
@@ -107,6 +107,7 @@ class Work:
     moved: Moved
     ports: tuple[tuple[Port, float], ...] = ()
     num_units: int = 1
+    served_cycles: float = 0.0
     # what `ends` found, per unit and port: every estimate asks
     _ends: dict[tuple[str, ...], Ends] = field(init=False, repr=False, compare=False)
     _first_calls: dict[str, float] = field(init=False, repr=False, compare=False)
@@ -159,6 +160,7 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         _compute_moved(covering, instruction, hw),
         direct_ports(covering, _all_classes(covering, instruction), hw),
         {unit.name: unit.count for unit in hw.units}[instruction.unit],
+        served_cycles(covering, _all_classes(covering, instruction), hw),
     )
 
 

@@ -59,6 +59,9 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         prefetched_rows=reader.integer(model.prefetched_rows, (*path, "prefetched_rows"), 1)
         if model.prefetched_rows
         else 0,
+        reads_per_cycle=reader.integer(model.reads_per_cycle, (*path, "reads_per_cycle"), 1)
+        if model.reads_per_cycle
+        else 0,
         prefetch=_build_prefetch(model, path, reader),
         within=model.within,
         source=model.source,
@@ -100,7 +103,9 @@ def _build_prefetch(model: MemoryModel, path: Path, reader: Reader) -> PrefetchF
     text = _template(
         model.prefetch.c, (*path, "c"), HoleNames(("line",), (), reader.parameters), reader
     )
-    return PrefetchForm(float(ahead), text) if text else None
+    each = model.prefetch.each
+    cycles = float(reader.amount(each, Quantity.TIME, (*path, "each"))) if each else 0.0
+    return PrefetchForm(float(ahead), text, cycles) if text else None
 
 
 def _template(text: str, path: Path, names: HoleNames, reader: Reader) -> CTemplate | None:

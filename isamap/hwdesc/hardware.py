@@ -55,8 +55,9 @@ class Memory:
     where it has no address. A cache's granule is its line, its ports
     say how fast it is refilled, `ways` how many lines a set has (0: a line may lie anywhere).
     `latency_cycles`: added by a line that no neighbour announced, `prefetched_rows`: how many rows
-    of neighbours can be told apart (0: any number), `prefetch`: how C asks for a line. `within`:
-    the external memory that a managed one is a part of, behind the same caches.
+    of neighbours can be told apart (0: any number), `prefetch`: how C asks for a line,
+    `reads_per_cycle`: of operands that calls read in place (0: any number). `within`: the
+    external memory that a managed one is a part of, behind the same caches.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Memory:
     ways: int = 0
     latency_cycles: float = 0.0
     prefetched_rows: int = 0
+    reads_per_cycle: int = 0
     prefetch: PrefetchForm | None = None
     within: str | None = None
     source: str = ""

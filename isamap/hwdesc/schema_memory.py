@@ -42,6 +42,11 @@ class PrefetchModel(Model):
     """A C statement that asks a cache for a line."""
 
     ahead: Text = Field(description="How long before its use, '1000 cycles'.")
+    each: Amount | None = Field(
+        default=None,
+        description="How long a line takes that was asked for, '4 cycles', where that is longer "
+        "than at the pace of the port 'write'.",
+    )
     c: Text = Field(description="Asks for the line that the pointer `{line}` points into.")
 
 
@@ -92,6 +97,12 @@ class MemoryModel(Model):
         default=None,
         description="Of a cache: rows of lines that its prefetcher follows side by side; where a "
         "program walks more of them, every line has the latency.",
+    )
+    reads_per_cycle: Integer | None = Field(
+        default=None,
+        description="Of the nearest cache: how many operands it hands in a cycle to calls that "
+        "read them in place, long ones at the pace of its port 'read'; copies into registers take "
+        "what their instructions say.",
     )
     prefetch: PrefetchModel | None = Field(
         default=None,

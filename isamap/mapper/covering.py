@@ -230,8 +230,9 @@ class OperandPlan:
     `residences`: from the unit outwards; the first is the memory that the instruction reads. None
     at all: the instruction works on the buffer in place, where it lies between tasks.
     `inlet`, `outlet`: the buffer before and after. `inlet_buffer`: what lies in the inlet;
-    `buffer`, unless an instruction that updates in place begins with another one. `loops`: kernel
-    loops that move this operand, in axis order; follows from `axes`.
+    `buffer`, unless an instruction that updates in place begins with another one. `is_reordered`:
+    its buffer will lie in the order of its use, which the schedule decides, not as the inlet says.
+    `loops`: kernel loops that move this operand, in axis order; follows from `axes`.
     """
 
     name: str
@@ -244,6 +245,7 @@ class OperandPlan:
     residences: tuple[Residence, ...]
     inlet: External | None
     outlet: External | None
+    is_reordered: bool = False
     loops: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ at, a bound for all coverings. Not its job: looking at one covering after the ot
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 
 from isamap.costmodels import Costs, floor_costs
@@ -67,7 +68,7 @@ def find_schedule(
         homes=around.homes,
     )
     stream: Iterator[Covering] = (
-        covering
+        _reordered(covering, wishes.ahead)
         for covering in found
         if _agrees(covering, around.agreed)
         and not _copies(covering, wishes.ahead)
@@ -128,6 +129,15 @@ def _copies(covering: Covering, ahead: tuple[str, ...]) -> bool:
     """Does it bring an input that is packed ahead into room within the external memory?"""
     packed = (p for p in covering.operands if any(r.is_packed for r in p.residences))
     return any(plan.buffer in ahead for plan in packed)
+
+
+def _reordered(covering: Covering, ahead: tuple[str, ...]) -> Covering:
+    """With inputs that are packed ahead as they will lie then."""
+    plans = tuple(
+        replace(plan, is_reordered=plan.buffer in ahead and layout_rank(plan) == 0)
+        for plan in covering.operands
+    )
+    return replace(covering, operands=plans) if ahead else covering
 
 
 def _prefer_natural(stream: Iterator[Covering], names: frozenset[str]) -> Iterator[Covering]:
