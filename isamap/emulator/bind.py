@@ -254,6 +254,12 @@ def allowed_intervals(bound_allowed: Allowed, call: Call, region: Region) -> tup
     return home or intervals
 
 
+def takes_turns(bound: Bound, call: Call) -> bool:
+    """Does nothing else run on the machine while the call does?"""
+    host = bound.hardware.host
+    return host is not None and not host.is_apart and call.instruction.unit == host.unit
+
+
 def call_hull(allowed: Allowed, call: Call, region: Region) -> Interval | None:
     """Bytes [first, end) of the memory that a region touches in legal iterations; None when
     empty."""

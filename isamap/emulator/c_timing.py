@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from isamap.hwdesc import Synchronisation
 
-from .bind import Bound, Call, call_hull
+from .bind import Bound, Call, call_hull, takes_turns
 from .c_exposed import (
     emit_allocation,
     emit_earliest,
@@ -141,6 +141,8 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
             head, tail = f"head{channel}[{at}]", f"tail{channel}[{at}]"
             lines.append(f"if (UNLIKELY({head} == {tail})) {stop}")
             lines.append(f"s = most(s, queue{channel}[{at}][{head}++ % {depth}]);")
+    if takes_turns(bound, call):
+        lines += [f"s = most(s, {free});" for free in _all_units(bound)]
     lines += emit_entry_read(bound, call, names)
     lines += emit_timed_start(bound, call, names) if bound.is_timed else []
     lines.append("i64 ready = 0, own = 0; (void)own;")
@@ -158,6 +160,16 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     for region in call.regions:
         lines += _emit_mark(bound, call, region)
     return lines + emit_marks(bound, call, names) + _emit_finish(bound, call, names)
+
+
+def _all_units(bound: Bound) -> list[str]:
+    """When each instance of each unit is free."""
+    return [
+        f"free{number}[{copy}][{instance}]"
+        for number, unit in enumerate(bound.hardware.units)
+        for copy in range(bound.hardware.num_copies(unit.name))
+        for instance in range(unit.count)
+    ]
 
 
 def _is_tracked(bound: Bound, call: Call, region: Region) -> bool:
@@ -303,6 +315,7 @@ def _emit_finish(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str
     lines = [
         f"free{unit}[{at}][which] = s + issue; last{unit}[{at}] = s; busy{unit}[{at}] += issue;",
         f"done{unit}[{at}] = most(done{unit}[{at}], s + latency);",
+        *(f"{free} = s + issue;" for free in _all_units(bound) if takes_turns(bound, call)),
         "total = most(total, s + latency);",
         f"calls{call.number}++;",
         f"#ifdef TRACE\nif (serial == watch) {values}\n#endif",

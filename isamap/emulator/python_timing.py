@@ -13,7 +13,7 @@ import numpy as np
 
 from isamap.hwdesc import Expression, Synchronisation
 
-from .bind import Bound, Extent
+from .bind import Bound, Extent, takes_turns
 from .c_text import Fault
 from .c_timing import ENERGY_SCALE
 from .cores import num_queues, touched_copies, used_cores
@@ -157,6 +157,8 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
             if not queue:
                 raise step_error(bound, step, Fault.DEADLOCK, channel)
             start = max(start, queue.popleft())
+    if takes_turns(bound, call):
+        start = max(start, *(free for instances in state.free.values() for free in instances))
     state.exposed.read_entry(step)
     asked = state.exposed.timed_start(step, (start, which), state.names)
     touched = [
@@ -179,6 +181,8 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
         _mark(bound, step, found, when)
     state.exposed.mark(step, (start, which), latency, len(state.names))
     unit[which] = start + issue
+    for instances in state.free.values() if takes_turns(bound, call) else ():
+        instances[:] = [start + issue] * len(instances)
     state.last[mine] = start
     state.busy[mine] += issue
     state.done[mine] = max(state.done[mine], start + latency)

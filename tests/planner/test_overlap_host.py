@@ -76,6 +76,10 @@ def test_a_host_that_is_the_same_core_takes_turns(plan: Plan) -> None:
         < alone
         <= Timeline(plan.nodes, core).cycles(ways)
     )
+    beside = time_program(plan.program, GEMMINI).cycles
+    emulated = [time_program(plan.program, core, compiled=way).cycles for way in (False, None)]
+    assert emulated[0] == emulated[1] > beside
+    assert emulated[0] == pytest.approx(Timeline(plan.nodes, core).cycles(ways), rel=0.05)
     turns = find_plan(layer(2, 1, 33), core, WISHES)
     assert list(overlap_host(turns, GEMMINI)) and not list(overlap_host(turns, core))
 
