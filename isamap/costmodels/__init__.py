@@ -6,12 +6,11 @@ from .analytical import (
     Estimate,
     estimate,
     moved_by,
-    onward_cycles,
     slowest_block_cycles,
 )
 from .bounds import Bound, critical_path, find_bounds
 from .compulsory import compulsory_bytes
-from .ends import STARVED_ENDS, first_call_cycles, port_ends, unit_ends
+from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .host_costs import host_costs
 from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
@@ -29,7 +28,7 @@ from .pretty_cost import pretty_cost, pretty_energy, pretty_value
 from .registry import ANALYTICAL, COST_MODELS, Candidate, CostModel, Formula, Price
 from .roofline import Roofline, floor_costs, roofline
 from .rounds import (
-    TURN_ENDS,
+    find_turn,
     may_occupy,
     may_sweep,
     occupied_latency,
@@ -53,7 +52,6 @@ from .tiling import (
 )
 from .traffic import Moved, add_up_moved, count_moved
 from .waiting import (
-    Swap,
     block_limits,
     block_wait,
     drain_latency_cycles,
@@ -88,8 +86,6 @@ __all__ = [
     "Room",
     "Span",
     "Stay",
-    "Swap",
-    "TURN_ENDS",
     "Tiling",
     "Use",
     "Work",
@@ -111,6 +107,7 @@ __all__ = [
     "fill_units",
     "find_bounds",
     "find_span",
+    "find_turn",
     "first_call_cycles",
     "floor_costs",
     "guards",

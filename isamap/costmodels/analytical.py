@@ -22,7 +22,7 @@ from isamap.mapper import Covering
 from .aim import Costs
 from .caches import refill_cycles
 from .direct_ports import Port
-from .ends import STARVED_ENDS, first_call_cycles, port_ends, unit_ends
+from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .passes import (
     fetches,
     fill_units,
@@ -267,13 +267,6 @@ def finish_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
             edge = edge_cycles(covering, work, tiling, flow, hw)
             last = max(last, fetch + flow.latency_cycles + edge + onward_cycles(work, flow))
     return last + work.latency_cycles - work.issue_cycles
-
-
-def onward_cycles(work: Work, flow: Flow) -> float:
-    """What follows a drain from its passage on."""
-    place = (flow.operand, flow.residence)
-    onward = (f for f in work.flows if f.is_onward and (f.operand, f.residence) == place)
-    return 0.0 if flow.is_onward else sum(f.lead_cycles for f in onward)
 
 
 def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: Hardware) -> float:

@@ -44,6 +44,13 @@ def port_ends(work: Work, port: Port) -> Ends:
     return work._ends[port]
 
 
+def onward_cycles(work: Work, flow: Flow) -> float:
+    """What follows a drain from its passage on."""
+    place = (flow.operand, flow.residence)
+    onward = (f for f in work.flows if f.is_onward and (f.operand, f.residence) == place)
+    return 0.0 if flow.is_onward else sum(f.lead_cycles for f in onward)
+
+
 def _port_ends(work: Work, port: Port) -> Ends:
     """Where both directions share it, a drained block lies within the finish."""
     if port in dict(work.ports):

@@ -12,9 +12,9 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, TileAxis
 
 from .aim import Costs
-from .analytical import first_fetch_cycles, onward_cycles
+from .analytical import first_fetch_cycles
 from .direct_ports import Port
-from .ends import first_call_cycles, port_ends, unit_ends
+from .ends import first_call_cycles, onward_cycles, port_ends, unit_ends
 from .passes import fill_units, needs_one_slot
 from .tiling import Stay, Tiling
 from .traffic import add_up_moved

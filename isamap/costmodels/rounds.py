@@ -11,7 +11,7 @@ from math import prod
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, Passage
 
-from .ends import passage_ends
+from .ends import onward_cycles, passage_ends
 from .passes import (
     fetches,
     flow_passes,
@@ -36,9 +36,6 @@ class PassageRound:
     ends: Ends
 
 
-TURN_ENDS = Ends(False, 0.0, 0.0)  # from the first fetch to the last drain
-
-
 def round_cycles(
     covering: Covering, work: Work, tiling: Tiling, hw: Hardware
 ) -> Iterator[tuple[float, Ends]]:
@@ -47,7 +44,9 @@ def round_cycles(
         plan = operand_plan(covering, stay.operand)
         if is_renamed(plan, stay.residence, hw):
             continue
-        yield turnaround_cycles(covering, work, tiling, stay), TURN_ENDS
+        turn = find_turn(work, stay.operand, stay.residence)
+        if turn is not None:
+            yield turnaround_cycles(covering, work, tiling, stay, turn), turn.ends
         if stay.level == 0:
             continue
         places = stay.slots * prod(trips(covering, tiling, n) for n in stay.kept)
@@ -61,27 +60,50 @@ def round_cycles(
         yield flow_passes(covering, tiling, passing.flow) * passing.cycles, passing.ends
 
 
-def turnaround_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay) -> float:
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How a written tile makes room for another one: its way in and out, what every tile waits for
+    beside what is moved and computed, what follows the last one."""
+
+    fill: Flow
+    drain: Flow
+    latency_cycles: float
+    ends: Ends
+
+
+def find_turn(work: Work, operand: str, residence: int) -> Turn | None:
+    """None where it is not both fetched and drained by other units."""
+    place = operand, residence
+    flows = [
+        f for f in work.flows if (f.operand, f.residence) == place and f.unit != work.compute_unit
+    ]
+    drain = next((f for f in flows if f.is_drain), None)
+    fill = next((f for f in flows if not f.is_drain), None)
+    if drain is None or fill is None:
+        return None
+    inner = [f for f in flows if not f.is_drain and f.is_again == fill.is_again and f != fill]
+    latency = float(drain.latency_cycles + fill.latency_cycles + work.latency_cycles)
+    latency += sum(f.lead_cycles for f in inner)
+    return Turn(fill, drain, latency, Ends(False, 0.0, onward_cycles(work, drain)))
+
+
+def turnaround_cycles(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, turn: Turn
+) -> float:
     """Least cycles in which two slots of a written tile take turns: each is filled behind all that
     its fill unit has queued, computed on, and drained.
 
     Draining one and refilling the other run beside each other, block by block.
     """
-    flows = [f for f in work.flows if stay_of(tiling, f) == stay and f.unit != work.compute_unit]
-    drain = next((f for f in flows if f.is_drain), None)
-    fill = next((f for f in flows if not f.is_drain), None)
-    if drain is None or fill is None or stay.slots == 1 or stay.level == 0:
+    if stay.slots == 1 or stay.level == 0 or not is_replaced(covering, tiling, stay):
         return 0.0
-    if not is_replaced(covering, tiling, stay):
-        return 0.0
-    drained = flow_passes(covering, tiling, drain) * drain.pass_cycles
+    drained = flow_passes(covering, tiling, turn.drain) * turn.drain.pass_cycles
     queued = sum(
         flow_passes(covering, tiling, f) * f.pass_cycles
         for f in work.flows
-        if f.unit == fill.unit and not f.is_drain
+        if f.unit == turn.fill.unit and not f.is_drain
     )
-    latency = drain.latency_cycles + fill.latency_cycles + work.latency_cycles
-    total = max(drained, queued) + latency * fetches(covering, tiling, stay)
+    total = max(drained, queued) + turn.latency_cycles * fetches(covering, tiling, stay)
     return (total + work.shared_cycles) / 2
 
 

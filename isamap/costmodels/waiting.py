@@ -64,13 +64,11 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """Exchange of a written tile in its only slot, block by block: `drain` (and fill), `once` from
-    the call that completes a block until the next tile's first call on it may start, `pace` from
-    block to block."""
+    """Exchange of a written tile in its only slot, block by block: `drain` (and fill). `waits`: of
+    the computation between two tiles, each (once, and more per block of the old tile)."""
 
     drain: Flow
-    once: float
-    pace: float
+    waits: tuple[tuple[float, float], ...]
 
 
 def swap_limits(
@@ -78,7 +76,9 @@ def swap_limits(
 ) -> Swap | None:
     """How written blocks make room for the next tile's; None where blocks do not move one by one.
 
-    A fill may begin when the drain has read (docs/timing.md, section 4), not when it is finished.
+    A fill may begin when the drain has read (docs/timing.md, section 4), not when it is finished;
+    on the same unit, behind the drains of all blocks, of which those that find no place in the
+    passage on their way out wait for it.
     """
     flows = [
         f
@@ -88,21 +88,32 @@ def swap_limits(
     drain = next((f for f in flows if f.is_drain), None)
     if drain is None or not moves_blocks(covering, Stay(plan.name, residence, 1, 1), hw):
         return None
+    call = work.call_cycles
     fills = [f for f in flows if not f.is_drain][-1:]  # from a passage on, where there is one
-    once = work.latency_cycles + drain.first_cycles + sum(f.lead_cycles for f in fills)
-    return Swap(drain, once, max(work.call_cycles, *(f.first_cycles for f in (drain, *fills))))
+    way_in = work.latency_cycles + sum(f.lead_cycles for f in fills)
+    pace = max(call, *(f.first_cycles for f in (drain, *fills)))
+    # one sweep over the old tile's blocks and one over the new ones' run meanwhile
+    waits = [(way_in + drain.first_cycles - pace + call, pace - 2 * call)]
+    if any(f.unit == drain.unit for f in fills):
+        waits.append((way_in, max(0.0, drain.first_cycles - call)))
+        transfer = plan.residences[residence].drain
+        for onward in (f for f in flows if f.is_drain and f.is_onward):
+            assert transfer is not None and transfer.onward is not None, "it goes on from there"
+            places = transfer.onward.slots * onward.first_cycles
+            once = way_in + drain.lead_cycles + drain.first_cycles - places
+            waits.append((once, onward.first_cycles - call))
+    return Swap(drain, tuple(waits))
 
 
 def swap_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, swap: Swap) -> float:
     """Waiting while the blocks of a tile are drained and the next tile's come, between every two
-    tiles: one sweep over the old tile's blocks and one over the new ones' run meanwhile."""
+    tiles."""
     plan = operand_plan(covering, stay.operand)
     count = fetches(covering, tiling, stay)
     blocks = prod(covering.loop(name).units for name in plan.loops)
     moved = flow_passes(covering, tiling, swap.drain) * blocks
-    first = tile_blocks(covering, tiling, stay)
-    once = (count - 1) * (swap.once - swap.pace + work.call_cycles)
-    return max(0.0, once + (moved - first) * (swap.pace - 2 * work.call_cycles))
+    old = moved - tile_blocks(covering, tiling, stay)
+    return max(0.0, *((count - 1) * once + old * each for once, each in swap.waits))
 
 
 def plane_cycles(

@@ -7,10 +7,10 @@ waiting of the compute unit (`stalls`).
 from math import ceil, lcm
 
 from isamap.costmodels import (
-    TURN_ENDS,
     Flow,
     Stay,
     Work,
+    find_turn,
     is_renamed,
     may_occupy,
     may_sweep,
@@ -104,15 +104,8 @@ class Rounds:
 
     def _add_turnaround(self, stay: StayVars, pace: Pace) -> None:
         """Two slots of a written tile (see rounds.turnaround_cycles)."""
-        key = stay.plan.name, stay.number
-        flows = [
-            (n, f)
-            for n, f in enumerate(self.work.flows)
-            if (f.operand, f.residence) == key and f.unit != self.work.compute_unit
-        ]
-        drain = next(((n, f) for n, f in flows if f.is_drain), None)
-        fill = next((f for _, f in flows if not f.is_drain), None)
-        if drain is None or fill is None or isinstance(stay.is_double, int) or stay.is_always_low:
+        turn = find_turn(self.work, stay.plan.name, stay.number)
+        if turn is None or isinstance(stay.is_double, int) or stay.is_always_low:
             return
         changes = (*stay.changes.values(), *stay.changes_inner.values())
         refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
@@ -120,16 +113,16 @@ class Rounds:
         queued = add_up(
             self.moved[n]
             for n, f in enumerate(self.work.flows)
-            if f.unit == fill.unit and not f.is_drain
+            if f.unit == turn.fill.unit and not f.is_drain
         )
-        latency = drain[1].latency_cycles + fill.latency_cycles + self.work.latency_cycles
+        drained = self.moved[self.work.flows.index(turn.drain)]
         fetches = self.vars.fetches(stay, f"turn_{stay.label}")
-        waits = SCALE * (latency * fetches + self.work.shared_cycles)
+        waits = ceil(SCALE * turn.latency_cycles) * fetches + SCALE * self.work.shared_cycles
         conditions = [stay.is_double, replaced]
         if not isinstance(stay.is_low, int):
             conditions.append(negated(stay.is_low))
-        busy = pace.behind(TURN_ENDS)
-        for moved in (self.moved[drain[0]], queued):
+        busy = pace.behind(turn.ends)
+        for moved in (drained, queued):
             self.cp.model.add(2 * busy >= moved + waits).only_enforce_if(conditions)
 
     def _add_ring(self, stay: StayVars, pace: Pace) -> None:

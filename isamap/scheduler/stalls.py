@@ -11,7 +11,6 @@ from ortools.sat.python import cp_model
 from isamap.costmodels import (
     Flow,
     Stay,
-    Swap,
     Work,
     block_limits,
     drain_latency_cycles,
@@ -148,21 +147,23 @@ class Stalls:
         fetches = self.vars.fetches(stay, label)
         swap = swap_limits(self.vars.covering, self.work, stay.plan, stay.number, self.hw)
         if swap is not None:
-            swapped = self._swapped(stay, swap, fetches)
-            self.cp.model.add(stall >= swapped).only_enforce_if(exposed)
+            for once, each in swap.waits:
+                swapped = self._swapped(stay, swap.drain, once, each, fetches)
+                self.cp.model.add(stall >= swapped).only_enforce_if(exposed)
         for number, _ in flows if swap is None else ():
             moved = self.moved[number] + SCALE * latency * fetches
             self.cp.model.add(stall >= moved).only_enforce_if(exposed)
         self._add_burst(stay, flows, stall, label)
         return stall + waiting
 
-    def _swapped(self, stay: StayVars, swap: Swap, fetches: Number) -> Linear:
+    def _swapped(
+        self, stay: StayVars, drain: Flow, once: float, each: float, fetches: Number
+    ) -> Linear:
         """Waiting while a written tile makes room for the next (see waiting.swap_cycles)."""
         blocks = prod(loop.units for n, loop in self.vars.loops.items() if n in stay.plan.loops)
-        passes = self.passes[self.work.flows.index(swap.drain)]
-        once = ceil(SCALE * (swap.once - swap.pace + self.work.call_cycles))
-        each = ceil(SCALE * (swap.pace - 2 * self.work.call_cycles))
-        return once * (fetches - 1) + each * (blocks * passes - stay.volume)
+        passes = self.passes[self.work.flows.index(drain)]
+        old = blocks * passes - stay.volume
+        return ceil(SCALE * once) * (fetches - 1) + ceil(SCALE * each) * old
 
     def _add_plane_stall(
         self, stay: StayVars, stall: cp_model.IntVar, mine: list[tuple[int, Flow]], label: str
