@@ -109,3 +109,13 @@ def test_rows_times_a_vector_are_summed_along_the_rows(sizes: tuple[int, int, in
         flags=("-Wall", "-Wextra", "-Werror"),
     )  # fmt: skip
     assert done.mismatch is None
+
+
+def test_sums_that_the_host_adds_to_an_array_begin_at_zero(tmp_path: Path) -> None:
+    skip_unless_native("x86_avx2")
+    sizes = {"m": 1, "n": 1, "k": 3}
+    built = isamap.build(f"{KERNELS}:sgemm", "x86_avx2", sizes=sizes, out=tmp_path)
+    assert built.program.host_calls
+    arrays = whole_arrays(built.kernel, 0)
+    expected = interpret(built.kernel, arrays)["C"]
+    assert np.array_equal(built(**arrays, C=np.full((1, 1), 9, np.float32)), expected)

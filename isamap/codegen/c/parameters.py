@@ -25,8 +25,8 @@ OPAQUE = {8: "uint8_t", 16: "uint16_t"}  # for types that C lacks
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A pointer to `layout.size_bytes` bytes that hold `buffer`; `address` is where a program's
-    addresses place it. `is_scratch`: contents do not matter before or after. `is_cleared`: of
-    these, the function begins by filling it with zeros."""
+    addresses place it. `is_scratch`: contents do not matter before or after. `is_cleared`:
+    nobody fills it, and the function begins by filling it with zeros."""
 
     name: str
     buffer: str
@@ -92,7 +92,8 @@ def parameter_at(parameters: tuple[Parameter, ...], address: int, what: str) -> 
 
 
 def _written(known: Parameter) -> Parameter:
-    return replace(known, is_read=True, is_written=True, is_scratch=False, is_cleared=False)
+    """What is brought in goes out as well: read, unless the function clears it first."""
+    return replace(known, is_written=True, is_scratch=False)
 
 
 def _fresh(placement: Placement, kind: str, taken: set[str]) -> str:
