@@ -21,6 +21,7 @@ from .inline_on_host import inline_on_host
 from .keep_on_chip import keep_on_chip
 from .keep_parts import Part, keep_parts
 from .overlap_host import overlap_host
+from .place_tasks import try_all_places
 from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import replace_joined
 from .schedule_tasks import Known, TaskScheduler
@@ -140,7 +141,7 @@ def _plan_whole(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known) -> P
             assert isinstance(failure, MappingError), "what has a schedule is planned"
             raise failure
     kept = keep_on_chip(kernel, nodes, planned, scheduler)
-    placed = kept.placed
+    placed = try_all_places(kernel, nodes, kept.placed, hw, wishes.aim)
     chosen = placed.tasks
     proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)
     return Plan(

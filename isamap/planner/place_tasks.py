@@ -4,9 +4,10 @@ between tasks counted.
 In: the tree of tasks, how each of them runs by itself. Out: the choice with the fewest cycles, its
 program. Not its job: schedules, layouts.
 
-Tasks are moved one by one, or all on one buffer together, then every choice is tried by branch and
-bound: no choice takes less than its tasks beside each other, those that are not decided taking what
-both ways have in common, with nothing to be laid out anew.
+Tasks are moved one by one, or all on one buffer together (`place_tasks`), and at last every choice
+is tried by branch and bound (`try_all_places`): no choice takes less than its tasks beside each
+other, those that are not decided taking what both ways have in common, with nothing to be laid out
+anew.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,8 +69,7 @@ def place_tasks(
     hw: Hardware,
     aim: Aim = FASTEST,
 ) -> PlacedTasks:
-    """Move tasks between host and accelerator while the aim likes that better, then try all
-    choices that may be better still, as far as `MAX_LOOKS` go.
+    """Move tasks between host and accelerator while the aim likes that better.
 
     Not tried: tearing joined tasks apart, other schedules.
 
@@ -77,11 +77,17 @@ def place_tasks(
         MappingError: as `compose`.
     """
     search = _PlaceSearch(kernel, nodes, planned, hw, aim)
-    ways = search.narrowed(search.ways())
-    if all(len(way) == 1 for way in ways.values()):
-        return search.best
-    search.descend(ways)
-    search.exhaust(search.narrowed(ways))
+    search.descend(search.narrowed(search.ways()))
+    return search.best
+
+
+def try_all_places(
+    kernel: Kernel, nodes: tuple[TaskNode, ...], placed: PlacedTasks, hw: Hardware, aim: Aim
+) -> PlacedTasks:
+    """The best of all choices that may be better than `placed`, as far as `MAX_LOOKS` go."""
+    planned = {task.task.number: task for task in placed.tasks}
+    search = _PlaceSearch(kernel, nodes, planned, hw, aim)
+    search.exhaust(search.narrowed(search.ways()))
     if search.num_looks > MAX_LOOKS:
         return replace(search.best, cut=NOT_PLACED)
     return search.best

@@ -134,8 +134,6 @@ class _Line:
         """The earliest begin at which the reader finds all that another task writes."""
         before, latest = rounds
         writer = self.ways[number][0].task
-        if not any(s.target.buffer in reader.touched for s in writer.statements):
-            return 0.0
         same_round, next_round = self._feeds(writer, reader)
         if number < reader.number:
             begin, written = latest if same_round else before if next_round else NEVER
@@ -156,7 +154,9 @@ class _Line:
         key = writer.number, reader.number
         if key not in self.feeds:
             shared = tuple(name for name in writer.held if name in reader.held)
-            pairs = list(product(writer.statements, reader.statements))
+            written = {statement.target.buffer for statement in writer.statements}
+            both = product(writer.statements, reader.statements)
+            pairs = list(both) if written & reader.touched else []
             self.feeds[key] = (
                 not all(may_swap(a, b, may_reassociate=False, fixed=shared) for a, b in pairs),
                 not all(may_distribute(b, a, shared) for a, b in pairs),

@@ -20,7 +20,7 @@ from isamap.planner import Plan, PlannedTask, Wishes, find_plan, host_task_cycle
 from isamap.planner.find_plan import plan_alone, task_scheduler
 from isamap.planner.host_calls import may_run_on_host
 from isamap.planner.make_room import make_room
-from isamap.planner.place_tasks import PlacedTasks, place_tasks, put_tasks
+from isamap.planner.place_tasks import PlacedTasks, place_tasks, put_tasks, try_all_places
 from isamap.planner.schedule_tasks import Known
 from isamap.planner.share_chip import share_chip
 from isamap.scheduler import Answer
@@ -119,6 +119,7 @@ def place(kernel: Kernel, hw: Hardware, aim: Aim) -> tuple[PlacedTasks, tuple[fl
     planned = make_room(nodes, planned, scheduler)
     try:
         placed = place_tasks(kernel, nodes, planned, hw, aim)
+        placed = try_all_places(kernel, nodes, placed, hw, aim)
     except MappingError:
         return None
     return placed, best_of_all(kernel, nodes, planned, hw, aim)
