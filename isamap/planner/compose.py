@@ -8,6 +8,7 @@ hardware lets neighbours overlap as far as their data allow.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import takewhile
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
@@ -18,7 +19,7 @@ from isamap.scheduler import NOTHING, fuse_tokens, lower_nest, signal, tile_name
 from isamap.shortest_paths import shortest_paths
 
 from .chip_homes import place_homes
-from .host_calls import Home, HostCall, call_statement
+from .host_calls import Home, HostCall, call_statements
 from .memory_map import MemoryMap
 from .piece import Piece
 from .repack import Range, Slices, repack
@@ -70,9 +71,10 @@ class _Composer:
     def emit(self, nodes: tuple[TaskNode, ...]) -> tuple[Node, ...]:
         """Program nodes of a sequence of tasks."""
         body: list[Node] = []
-        for node in nodes:
+        for number, node in enumerate(nodes):
             if isinstance(node, Task):
-                body.extend(self._emit_piece(self.pieces[node.number]))
+                if not self.pieces[node.number].goes_on:
+                    body.extend(self._emit_piece(self.pieces[node.number], nodes[number + 1 :]))
             elif node.loop.extent == 1:
                 body.extend(self.emit(node.body))
             else:
@@ -80,11 +82,13 @@ class _Composer:
                 body.append(For(tile_name(node.loop.name), Span(node.loop.extent), inner))
         return tuple(body)
 
-    def _emit_piece(self, piece: Piece) -> tuple[Node, ...]:
+    def _emit_piece(self, piece: Piece, rest: tuple[TaskNode, ...]) -> tuple[Node, ...]:
         if piece.schedule is None:
+            following = (self.pieces[n.number] for n in rest if isinstance(n, Task))
+            tasks = [piece.task, *(p.task for p in takewhile(lambda p: p.goes_on, following))]
             name = f"host_{piece.task.number}"
             external = self.hw.external.name
-            call = call_statement(piece.task, name, external, self.memory.homes.__getitem__)
+            call = call_statements(tasks, name, external, self.memory.homes.__getitem__)
             return self._run_on_host((call,))
         before, after = self._repacks(piece)
         schedule = piece.schedule

@@ -1,10 +1,11 @@
-"""A statement run by the machine's host, as it stands.
+"""Statements run by the machine's host, as they stand.
 
-In: a task, where its arrays lie. Out: the semantics of the call, and the call. Not its job:
-deciding what the host runs, its cost (`hwdesc.host`), other layouts (`repack`).
+In: tasks, where their arrays lie. Out: the semantics of the call, and the call. Not its job:
+deciding what the host runs, in which calls (`join_calls`), its cost (`hwdesc.host`), other layouts
+(`repack`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
 from isamap.errors import MappingError
@@ -13,6 +14,7 @@ from isamap.ir import (
     Affine,
     Buffer,
     Kernel,
+    Loop,
     LoopKind,
     Role,
     Statement,
@@ -23,7 +25,7 @@ from isamap.ir import (
 )
 from isamap.mapper import Task
 from isamap.program import Address, Issue, Layout, Operand, Span
-from isamap.rewrites import map_accesses, substitute_access
+from isamap.rewrites import map_accesses, rename_loops, substitute_access
 from isamap.scheduler import tile_name
 
 
@@ -63,12 +65,47 @@ def may_run_on_host(task: Task) -> bool:
     )
 
 
-def call_statement(task: Task, name: str, memory: str, home_of: Callable[[str], Home]) -> HostCall:
-    """Run a task's statement, all but its held loops, on arrays in simple layouts in `memory`.
+def call_statements(
+    tasks: Sequence[Task], name: str, memory: str, home_of: Callable[[str], Home]
+) -> HostCall:
+    """Run the tasks' statements one after the other, all but their held loops, on arrays in simple
+    layouts in `memory`.
+
+    What an earlier statement writes is the operand of a later one on the same place.
 
     Raises:
         MappingError: a padded access moves with a held loop, or an index falls with a loop.
     """
+    bodies = _apart([_may_call(task) for task in tasks], tasks)
+    inner = [x.name for body, task in zip(bodies, tasks, strict=True) for x in _free(body, task)]
+    views: list[_View] = []
+    roles: dict[str, Role] = {}
+    statements: list[Statement] = []
+    for body, task in zip(bodies, tasks, strict=True):
+        written = [view for view in views if roles[view.name] is not Role.IN]
+        names: dict[Access, Access] = {}
+        for access, view in views_of(body, task, home_of).items():
+            known = next((v for v in written if v.is_same(view)), None)
+            if known is None:
+                known = replace(view, name=_fresh(f"x{len(views)}", inner))
+                views.append(known)
+                roles[known.name] = Role.IN
+            names[access] = replace(view.access, buffer=known.name)
+        target = names[body.target].buffer
+        if roles[target] is Role.IN:
+            is_read = body.update != "=" or body.target in accesses(body.value)
+            roles[target] = Role.INOUT if is_read else Role.OUT
+        value = map_accesses(body.value, names.__getitem__)
+        statements.append(Statement(_free(body, task), names[body.target], body.update, value))
+    buffers = tuple(Buffer(view.name, view.dtype, view.shape, roles[view.name]) for view in views)
+    operands = tuple(
+        Operand(view.name, memory, Address(view.address), view.strides_bytes) for view in views
+    )
+    extents = tuple((loop.name, Span(loop.extent)) for body in statements for loop in body.loops)
+    return HostCall(Kernel(name, buffers, tuple(statements)), Issue(name, operands, extents))
+
+
+def _may_call(task: Task) -> Statement:
     statement = _rising(task)
     if not may_run_on_host(task):
         raise MappingError(
@@ -77,34 +114,39 @@ def call_statement(task: Task, name: str, memory: str, home_of: Callable[[str], 
             hint="indices that fall, or padded ones that move with a held loop, are not supported"
             " there",
         )
-    loops = tuple(loop for loop in statement.loops if loop.name not in task.held)
-    inner = {loop.name: loop.extent for loop in loops}
+    return statement
+
+
+def _apart(statements: Sequence[Statement], tasks: Sequence[Task]) -> list[Statement]:
+    """The statements, no two of which share a loop of theirs: each runs wholly before the next."""
+    taken: set[str] = set()
+    found = []
+    for statement, task in zip(statements, tasks, strict=True):
+        names = {}
+        for loop in _free(statement, task):
+            names[loop.name] = _fresh(loop.name, taken)
+            taken.add(names[loop.name])
+        found.append(rename_loops(statement, names))
+    return found
+
+
+def _free(statement: Statement, task: Task) -> tuple[Loop, ...]:
+    """The loops that a call runs."""
+    return tuple(loop for loop in statement.loops if loop.name not in task.held)
+
+
+def views_of(
+    statement: Statement, task: Task, home_of: Callable[[str], Home]
+) -> dict[Access, "_View"]:
+    """The part of an array that each access moves over in one call, the target's first."""
+    inner = {loop.name: loop.extent for loop in _free(statement, task)}
     trips = {loop.name: loop.extent for loop in statement.loops if loop.name in task.held}
-    views: dict[Access, _View] = {}
-    for access in (statement.target, *accesses(statement.value)):
-        if access not in views:
-            buffer = task.kernel.buffer(access.buffer)
-            view = _view(access, buffer, home_of(access.buffer), inner, trips)
-            views[access] = replace(view, name=_fresh(f"x{len(views)}", inner))
-    names = {access: replace(view.access, buffer=view.name) for access, view in views.items()}
-    body = Statement(
-        loops,
-        names[statement.target],
-        statement.update,
-        map_accesses(statement.value, names.__getitem__),
-    )
-    roles = dict.fromkeys(views, Role.IN)
-    is_read = statement.update != "=" or statement.target in accesses(statement.value)
-    roles[statement.target] = Role.INOUT if is_read else Role.OUT
-    buffers = tuple(
-        Buffer(view.name, view.dtype, view.shape, roles[access]) for access, view in views.items()
-    )
-    operands = tuple(
-        Operand(view.name, memory, Address(view.address), view.strides_bytes)
-        for view in views.values()
-    )
-    extents = tuple((loop.name, Span(loop.extent)) for loop in loops)
-    return HostCall(Kernel(name, buffers, (body,)), Issue(name, operands, extents))
+    return {
+        access: _view(
+            access, task.kernel.buffer(access.buffer), home_of(access.buffer), inner, trips
+        )
+        for access in dict.fromkeys((statement.target, *accesses(statement.value)))
+    }
 
 
 def _rising(task: Task) -> Statement:
@@ -145,6 +187,11 @@ class _View:
     address: Affine
     strides_bytes: tuple[int, ...]
 
+    def is_same(self, other: "_View") -> bool:
+        """Are both the same elements of the same array?"""
+        places = [(v.access.buffer, v.shape, v.address, v.strides_bytes) for v in (self, other)]
+        return places[0] == places[1]
+
 
 def _view(
     access: Access, buffer: Buffer, home: Home, inner: dict[str, int], trips: dict[str, int]
@@ -172,7 +219,7 @@ def _view(
     return _View("", buffer.dtype, tuple(shape), local, address, tuple(strides))
 
 
-def _fresh(name: str, taken: dict[str, int]) -> str:
+def _fresh(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "_"
     return name

@@ -24,7 +24,7 @@ from .agree_layouts import Layouts, agree_layouts
 from .chip_homes import home_align, home_ends, place_homes
 from .make_room import make_room
 from .memory_map import MemoryMap
-from .place_tasks import PlacedTasks, place_tasks
+from .place_tasks import PlacedTasks, place_tasks, with_joined_calls
 from .plan import PlannedTask, task_key
 from .schedule_tasks import Around, TaskScheduler
 from .share_chip import ends_of
@@ -102,9 +102,11 @@ class HomeSearch:
         return self.scheduler.wishes.aim.rank(placed.costs(self.hw))
 
     def settle(self, planned: Mapping[int, PlannedTask]) -> PlacedTasks:
-        """The tasks side by side, each on the accelerator or the host."""
+        """The tasks side by side, each on the accelerator or the host, there in as few calls."""
         fitting = make_room(self.nodes, planned, self.scheduler)
-        return place_tasks(self.kernel, self.nodes, fitting, self.hw, self.scheduler.wishes.aim)
+        aim = self.scheduler.wishes.aim
+        placed = place_tasks(self.kernel, self.nodes, fitting, self.hw, aim)
+        return with_joined_calls(self.kernel, self.nodes, placed, self.hw)
 
     def is_crowded(self, placed: PlacedTasks) -> bool:
         """Does a task take longer than with all the chip to itself?"""

@@ -11,10 +11,12 @@ from isamap.scheduler import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A task and how it runs: by a schedule, or (None) on the host."""
+    """A task and how it runs: by a schedule, or (None) on the host, perhaps (`goes_on`) in the same
+    call as the task before it."""
 
     task: Task
     schedule: Schedule | None
+    goes_on: bool = False
 
     @property
     def plans(self) -> tuple[OperandPlan, ...]:

@@ -23,6 +23,7 @@ from isamap.program import Program
 from .compose import compose
 from .count_repacks import Repack, repacks
 from .host_calls import may_run_on_host
+from .join_calls import join_calls
 from .plan import PlannedTask, host_task_cycles
 from .share_chip import share_chip
 from .timeline import Timeline, Ways
@@ -98,6 +99,18 @@ def put_tasks(
 ) -> PlacedTasks:
     """The tasks run as they are planned to; MappingError as `compose`."""
     return _put_tasks(kernel, planned, hw, Timeline(nodes, hw))
+
+
+def with_joined_calls(
+    kernel: Kernel, nodes: tuple[TaskNode, ...], placed: PlacedTasks, hw: Hardware
+) -> PlacedTasks:
+    """The same choice, the host's neighbours in one call where nobody waits for the first of them;
+    MappingError as `compose`."""
+    planned = {task.task.number: task for task in placed.tasks}
+    joined = join_calls(nodes, planned, hw)
+    if joined == planned:
+        return placed
+    return replace(put_tasks(kernel, nodes, joined, hw), cut=placed.cut)
 
 
 def _put_tasks(

@@ -4,12 +4,12 @@ In: nothing but these nodes. Out: frozen values, and what a task or a kernel cos
 its job: making a plan (`find_plan`), its bound (`bound_plan`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from isamap.costmodels import Aim, Costs, host_costs
 from isamap.hwdesc import Hardware, HostRule, run_cycles
-from isamap.ir import Buffer, Kernel, Statement
+from isamap.ir import Buffer, Kernel, Role, Statement
 from isamap.mapper import Ends, Task, TaskNode, cut_tasks
 from isamap.program import Program
 from isamap.rewrites import Step
@@ -41,7 +41,8 @@ class PlannedTask:
 
     `answer`: everything known about its schedules; None when no instruction computes it, and
     `reason` says why in one line. `cycles`: of all its iterations, alone, under the closed form;
-    on the host by its rule.
+    on the host by its rule. `goes_on`: it runs in the host's call of the task before it, whose
+    start is not its own, and finds these buffers there (None: it begins a call).
     """
 
     task: Task
@@ -49,6 +50,7 @@ class PlannedTask:
     on_host: bool
     cycles: int
     reason: str = ""
+    goes_on: tuple[str, ...] | None = None
 
     @classmethod
     def scheduled(cls, task: Task, answer: Answer) -> "PlannedTask":
@@ -64,13 +66,20 @@ class PlannedTask:
     def costs(self, hw: Hardware) -> Costs:
         """Of all its iterations, alone."""
         if self.on_host:
-            return host_costs(self.task.kernel, hw, held=self.task.held)
+            found = self.goes_on or ()
+            buffers = tuple(
+                replace(buffer, role=Role.TEMP) if buffer.name in found else buffer
+                for buffer in self.task.kernel.buffers
+            )
+            kernel = replace(self.task.kernel, buffers=buffers)
+            num_calls = 1 if self.goes_on is None else 0
+            return host_costs(kernel, hw, held=self.task.held, num_calls=num_calls)
         return self.best.estimate.costs(hw)
 
     @property
     def piece(self) -> Piece:
         """The task and how it runs."""
-        return Piece(self.task, None if self.on_host else self.best)
+        return Piece(self.task, None if self.on_host else self.best, self.goes_on is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,8 @@ def is_single(kernel: Kernel) -> bool:
     return nodes[0].kernel.buffers == kernel.buffers
 
 
-def host_task_cycles(task: Task, rule: HostRule) -> int:
-    """Cycles of all iterations of a task on the host."""
+def host_task_cycles(task: Task, rule: HostRule, goes_on: bool = False) -> int:
+    """Cycles of all iterations of a task on the host, in calls of its own or (`goes_on`) in those
+    of another task."""
     calls = prod(task.statement.extent(name) for name in task.held)
-    return run_cycles(task.kernel, rule, calls)
+    return run_cycles(task.kernel, rule, 0 if goes_on else calls)

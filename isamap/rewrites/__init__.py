@@ -7,7 +7,7 @@ from .attempt import attempt
 from .begin_from import begin_from
 from .block_diagonal import block_diagonal
 from .carry import carry, carry_site
-from .edit import map_accesses, substitute_access
+from .edit import map_accesses, rename_loops, substitute_access
 from .expand import expand
 from .factor import factor
 from .fission import fission
@@ -66,6 +66,7 @@ __all__ = [
     "pad_loops",
     "range_site",
     "reduce_as_gemm",
+    "rename_loops",
     "replay",
     "scan_as_gemm",
     "single_operations",

@@ -112,7 +112,7 @@ def _shrink_piece(
 ) -> Piece | str:
     """How the small task runs: as the large one does."""
     if planned.on_host or planned.answer is None:
-        return Piece(task, None)
+        return Piece(task, None, planned.goes_on is not None)
     best = planned.answer.best
     assert best.solution.tiling is not None, "a schedule has a tiling"
     _, tiling = shrink_tiling(best.covering, best.solution.tiling, limits)

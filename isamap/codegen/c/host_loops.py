@@ -5,7 +5,7 @@ Not its job: deciding what the host runs, text of addresses.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isamap.cexpr import (
     FLOAT_FUNCTIONS,
@@ -23,6 +23,7 @@ from isamap.ir import (
     Kernel,
     LoopKind,
     Role,
+    accesses,
     loop_kinds,
     pretty_expr,
     size_bytes,
@@ -51,13 +52,22 @@ class Place:
 
 
 def write_host_call(semantics: Kernel, places: Mapping[str, Place]) -> list[str]:
-    """A block of loops that does what the call does; `places` by operand name.
+    """A block of loops per statement that does what the call does; `places` by operand name.
 
     Operations of f32 are those of `cexpr.FLOAT_FUNCTIONS`.
 
     Raises:
         ProgramError: a scalar type that C lacks.
     """
+    lines: list[str] = []
+    for statement in semantics.statements:
+        touched = {a.buffer for a in (statement.target, *accesses(statement.value))}
+        own = {name: place for name, place in places.items() if name in touched}
+        lines += _write_statement(replace(semantics, statements=(statement,)), own)
+    return lines
+
+
+def _write_statement(semantics: Kernel, places: Mapping[str, Place]) -> list[str]:
     (statement,) = semantics.statements
     names = _names(semantics)
     renamed = {old: Affine.var(new) for old, new in names.items()}

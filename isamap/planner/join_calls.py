@@ -1,0 +1,88 @@
+"""Let the host run neighbours in one call, which begins once.
+
+In: the tree of tasks, how each of them runs. Out: which of them go on in the call of the task
+before them. Not its job: deciding what the host runs (`place_tasks`), the call (`host_calls`).
+
+Neighbours under the same loops are joined where nobody gains by an end of the first before the end
+of the second: only the host touches what the first one writes, and all that others write for the
+second the first one reads too.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from isamap.hwdesc import Hardware, HostRule
+from isamap.mapper import Task, TaskLoop, TaskNode, flatten
+from isamap.program import natural_layout
+
+from .host_calls import Home, views_of
+from .plan import PlannedTask, host_task_cycles
+
+Planned = Mapping[int, PlannedTask]
+
+
+def join_calls(nodes: tuple[TaskNode, ...], planned: Planned, hw: Hardware) -> Planned:
+    """The tasks, with those of the host joined that may be; none where it is no processor of its
+    own."""
+    if hw.host is None or not hw.host.is_apart:
+        return planned
+    elsewhere = frozenset(
+        name for task in flatten(nodes) if not planned[task.number].on_host for name in task.touched
+    )
+    found = dict(planned)
+    for group in _groups(nodes, planned):
+        call = [group[0]]
+        for task in group[1:]:
+            if _may_join(call, task, elsewhere):
+                call.append(task)
+                found[task.number] = _going_on(planned[task.number], call[:-1], hw.host)
+            else:
+                call = [task]
+    return found
+
+
+def _groups(nodes: tuple[TaskNode, ...], planned: Planned) -> Iterator[list[Task]]:
+    """Neighbours on the host."""
+    group: list[Task] = []
+    for node in nodes:
+        if isinstance(node, TaskLoop):
+            yield from _groups(node.body, planned)
+        if isinstance(node, Task) and planned[node.number].on_host:
+            group.append(node)
+        elif group:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _may_join(call: list[Task], task: Task, elsewhere: frozenset[str]) -> bool:
+    written = {one.statement.target.buffer for one in call}
+    read = {name for one in call for name in one.touched}
+    if written & elsewhere or (task.touched & elsewhere) - read - {task.statement.target.buffer}:
+        return False
+    return all(_finds_whole(one, task) for one in call)
+
+
+def _finds_whole(first: Task, second: Task) -> bool:
+    """Does the second touch all of what the first one writes, or nothing of that array?
+
+    An operand of a call is one array; that another one shares elements with it would not be seen.
+    """
+    target = first.statement.target
+    views = views_of(second.statement, second, partial(_home, second))
+    mine = views_of(first.statement, first, partial(_home, first))[target]
+    return all(v.is_same(mine) for a, v in views.items() if a.buffer == target.buffer)
+
+
+def _home(task: Task, buffer: str) -> Home:
+    """Somewhere: it is only asked which elements are meant."""
+    found = task.kernel.buffer(buffer)
+    return Home(0, natural_layout(found.dtype, found.shape))
+
+
+def _going_on(planned: PlannedTask, before: list[Task], rule: HostRule) -> PlannedTask:
+    written = {one.statement.target.buffer for one in before}
+    found = tuple(sorted(written & planned.task.touched))
+    return replace(planned, cycles=host_task_cycles(planned.task, rule, True), goes_on=found)
