@@ -13,11 +13,12 @@ from itertools import islice
 from isamap.costmodels import Costs, floor_costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
-from isamap.ir import Kernel
+from isamap.ir import Kernel, size_bytes
 from isamap.mapper import (
     Covering,
     KnownCoverings,
     Mismatch,
+    OperandPlan,
     layout_rank,
     spread_coverings,
 )
@@ -134,10 +135,21 @@ def _copies(covering: Covering, ahead: tuple[str, ...]) -> bool:
 def _reordered(covering: Covering, ahead: tuple[str, ...]) -> Covering:
     """With inputs that are packed ahead as they will lie then."""
     plans = tuple(
-        replace(plan, is_reordered=plan.buffer in ahead and layout_rank(plan) == 0)
+        replace(plan, is_reordered=plan.buffer in ahead and _is_dense(plan))
         for plan in covering.operands
     )
     return replace(covering, operands=plans) if ahead else covering
+
+
+def _is_dense(plan: OperandPlan) -> bool:
+    """Do calls read blocks of neighbours, as they will lie in any order of use?"""
+    assert plan.inlet is not None, "an input lies somewhere"
+    running = size_bytes(plan.dtype)
+    for block, stride in zip(reversed(plan.blocks), reversed(plan.inlet.block_strides_bytes)):
+        if block.extent > 1 and stride != running:
+            return False
+        running *= block.extent
+    return True
 
 
 def _prefer_natural(stream: Iterator[Covering], names: frozenset[str]) -> Iterator[Covering]:

@@ -11,7 +11,7 @@ from isamap.emulator import run
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import interpret, load_kernel
 from isamap.native import whole_arrays
-from isamap.program import in_use_order
+from isamap.program import in_use_order, issues
 from isamap.resources import find_hardware
 from isamap.scheduler import Wishes, find_schedule
 
@@ -85,3 +85,16 @@ def test_windows_that_overlap_stay_as_they_lie(machine: Hardware) -> None:
     found = mapped("window", machine, {})
     program = found.schedule.program
     assert in_use_order(program, machine, ("X",)) == program
+
+
+@pytest.mark.parametrize(
+    ("kernel", "instruction"), [("bgemm", "load_pairs"), ("sgemm", "load_f32")]
+)
+def test_what_is_packed_ahead_counts_as_it_will_lie(kernel: str, instruction: str) -> None:
+    """Rows read in groups are no blocks of neighbours, and would be read as they lie."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    product = load_kernel(KERNELS, {"m": 40, "n": 64, "k": 200}, kernel)
+    wishes = Wishes(may_reassociate=True, ahead=("B",))
+    best = find_schedule(product, hw, wishes).best
+    assert [plan.is_reordered for plan in best.covering.operands if plan.buffer == "B"] == [True]
+    assert instruction in {issue.instruction for issue in issues(best.program.body)}
