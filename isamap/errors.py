@@ -79,6 +79,14 @@ class LimitError(MappingError):
     """Nothing keeps the limits that were given; the hint names what comes nearest."""
 
 
+class TooSlowError(MappingError):
+    """Nothing takes less than is asked for: `most`, in the aim's units."""
+
+    def __init__(self, message: str, most: float) -> None:
+        super().__init__(message)
+        self.most = most
+
+
 class ProgramError(IsamapError):
     """A program the machine cannot legally execute; the message names the call and the rule."""
 

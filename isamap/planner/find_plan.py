@@ -7,8 +7,9 @@ job: what a single covering's best tiling is (`find_schedule`), emitting nodes (
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from math import inf, prod
 
-from isamap.errors import MappingError
+from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks, keeps_order
@@ -81,7 +82,7 @@ def _try_parts(
     """The best of a plan and of those of these kernels, as far as the wishes' time goes, `begin`
     being when it began."""
     before = best
-    for found in _plans(parts, hw, wishes, known, begin):
+    for found in _plans(best, parts, hw, wishes, known, begin):
         if found is None:
             return replace(best, cut=all_cuts(best.cut, NOT_KEPT))
         if wishes.aim.rank(found.costs) < wishes.aim.rank(best.costs):
@@ -93,31 +94,35 @@ def _try_parts(
 
 def overlapped(best: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
     """The plan in as many parts as let host and accelerator work side by side for a gain."""
-    begin, before = time.perf_counter(), best.seconds
-    parts = overlap_host(best, hw) if wishes.aim.is_fastest else ()
-    for found in _plans(parts, hw, wishes, known, begin):
+    begin, before = time.perf_counter(), best
+    parts = overlap_host(before, hw) if wishes.aim.is_fastest else ()
+    for found in _plans(before, parts, hw, wishes, known, begin):
         if found is None:
             best = replace(best, cut=all_cuts(best.cut, NOT_OVERLAPPED))
-            break
-        if found.cycles > (1 - MIN_GAIN) * best.cycles:
-            break
-        best = replace(found, cut=all_cuts(best.cut, found.cut))
-    return replace(best, seconds=before + time.perf_counter() - begin)
+        elif found.cycles <= min(best.cycles, (1 - MIN_GAIN) * before.cycles):
+            best = replace(found, cut=all_cuts(before.cut, found.cut))
+    return replace(best, seconds=before.seconds + time.perf_counter() - begin)
 
 
 def _plans(
-    parts: Iterable[Part], hw: Hardware, wishes: Wishes, known: Known, begin: float
+    best: Plan, parts: Iterable[Part], hw: Hardware, wishes: Wishes, known: Known, begin: float
 ) -> Iterator[Plan | None]:
-    """The plan of each kernel that has one; None, and no more, once the wishes' time is over."""
+    """The plan of each kernel that has one, if that may be better than the best one and those
+    before; None, and no more, once the wishes' time is over."""
+    most = best.cycles if wishes.aim.is_fastest else inf
     for part in parts:
+        if part.least_cycles >= most:
+            continue
         left = wishes.time_limit_s - (time.perf_counter() - begin)
         if left <= 0 or wishes.watch.is_stopped:
             yield None
             return
+        soon = replace(wishes, time_limit_s=left)
         try:
-            found = _plan_whole(part.kernel, hw, replace(wishes, time_limit_s=left), known)
+            found = _plan_whole(part.kernel, hw, soon, known, most)
         except MappingError:
             continue
+        most = min(most, found.cycles)
         yield replace(found, steps=part.steps)
 
 
@@ -126,20 +131,22 @@ def all_cuts(*notes: str) -> str:
     return "; ".join(dict.fromkeys(filter(None, notes)))
 
 
-def _plan_whole(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
-    """The plan of the kernel as it is."""
+def _plan_whole(
+    kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known, most: float = inf
+) -> Plan:
+    """The plan of the kernel as it is; MappingError too where no plan takes less than `most`."""
     begin = time.perf_counter()
     nodes = cut_tasks(kernel)
     tasks = tuple(flatten(nodes))
-    scheduler = task_scheduler(tasks, hw, wishes, known)
-    planned = plan_alone(tasks, scheduler)
-    if not scheduler.is_late or len(planned) < len(tasks):
-        nodes = _join(kernel, nodes, planned, scheduler)
-    for task in flatten(nodes):
+    scheduler = replace(task_scheduler(tasks, hw, wishes, known), most=most)
+    nodes, planned = _join(kernel, nodes, scheduler)
+    others = tuple(task for task in flatten(nodes) if task.number not in planned)
+    planned |= plan_alone(others, scheduler)
+    for task in others:
         if task.number not in planned:
             failure = scheduler.find(task)
-            assert isinstance(failure, MappingError), "what has a schedule is planned"
-            raise failure
+            assert isinstance(failure, MappingError) or most < inf, "what has a schedule is planned"
+            raise failure if isinstance(failure, MappingError) else TooSlowError(kernel.name, most)
     kept = keep_on_chip(kernel, nodes, planned, scheduler)
     placed = try_all_places(kernel, nodes, kept.placed, hw, wishes.aim)
     chosen = placed.tasks
@@ -176,42 +183,65 @@ def plan_alone(tasks: tuple[Task, ...], scheduler: TaskScheduler) -> dict[int, P
 
 
 def _join(
-    kernel: Kernel,
-    nodes: tuple[TaskNode, ...],
-    planned: dict[int, PlannedTask],
-    scheduler: TaskScheduler,
-) -> tuple[TaskNode, ...]:
-    """The tasks with those joined that are better together; `planned` changes with them."""
-    nodes = tuple(
-        replace(node, body=_join(kernel, node.body, planned, scheduler))
-        if isinstance(node, TaskLoop)
-        else node
-        for node in nodes
-    )
+    kernel: Kernel, nodes: tuple[TaskNode, ...], scheduler: TaskScheduler
+) -> tuple[tuple[TaskNode, ...], dict[int, PlannedTask]]:
+    """The tasks with those joined that are better together, and how these run."""
+    planned: dict[int, PlannedTask] = {}
+    inner: list[TaskNode] = []
+    for node in nodes:
+        if isinstance(node, TaskLoop):
+            body, found = _join(kernel, node.body, scheduler)
+            planned |= found
+            node = replace(node, body=body)
+        inner.append(node)
+    nodes = tuple(inner)
     siblings = tuple(node for node in nodes if isinstance(node, Task))
+    gone: set[int] = set()
     for position, task in enumerate(siblings):
         for joined in join_tasks(kernel, siblings, position):
-            found = scheduler.find(joined)
-            numbers = [part.number for part in joined.parts]
-            apart = [planned[number] for number in numbers if number in planned]
-            if not isinstance(found, Answer) or any(one.task.parts for one in apart):
+            numbers = {part.number for part in joined.parts}
+            if numbers & (gone | planned.keys()):
                 continue
-            together = PlannedTask.scheduled(joined, found)
+            together = scheduler.find(joined)
             after = replace_joined(nodes, task, joined)
-            is_only = len(apart) < len(numbers)
-            is_better = is_only or scheduler.rank([together]) < scheduler.rank(apart)
-            if is_better and keeps_order(kernel, after):
-                planned[task.number] = together
+            if (
+                isinstance(together, Answer)
+                and _is_better(PlannedTask.scheduled(joined, together), scheduler)
+                and keeps_order(kernel, after)
+            ):
+                planned[task.number] = PlannedTask.scheduled(joined, together)
+                gone |= numbers
                 nodes = after
                 break
-    return nodes
+    return nodes, planned
+
+
+def _is_better(together: PlannedTask, scheduler: TaskScheduler) -> bool:
+    """Does the aim like the joined task better than its parts, or is it the only way? When it is
+    late, only the latter counts.
+
+    Where that was so for the same statements over longer ranges, it is taken to be so again: cut
+    into many parts, they would all be scheduled twice.
+    """
+    parts = together.task.parts
+    alike = tuple((p.kernel.buffers, p.statement.target.buffer, p.statement.update) for p in parts)
+    size = prod(loop.extent for loop in together.task.statement.loops)
+    if size <= scheduler.known.joined.get(alike, 0):
+        return True
+    apart = plan_alone(parts, scheduler)
+    is_only = len(apart) < len(parts)
+    is_late = scheduler.is_late and not is_only
+    is_better = is_only or scheduler.rank([together]) < scheduler.rank(apart.values())
+    if is_better and not is_late:
+        scheduler.known.joined[alike] = size
+    return is_better and not is_late
 
 
 def _choose(
     task: Task, found: Answer | MappingError, scheduler: TaskScheduler
 ) -> PlannedTask | None:
     """The schedule, or the host where the aim likes that better or it is the only way; None if
-    nothing runs the task by itself."""
+    nothing runs the task by itself, or in less cycles than are of use."""
     hw = scheduler.hw
     choices: list[PlannedTask] = []
     if isinstance(found, Answer):
@@ -219,6 +249,7 @@ def _choose(
     if hw.host is not None and (not choices or may_run_on_host(task)):
         answer, reason = (found, "") if isinstance(found, Answer) else (None, found.reason)
         choices.append(PlannedTask(task, answer, True, host_task_cycles(task, hw.host), reason))
+    choices = [one for one in choices if one.cycles < scheduler.most]
     return min(choices, key=lambda one: scheduler.rank([one]), default=None)
 
 

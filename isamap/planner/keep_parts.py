@@ -27,10 +27,12 @@ SHARES = (15, 14, 12, 10, 8, 4)  # of 16 parts of the memory, for what stays
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A plan's kernel in another form, and all rewrites that led to it."""
+    """A plan's kernel in another form, and all rewrites that led to it. `least_cycles`: what a plan
+    of it hardly goes below, if its tasks take their shares of what they take now."""
 
     kernel: Kernel
     steps: tuple[Step, ...]
+    least_cycles: float = 0.0
 
 
 def keep_parts(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:

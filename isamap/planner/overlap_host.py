@@ -10,6 +10,7 @@ what stays alone is the accelerator's first and the host's last part.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.ir import Kernel
@@ -19,12 +20,12 @@ from isamap.rewrites import Step, attempt, nest_site, split_nest
 from .keep_parts import Part
 from .plan import Plan, PlannedTask
 
-COUNTS = (2, 5)  # of parts: few, then as many as are worth their starts
+COUNTS = (5, 2)  # of parts: as many as are worth their starts, then few
 GRAINS = 32  # parts of a loop that cuts are rounded to, if its blocks are smaller
 
 
 def overlap_host(plan: Plan, hw: Hardware) -> Iterator[Part]:
-    """For the outermost held loop under which the accelerator works longest: two parts, then more.
+    """For the outermost held loop under which the accelerator works longest: many parts, then few.
 
     None where tasks wait for each other by tokens, or run at given cycles, or where the host is the
     same core.
@@ -45,13 +46,23 @@ def overlap_host(plan: Plan, hw: Hardware) -> Iterator[Part]:
     for loop in _loops(seed) if host else ():
         found = False
         for count in COUNTS:
-            part = _cut(plan, seed, loop, _sizes(loop, count, host / others))
-            if part is None:
-                break
-            found = True
-            yield part
+            sizes = _sizes(loop, count, host / others)
+            part = _cut(plan, seed, loop, sizes)
+            if part is not None:
+                found = True
+                gain = host + others - _beside(others, host, sizes)
+                yield replace(part, least_cycles=plan.cycles - gain)
         if found:
             return
+
+
+def _beside(first: float, then: float, sizes: list[int]) -> float:
+    """Cycles of two units, the second one following part by part, each taking its share."""
+    ready = done = 0.0
+    for size in sizes:
+        ready += first * size / sum(sizes)
+        done = max(done, ready) + then * size / sum(sizes)
+    return done
 
 
 def _loops(seed: PlannedTask) -> list[TiledLoop]:

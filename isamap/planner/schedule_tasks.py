@@ -7,10 +7,12 @@ which tasks there are, where they run (`find_plan`).
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from isamap.costmodels import ANALYTICAL, CostModel, Costs
-from isamap.errors import MappingError
+from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import Hardware
+from isamap.ir import Buffer
 from isamap.mapper import Covering, KnownCoverings, Task
 from isamap.program import Layout
 from isamap.scheduler import (
@@ -26,6 +28,9 @@ from isamap.scheduler import (
 
 from .piece import Piece
 from .plan import PlannedTask, TaskKey, task_key
+
+# buffers, target and update of statements that one task may compute
+Alike = tuple[tuple[tuple[Buffer, ...], str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,14 @@ ALONE = Around()
 class Known:
     """What was found for tasks on one machine by the same wishes, and for their models; grows.
 
-    `lying`: can a task find a buffer in a memory?
+    `lying`: can a task find a buffer in a memory? `joined`: of statements that are
+    better together, iterations of the longest.
     """
 
     answers: dict[TaskKey, dict[Around, Answer | MappingError]] = field(default_factory=dict)
     models: KnownModels = field(default_factory=dict)
     lying: dict[tuple[TaskKey, str, str], bool] = field(default_factory=dict)
+    joined: dict[Alike, int] = field(default_factory=dict)
     coverings: KnownCoverings = field(default_factory=KnownCoverings)
 
 
@@ -59,6 +66,7 @@ class TaskScheduler:
     """Finds schedules and remembers them; `known` grows, and may serve other kernels on the same
     machine by the same wishes. `shared`: buffers that one task writes and another one touches.
     `deadline` (by `time.perf_counter`): a task that is asked for later gets a quick schedule.
+    `most`: of the aim's value; a plan in which a task alone takes as much is of no use.
     """
 
     hw: Hardware
@@ -66,6 +74,7 @@ class TaskScheduler:
     shared: frozenset[str]
     known: Known
     deadline: float
+    most: float = inf
 
     @property
     def is_late(self) -> bool:
@@ -78,13 +87,18 @@ class TaskScheduler:
         return self.wishes.aim.rank(total)
 
     def find(self, task: Task, around: Around = ALONE) -> Answer | MappingError:
-        """The task's best schedule beside what is taken, or why it has none."""
+        """The task's best schedule beside what is taken, or why it has none (below `most`)."""
         answers = self._answers(task)
-        if around not in answers:
+        known = answers.get(around)
+        if known is None or not self._holds(known):
             here = without(self.hw, dict(around.taken))
-            known = (one for one in self._in_more_room(task, around) if _stays_best(one, here))
-            answers[around] = next(known, None) or self._find(task, around)
+            alike = (one for one in self._in_more_room(task, around) if _stays_best(one, here))
+            answers[around] = next(alike, None) or self._find(task, around)
         return answers[around]
+
+    def _holds(self, found: Answer | MappingError) -> bool:
+        """Was at least as much asked for as now?"""
+        return not isinstance(found, TooSlowError) or self.most <= found.most
 
     def least(self, task: Task, around: Around) -> Answer | None:
         """A schedule that is no worse than the best one beside what is taken, if any is known."""
@@ -102,6 +116,7 @@ class TaskScheduler:
             sizes = zip(here.memories, there.memories, strict=True)
             is_alike = (other.homes, other.agreed) == (around.homes, around.agreed)
             is_proven = isinstance(answer, MappingError) or answer.status is Status.OPTIMAL
+            is_proven = is_proven and self._holds(answer)
             if is_alike and is_proven and all(a.size_bytes <= b.size_bytes for a, b in sizes):
                 yield answer
 
@@ -145,6 +160,8 @@ class TaskScheduler:
                 respected,
                 known=self.known.models,
                 known_coverings=self.known.coverings,
+                most=self.most if wishes.cost.num_candidates == 1 else inf,
+                roomier=self.least(task, around),
             )
         except MappingError as error:
             return error

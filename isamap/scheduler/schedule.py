@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
+from math import inf
 
 from isamap.costmodels import Costs, floor_costs
-from isamap.errors import MappingError
+from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, size_bytes
 from isamap.mapper import (
@@ -43,22 +44,28 @@ def find_schedule(
     max_rank: int | None = None,
     known: KnownModels | None = None,
     known_coverings: KnownCoverings | None = None,
+    most: float = inf,
+    roomier: Answer | None = None,
 ) -> Answer:
     """Solve coverings, lowest bounds first, until no remaining bound beats the best schedule.
 
     `max_rank`: of the coverings that are looked at (`rank_of`). `known`: models by the same aim.
-    `known_coverings`: of kernels on this machine; grows.
+    `known_coverings`: of kernels on this machine; grows. `most`: of the aim's value; only schedules
+    below are of use. `roomier`: what is best where less is taken.
 
     Raises:
-        MappingError: nothing matches, no copy fits, no single unit fits the memories, or the aim's
-            limits cannot be kept (a `LimitError`).
+        MappingError: nothing matches, no copy fits, no single unit fits the memories, the aim's
+            limits cannot be kept (a `LimitError`), or there is nothing below `most` (a
+            `TooSlowError`).
     """
     begin = time.perf_counter()
     wishes.cost.check(hw)
     room = without(hw, around.taken)
     # operands of what is not alone may be on chip
     least = floor_costs(kernel, hw) if around.are_none else Costs(0, 0, 0)
-    search = CoveringSearch(room, wishes, least, begin + wishes.time_limit_s, known)
+    if roomier is not None and wishes.aim.is_fastest:
+        least = least.at_least(Costs(roomier.best.estimate.cycles, 0, 0))
+    search = CoveringSearch(room, wishes, least, begin + wishes.time_limit_s, known, most)
     found = (known_coverings or KnownCoverings()).find(
         kernel,
         hw,
@@ -76,7 +83,7 @@ def find_schedule(
         and (max_rank is None or rank_of(covering, wishes.ahead) <= max_rank)
     )
     stream = _prefer_natural(stream, around.handed_on - around.homes.keys())
-    search.run(spread_coverings(stream, hw))
+    search.run(spread_coverings(stream, hw), roomier.best.covering if roomier else None)
     if not search.by_rank:
         raise _nothing(kernel, hw, found.mismatches, search)
     search.compare()
@@ -89,6 +96,8 @@ def _nothing(
     """Why no covering was scheduled."""
     if search.num_excluded:
         return limit_error(kernel.name, hw.name, search.wishes.aim)
+    if search.num_slow:
+        return TooSlowError(f"{kernel.name} takes {search.most} or more on {hw.name}", search.most)
     return why_nothing(kernel, hw, mismatches, search.misfits())
 
 

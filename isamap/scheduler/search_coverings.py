@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import groupby, islice
+from math import inf
 
 from isamap.costmodels import (
     Candidate,
@@ -54,6 +55,7 @@ class CoveringSearch:
         least: Costs,
         deadline: float,
         known: KnownModels | None = None,
+        most: float = inf,
     ) -> None:
         self.hw = hw
         self.wishes = wishes
@@ -61,6 +63,7 @@ class CoveringSearch:
         self.least = least
         self.deadline = deadline
         self.known = {} if known is None else known
+        self.most = most  # of the aim's value: only what is below is of use
         self.floor = 0.0  # nothing that was not looked at is below
         self.by_rank: dict[int, Schedule] = {}
         self.open_bounds: list[
@@ -73,18 +76,21 @@ class CoveringSearch:
         self.means: set[tuple[object, ...]] = set()  # of coverings that were looked at
         self.packing: set[tuple[TiledLoop, ...]] = set()  # loops of natural ones that pack
         self.num_unfit = 0
+        self.num_slow = 0  # not below `most`
         self.num_excluded = 0  # by the aim's limits
         self.num_unordered = 0
         self.too_large_bytes = 0  # least room that buffers would need in the external memory
         self.is_complete = True
 
-    def run(self, stream: Iterator[Covering]) -> None:
-        """Consume coverings until none can matter.
+    def run(self, stream: Iterator[Covering], first: Covering | None = None) -> None:
+        """Consume coverings until none can matter, `first` before all others.
 
         Of those with equal compute bounds the most natural come first, then the lowest bounds: what
         is solved early rules out most of what follows.
         """
-        fitting = (covering for covering in stream if self._may_fit(covering))
+        if first is not None and self._may_fit(first):
+            self._consider(first, count_work(first, self.hw))
+        fitting = (covering for covering in stream if covering != first and self._may_fit(covering))
         rated = ((covering, count_work(covering, self.hw)) for covering in fitting)
         for compute_cycles, equals in groupby(rated, lambda pair: pair[1].shared_cycles):
             if self._is_hopeless(compute_cycles):
@@ -140,16 +146,18 @@ class CoveringSearch:
 
     def _floor(self, compute_cycles: int) -> float:
         """What no covering with so many cycles of compute goes below."""
-        return self.wishes.aim.value(replace(self.least, cycles=compute_cycles))
+        most = max(compute_cycles, self.least.cycles)
+        return self.wishes.aim.value(replace(self.least, cycles=most))
 
     def _is_hopeless(self, compute_cycles: int) -> bool:
         """Does the compute bound, which only grows along the stream, rule out everything that
         follows?"""
         if not self.wishes.aim.allows(Costs(compute_cycles, 0, 0)):
             return bool(self.num_excluded or self.by_rank)
-        if not self.by_rank:
-            return False
         floor = self._floor(compute_cycles)
+        if not self.by_rank:
+            self.num_slow += floor >= self.most
+            return floor >= self.most
         if floor > self.slack * self._tolerance() * self.fastest().solution.value:
             return True
         return 0 in self.by_rank and floor >= self.slack * self.by_rank[0].solution.value
@@ -175,10 +183,11 @@ class CoveringSearch:
         if self.hw.caches and self._is_served(covering, rank):
             return
         rivals = [self.slack * s.solution.value for r, s in self.by_rank.items() if r <= rank]
-        cutoff = min(rivals, default=None)
+        cutoff = min([*rivals, *([self.most] if self.most < inf else [])], default=None)
         bound = self.wishes.aim.value(least)
         passed = Alternative(covering, round(least.cycles), None, bound, None)
         if cutoff is not None and bound >= cutoff:
+            self.num_slow += not rivals
             self.alternatives.append(passed)
             return
         solution = solve(
@@ -190,13 +199,14 @@ class CoveringSearch:
             seed=self.wishes.seed,
             aim=self.wishes.aim,
             cutoff=cutoff,
-            effort=None if cutoff is None else RIVAL_EFFORT,
+            effort=RIVAL_EFFORT if rivals else None,
             watch=self._relay(),
             known=self.known,
         )
         if solution.status is Status.UNKNOWN:
             self.open_bounds.append((rank, solution.bound))
         if solution.tiling is None:
+            self.num_slow += cutoff is not None and not rivals
             self.num_unfit += cutoff is None and not self.wishes.aim.limits
             self.num_excluded += bool(self.wishes.aim.limits)
             self.alternatives.append(passed)

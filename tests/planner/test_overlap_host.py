@@ -81,7 +81,9 @@ def test_a_host_that_is_the_same_core_takes_turns(plan: Plan) -> None:
     assert emulated[0] == emulated[1] > beside
     assert emulated[0] == pytest.approx(Timeline(plan.nodes, core).cycles(ways), rel=0.05)
     turns = find_plan(layer(2, 1, 33), core, WISHES)
-    assert list(overlap_host(turns, GEMMINI)) and not list(overlap_host(turns, core))
+    parts = list(overlap_host(turns, GEMMINI))
+    assert parts and not list(overlap_host(turns, core))
+    assert all(turns.cycles / 2 < part.least_cycles < turns.cycles for part in parts)
 
 
 def test_tokens_keep_tasks_apart() -> None:

@@ -4,9 +4,10 @@ In: isamap/planner/schedule_tasks.py. Out: nothing. Not its job: schedules thems
 """
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from isamap.errors import MappingError
+from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import cut_tasks, flatten
@@ -52,3 +53,23 @@ def test_what_does_not_fit_does_not_fit_in_less() -> None:
     assert "do not fit the memories" in failure.message
     assert tasks.find(TASK, Around((("accumulator", 1024), ("scratchpad", SIZE)))) is failure
     assert tasks.least(TASK, beside(SIZE)) is None
+
+
+def test_what_is_too_slow_to_be_of_use_is_looked_for_again_where_more_is_of_use() -> None:
+    tasks = scheduler()
+    hurried = replace(tasks, most=10.0)
+    failure = hurried.find(TASK)
+    assert isinstance(failure, TooSlowError)
+    assert failure.most == 10.0
+    assert failure.message == "gemm_0 takes 10.0 or more on gemmini"
+    assert replace(tasks, most=5.0).find(TASK, beside(SIZE // 2)) is failure
+    found = tasks.find(TASK)
+    assert isinstance(found, Answer)
+    anew = scheduler().find(TASK)
+    assert isinstance(anew, Answer)
+    assert found.best.estimate.cycles == anew.best.estimate.cycles
+    just = replace(scheduler(), most=found.best.estimate.cycles + 1).find(TASK)
+    assert isinstance(just, Answer)
+    assert just.best.estimate.cycles == found.best.estimate.cycles
+    below = replace(scheduler(), most=found.best.estimate.cycles).find(TASK)
+    assert isinstance(below, TooSlowError)
