@@ -12,10 +12,11 @@ import pytest
 from isamap.codegen import generate_c
 from isamap.errors import SpecErrors
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import interpret
+from isamap.ir import interpret, load_kernel
 from isamap.native import execute_c, whole_arrays
-from isamap.program import Program
-from isamap.scheduler import lower
+from isamap.program import Program, issues
+from isamap.resources import find_hardware
+from isamap.scheduler import Wishes, find_schedule, lower
 from tests.codegen.test_c_programs import needs_compiler
 from tests.costmodels.test_caches import machine, product, tiled
 
@@ -91,3 +92,15 @@ def test_hints_change_nothing(tmp_path: Path) -> None:
 def test_mistakes_are_named(form: str, kind: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(SpecErrors, match=message):
         asking(tmp_path, form, kind)
+
+
+def test_rows_that_one_call_reads_are_asked_for_one_by_one() -> None:
+    """Two rows of 4096 bytes are read at once in narrow strips, the last of them at the rows' end."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    sizes = {"m": 8, "n": 2048, "k": 1200}
+    kernel = load_kernel(Path(__file__).parent / "c_kernels.py", sizes, "bgemm")
+    best = find_schedule(kernel, hw, Wishes(may_reassociate=True)).best
+    assert any(issue.instruction.endswith("pairs_rows") for issue in issues(best.program.body))
+    text = generate_c(best.program, hw).text
+    places = re.findall(r"_mm_prefetch\(\(const void \*\)\(\(uintptr_t\)B .*\+ (\d+)\)", text)
+    assert places and all(abs((int(place) + 2048) % 4096 - 2048) < 512 for place in places)

@@ -45,7 +45,7 @@ def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
         return loop.body
     line = cache.granule_bytes
     hints: dict[int, list[CNode]] = {}
-    for terms, reads in _reads_by_terms(loop.body, hw).items():
+    for terms, reads in _reads_by_terms(loop.body, hw, line).items():
         step = dict(terms).get(loop.name, 0)
         if abs(step) <= max(line, max(r.last for r in reads) - reads[0].first + 1):
             continue  # no step from row to row
@@ -53,14 +53,16 @@ def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
         for run in _runs(reads):
             for place in _places(run, line, is_aligned):
                 read = next(r for r in run if r.first <= place <= r.last)
-                hint = CHint(read.operand, ahead * step + place - read.first)
+                start = read.operand.address.offset.constant
+                hint = CHint(read.operand, ahead * step + place - start)
                 hints.setdefault(read.number, []).append(hint)
     return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Bytes `first` to `last` that call `number` reads at an operand, where all loops are at 0."""
+    """Bytes `first` to `last` that call `number` reads at an operand, in a row of its own if the
+    operand's rows lie apart, where all loops are at 0."""
 
     number: int
     operand: Operand
@@ -68,7 +70,7 @@ class _Read:
     last: int
 
 
-def _reads_by_terms(body: tuple[CNode, ...], hw: Hardware) -> dict[Terms, list[_Read]]:
+def _reads_by_terms(body: tuple[CNode, ...], hw: Hardware, line: int) -> dict[Terms, list[_Read]]:
     """What calls read in the external memory, by how loops move that; lowest addresses first."""
     found: dict[Terms, list[_Read]] = {}
     for number, node in enumerate(body):
@@ -81,12 +83,17 @@ def _reads_by_terms(body: tuple[CNode, ...], hw: Hardware) -> dict[Terms, list[_
             address = operand.address
             if operand.memory != hw.external.name or operand.name in written or address.rotations:
                 continue
-            first = address.offset.constant
-            last = first + size_bytes(instruction.semantics.buffer(operand.name).dtype) - 1
+            size = size_bytes(instruction.semantics.buffer(operand.name).dtype)
+            starts = [address.offset.constant]
             indices = instruction.access(operand.name).indices
             for index, stride in zip(indices, operand.strides_bytes, strict=True):
-                last += sum(stride * c * (extents[name] - 1) for name, c in index.terms)
-            found.setdefault(address.offset.terms, []).append(_Read(number, operand, first, last))
+                for step, count in ((stride * c, extents[name]) for name, c in index.terms):
+                    if step > line:
+                        starts = [start + step * n for n in range(count) for start in starts]
+                    else:
+                        size += step * (count - 1)
+            rows = found.setdefault(address.offset.terms, [])
+            rows += [_Read(number, operand, first, first + size - 1) for first in starts]
     return {terms: sorted(reads, key=lambda r: r.first) for terms, reads in found.items()}
 
 
