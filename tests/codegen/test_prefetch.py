@@ -95,7 +95,7 @@ def test_mistakes_are_named(form: str, kind: str, message: str, tmp_path: Path) 
 
 
 def test_rows_that_one_call_reads_are_asked_for_one_by_one() -> None:
-    """Two rows of 4096 bytes are read at once in narrow strips, the last of them at the rows' end."""
+    """Two rows of 4096 bytes are read at once in narrow strips, the last at the rows' end."""
     hw = load_hardware(find_hardware("x86_avx512"))
     sizes = {"m": 8, "n": 2048, "k": 1200}
     kernel = load_kernel(Path(__file__).parent / "c_kernels.py", sizes, "bgemm")
