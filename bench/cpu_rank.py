@@ -31,6 +31,7 @@ from isamap.measured import Measured, correlate_ranks, default_path
 from isamap.scheduler import Wishes, find_schedule, lower, rank_of
 from isamap.scheduler.descend import Descent
 from isamap.scheduler.greedy import starts
+from isamap.scheduler.neighbours import form
 from isamap.scheduler.options import stay_choices
 
 MACHINE = "x86_avx512"
@@ -85,7 +86,8 @@ def candidates(
             for levels in stay_choices(other.covering, machine):
                 for start in starts(other.covering, machine, levels):
                     descent.improve(start)
-            seen += [(rank[1], other.covering, work, x) for rank, x in descent.known.values()]
+            unlike = {form(other.covering, x): x for x, ok in descent.possible.items() if ok}
+            seen += [(descent.rank(x)[1], other.covering, work, x) for x in unlike.values()]
     seen.sort(key=lambda found: found[0])
     best = seen[0][0]
     classes: dict[int, list[int]] = {}

@@ -11,8 +11,10 @@ brought in once, shared lines counted once; loops outside that bring it in again
 an operand has not moved under since. Lines are whole; a target's lines come and go. What stays in
 registers takes no room; a packed stay is one more array, beside the one that it is copied from. A
 line that begins a row of neighbours, or a page of them, comes unannounced and takes the cache's
-latency on top. A cache whose lines are pages is a buffer of their addresses. Source: distinct lines
-after Ferrante, Sarkar and Thrash, On Estimating and Enhancing Cache Effectiveness (1991).
+latency on top. Where the rows of a single call share too few sets, each of its lines comes again
+with every call on its neighbours. A cache whose lines are pages is a buffer of their addresses.
+Source: distinct lines after Ferrante, Sarkar and Thrash, On Estimating and Enhancing Cache
+Effectiveness (1991).
 """
 
 from collections.abc import Iterator
@@ -54,7 +56,7 @@ class _Stream:
     tile loops (True), (count, stride) inside a block.
 
     `still`: loops in whose first iteration alone it is touched; `num_quiet`: how many innermost
-    ones are among them. `times`: 2 for a target.
+    ones are among them. `times`: 2 for a target. `is_packed`: a stay's.
     """
 
     strides: dict[tuple[str, bool], int]
@@ -63,6 +65,7 @@ class _Stream:
     still: frozenset[tuple[str, bool]]
     num_quiet: int
     times: int
+    is_packed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,8 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
     found = []
     for cache in hw.caches:
         if cache.prefetch is not None:
-            unasked = [_unasked(nest, stream, cache.prefetch.ahead_cycles) for stream in streams]
+            ahead, line = cache.prefetch.ahead_cycles, cache.granule_bytes
+            unasked = [_unasked(nest, stream, line, ahead) for stream in streams]
         found.append(_refills(cache, nest, streams, lines[cache.granule_bytes], unasked))
     return tuple(found)
 
@@ -136,7 +140,7 @@ def _streams(
             strides |= {(a.loops[0], False): inside[a.name] for a in plan.axes if stay.level}
             yield _stream(
                 covering, tiling, nest, plan, strides, residence.block_strides_bytes,
-                stays.get(number - 1), times,
+                stays.get(number - 1), times, is_packed=True,
             )  # fmt: skip
 
 
@@ -166,6 +170,8 @@ def _stream(
     block_strides: tuple[int, ...],
     stay: Stay | None,
     times: int,
+    *,
+    is_packed: bool = False,
 ) -> _Stream:
     """An array that is touched whenever `stay` (None: every call) needs other data."""
     inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
@@ -173,7 +179,7 @@ def _stream(
     quiet = 0 if stay else -1  # a call touches what does not stay anywhere
     while stay and quiet < len(nest) and _is_quiet(nest[quiet], stay, still):
         quiet += 1
-    return _Stream(strides, inside, size_bytes(plan.dtype), still, quiet, times)
+    return _Stream(strides, inside, size_bytes(plan.dtype), still, quiet, times, is_packed)
 
 
 def _still(covering: Covering, tiling: Tiling, stay: Stay) -> frozenset[tuple[str, bool]]:
@@ -203,7 +209,7 @@ def _refills(
         fitting += 1
     if fitting == len(nest):
         return Refills(0.0, 0.0)
-    busy = starts = 0.0
+    busy = starts = conflicts = 0.0
     line = cache.granule_bytes / _bytes_per_cycle(cache)
     asked = max(line, cache.prefetch.each_cycles) if cache.prefetch is not None else line
     for stream, by_depth, share in zip(streams, touched, unasked, strict=True):
@@ -217,7 +223,9 @@ def _refills(
         count = stream.times * times * lines.size_bytes / cache.granule_bytes
         busy += count * (share * line + (1 - share) * asked)
         starts += times * _unannounced(cache, nest, stream, lines) * share
-    return Refills(busy, starts * cache.latency_cycles)
+        conflicts += _conflicts(cache, nest, stream, by_depth[0])
+    waiting = starts * cache.latency_cycles + conflicts * cache.conflict_cycles
+    return Refills(busy, waiting)
 
 
 def _unannounced(cache: Memory, nest: list[_Loop], stream: _Stream, lines: _Lines) -> float:
@@ -239,16 +247,18 @@ def _unannounced(cache: Memory, nest: list[_Loop], stream: _Stream, lines: _Line
     return lines.size_bytes / length / together
 
 
-def _unasked(nest: list[_Loop], stream: _Stream, ahead_cycles: float) -> float:
+def _unasked(nest: list[_Loop], stream: _Stream, line: int, ahead_cycles: float) -> float:
     """The share of lines that the program does not ask for early enough: it asks in the innermost
-    tile loop that moves the stream, where that moves it from row to row (a call takes a cycle), for
-    what the calls in its body read: of a sum's units those are the first and the last."""
+    tile loop that moves the stream, where each iteration moves it to new lines (a call takes a
+    cycle), for what the calls in its body read: of a sum's units those are the first and the last.
+    Not where each call walks over several lines by itself, nor in packed stays."""
     depth = next((n for n, x in enumerate(nest) if x.is_tile and _stride(stream, x)), None)
-    if depth is None:
+    if depth is None or stream.is_packed or _stride(stream, nest[depth]) < line:
         return 1.0
     walked = ((loop.count, _stride(stream, loop)) for loop in nest[:depth])
-    reach = stream.element_bytes + sum(s * (count - 1) for count, s in (*stream.inside, *walked))
-    if _stride(stream, nest[depth]) <= reach:
+    call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
+    reach = call + sum(s * (count - 1) for count, s in walked)
+    if _stride(stream, nest[depth]) <= reach and call > line:
         return 1.0
     calls = prod(loop.count for loop in nest[:depth])
     late = min(1.0, ceil(ahead_cycles / calls) / nest[depth].count)
@@ -269,11 +279,25 @@ def _fits(cache: Memory, depth: int, streams: list[_Stream], touched: list[list[
             continue
         lines = by_depth[depth]
         room += lines.size_bytes
-        if cache.ways and lines.pitch_bytes:
-            way_bytes = cache.size_bytes // cache.ways
-            places = way_bytes // gcd(lines.pitch_bytes, way_bytes)
-            ways += max(lines.rows / places, lines.size_bytes / way_bytes)
+        ways += _ways(cache, lines)
     return room <= cache.size_bytes and (ways <= cache.ways or not cache.ways)
+
+
+def _ways(cache: Memory, lines: _Lines) -> float:
+    """How many ways rows take where they crowd most; 0 for lines side by side."""
+    if not cache.ways or not lines.pitch_bytes:
+        return 0.0
+    way_bytes = cache.size_bytes // cache.ways
+    places = way_bytes // gcd(lines.pitch_bytes, way_bytes)
+    return max(lines.rows / places, lines.size_bytes / way_bytes)
+
+
+def _conflicts(cache: Memory, nest: list[_Loop], stream: _Stream, block: _Lines) -> float:
+    """Lines of all calls that touch a block whose rows drive each other out."""
+    if _ways(cache, block) <= cache.ways:
+        return 0.0
+    touched = (loop.count for loop in nest if (loop.loop, loop.is_tile) not in stream.still)
+    return block.rows * prod(touched)
 
 
 def _lines_by_depth(line: int, nest: list[_Loop], stream: _Stream) -> list[_Lines]:

@@ -59,6 +59,9 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         prefetched_rows=reader.integer(model.prefetched_rows, (*path, "prefetched_rows"), 1)
         if model.prefetched_rows
         else 0,
+        conflict_cycles=float(reader.amount(model.conflict, Quantity.TIME, (*path, "conflict")))
+        if model.conflict
+        else 0.0,
         reads_per_cycle=reader.integer(model.reads_per_cycle, (*path, "reads_per_cycle"), 1)
         if model.reads_per_cycle
         else 0,

@@ -98,6 +98,11 @@ class MemoryModel(Model):
         description="Of a cache: rows of lines that its prefetcher follows side by side; where a "
         "program walks more of them, every line has the latency.",
     )
+    conflict: Text | None = Field(
+        default=None,
+        description="Of a cache with ways: what each line takes, '10 cycles', of a call whose rows "
+        "share so few sets that they drive each other out.",
+    )
     reads_per_cycle: Integer | None = Field(
         default=None,
         description="Of the nearest cache: how many operands it hands in a cycle to calls that "

@@ -62,9 +62,19 @@ def test_rows_that_begin_within_a_line_may_touch_one_line_more(tmp_path: Path) -
     assert offsets[:3] == ["456)", "472)", "487)"]  # 3 x 152 bytes ahead; 31 of them further on
 
 
-def test_what_lies_side_by_side_is_not_asked_for(tmp_path: Path) -> None:
+def test_of_what_lies_side_by_side_new_lines_are_asked_for(tmp_path: Path) -> None:
+    """One step of j loads eight times in as many cycles and moves by two lines: 2 steps ahead."""
     hw = asking(tmp_path)
-    assert not hints(generate_c(program(hw, "pij"), hw).text)  # A alone moves by rows, over i
+    text = generate_c(program(hw, "pij"), hw).text
+    inside = text[text.rindex("for (int64_t j_tile") :]
+    places = [place.rpartition("+ ")[2] for place in hints(inside) if ")B" in place]
+    assert places == ["64)", "80)"]
+
+
+def test_what_stays_in_a_line_or_walks_outside_is_not_asked_for(tmp_path: Path) -> None:
+    hw = asking(tmp_path)
+    assert not any(")A" in place for place in hints(generate_c(program(hw, "ijp"), hw).text))
+    assert len(hints(generate_c(program(hw, "ijp"), hw).text)) == 2  # B over p, not over j
 
 
 def test_short_loops_ask_for_nothing(tmp_path: Path) -> None:

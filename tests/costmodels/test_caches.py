@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import isamap
-from isamap.costmodels import Stay, Tiling, count_work, estimate
+from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
 from isamap.costmodels.caches import refill_cycles
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.resources import find_hardware
+from isamap.scheduler.descend import descend
 from isamap.scheduler.lower import lower
 from tests.codegen.program_calls import walk
 
@@ -85,8 +86,8 @@ CASES = [
     (i, j, outer, size)
     for i, j in ((1, 1), (4, 2), (2, 5), (12, 1))
     for outer in (("i", "j", "p"), ("j", "i", "p"), ("p", "i", "j"))
-    for size in (512, 2048, 65536)
-]
+    for size in (512, 2048)
+] + [(4, 2, ("i", "j", "p"), 65536)]
 
 
 def test_refills_are_those_of_a_simulated_cache(tmp_path: Path) -> None:
@@ -174,6 +175,22 @@ def test_rows_walked_side_by_side_are_announced_and_columns_are_not(tmp_path: Pa
         waiting.append(refill_cycles(covering, tiling, hw)[0].waiting_cycles)
     assert waiting[0] >= 10 * 40 * 100  # each line
     assert waiting[1] < waiting[0] / 50
+
+
+@pytest.mark.parametrize("k, is_crowded", [(1024, True), (1040, False)])
+def test_columns_whose_lines_share_few_sets_wait_for_each(k: int, is_crowded: bool) -> None:
+    """Sixteen elements that are copied side by side lie one row of k floats apart."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 4, "n": 64, "k": k}, "sgemm_nt")
+    waiting = []
+    for covering in coverings(kernel, hw, [], may_reassociate=True):
+        if any(r.is_packed for plan in covering.operands for r in plan.residences):
+            tiling = descend(covering, count_work(covering, hw), hw, FASTEST)
+            assert tiling is not None
+            waiting.append(refill_cycles(covering, tiling, hw)[0].waiting_cycles)
+        if len(waiting) == 4:
+            break
+    assert waiting and any(cycles > 64 * k for cycles in waiting) == is_crowded
 
 
 def test_what_calls_read_in_place_keeps_the_nearest_cache_busy() -> None:

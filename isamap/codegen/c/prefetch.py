@@ -1,10 +1,12 @@
-"""Ask caches early for what a loop reads in rows that no prefetcher of the hardware follows.
+"""Ask caches early for what a loop reads anew in each iteration.
 
 In: nodes for C, the machine. Out: the same nodes, with hints in loops. Not its job: text, what
 hints are worth (`costmodels`).
 
-A loop that moves by a row in each iteration touches lines that lie far apart. Each line that its
-own calls read is asked for as many iterations ahead as the machine says.
+A loop that moves by a row in each iteration touches lines that lie far apart, which no prefetcher
+of the hardware follows; where it moves by a few lines that lie side by side, prefetchers stop at
+the end of each page. Each line that its own calls read, of neighbours each that is new, is asked
+for as many iterations ahead as the machine says.
 """
 
 from dataclasses import dataclass, replace
@@ -44,14 +46,18 @@ def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
     if isinstance(loop.stop, int) and ahead >= loop.stop - loop.first:
         return loop.body
     line = cache.granule_bytes
+    is_outer = any(isinstance(node, CLoop) for node in loop.body)
     hints: dict[int, list[CNode]] = {}
     for terms, reads in _reads_by_terms(loop.body, hw, line).items():
         step = dict(terms).get(loop.name, 0)
-        if abs(step) <= max(line, max(r.last for r in reads) - reads[0].first + 1):
-            continue  # no step from row to row
+        if abs(step) < line:
+            continue  # in the same line for some iterations
         is_aligned = all(c % line == 0 for _, c in terms)
+        is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
+        if is_walk and (is_outer or any(r.last - r.first >= line for r in reads)):
+            continue  # each call walks by itself, or most of them in a loop further inside
         for run in _runs(reads):
-            for place in _places(run, line, is_aligned):
+            for place in _new_lines(run, line, step) if is_walk else _places(run, line, is_aligned):
                 read = next(r for r in run if r.first <= place <= r.last)
                 start = read.operand.address.offset.constant
                 hint = CHint(read.operand, ahead * step + place - start)
@@ -114,6 +120,12 @@ def _places(run: list[_Read], line: int, is_aligned: bool) -> tuple[int, ...]:
     places = range(first - first % line if is_aligned else first, last + 1, line)
     inside = tuple(max(place, first) for place in places)
     return inside if is_aligned or last // line == first // line else (*inside, last)
+
+
+def _new_lines(run: list[_Read], line: int, step: int) -> range:
+    """A byte in each line of the run that the iteration before did not touch."""
+    first, end = run[0].first, max(r.last for r in run) + 1
+    return range(max(first, end - step), end, line) if step > 0 else range(first, end, line)
 
 
 def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:
