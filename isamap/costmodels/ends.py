@@ -67,7 +67,7 @@ def _port_ends(work: Work, port: Port) -> Ends:
 def passage_ends(work: Work, arriving: Flow, leaving: Flow) -> Ends:
     """Of the places of a passage: taken by `arriving`, freed by `leaving`."""
     if leaving.is_drain:
-        return Ends(False, _before_drain(work, [arriving]), _after_drain(work, [leaving]))
+        return Ends(False, _before_drain(work, [arriving]), after_drain(work, [leaving]))
     return Ends(True, _arrival_cycles(work, arriving), _after_fetch(work, [leaving]))
 
 
@@ -75,7 +75,7 @@ def _ends(work: Work, flows: Sequence[Flow]) -> Ends:
     fills = [flow for flow in flows if not flow.is_drain]
     drains = [flow for flow in flows if flow.is_drain]
     if not fills:
-        return Ends(False, _before_drain(work, drains), _after_drain(work, drains))
+        return Ends(False, _before_drain(work, drains), after_drain(work, drains))
     before = min(_arrival_cycles(work, flow) for flow in fills)
     if drains:
         within = min(flow.first_cycles for flow in drains)
@@ -118,7 +118,7 @@ def _before_drain(work: Work, drains: Sequence[Flow]) -> float:
     return fetched + work.latency_cycles + way
 
 
-def _after_drain(work: Work, drains: Sequence[Flow]) -> float:
+def after_drain(work: Work, drains: Sequence[Flow]) -> float:
     """From the last drain's last issue cycle until its block has arrived."""
     return min(
         drain.lead_cycles

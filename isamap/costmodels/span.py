@@ -10,14 +10,14 @@ as they may without holding up the first call.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan
 
 from .analytical import Estimate, estimate, fill_cycles, first_fetch_cycles
-from .ends import unit_ends
-from .passes import fill_units, moves_blocks, stay_of
+from .ends import after_drain, unit_ends
+from .passes import fetches, fill_units, moves_blocks, stay_of
 from .tiling import Stay, Tiling, guards, trips
 from .work import Ends, Work, count_work
 
@@ -113,6 +113,9 @@ def _uses(
             yield Use(unit, found.startup_cycles, total - found.finish_cycles)
             continue
         use = _use(unit, busy, unit_ends(work, unit), found)
+        drains = [f for f in work.flows if f.unit == unit and f.is_drain]
+        if drains:
+            use = replace(use, last=max(use.last, total - after_drain(work, drains)))
         if unit in fills:
             early = found.startup_cycles - fill_cycles(covering, work, tiling, hw, unit)
             use = replace(use, first=use.first + max(0.0, min(early, use.last - use.first - busy)))
@@ -134,11 +137,7 @@ def _rooms(
     use_of = {use.unit: use for use in uses}
     computing = use_of[work.compute_unit]
     for stay in tiling.stays:
-        loop, count, sweeps = _parts(covering, tiling, covering.operand(stay.operand), stay, hw)
-        moves = loop in tiling.outer and trips(covering, tiling, loop) > 1
-        rotates = stay.level == 0 or (moves and loop not in stay.kept)
-        parts = min(count, stay.slots) if rotates else count
-        share = (parts - 1) / (count * sweeps)
+        share = _spread(covering, tiling, stay, hw)
         flows = [f for f in work.flows if stay_of(tiling, f) == stay]
         fills = [use_of[f.unit] for f in flows if not f.is_drain]
         last = [use_of[f.unit].last for f in flows if f.is_drain]
@@ -149,6 +148,21 @@ def _rooms(
         yield Room(
             stay.operand, stay.residence, filled, fill_cycles, freed - free_cycles, free_cycles
         )
+
+
+def _spread(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> float:
+    """What share of all computing lies between the last uses of a stay's first and last bytes: it
+    holds the last tiles, or the blocks of the only one."""
+    plan = covering.operand(stay.operand)
+    if stay.level == 0:
+        turns = prod(covering.loop(name).units for name in plan.loops)
+    else:
+        turns = fetches(covering, tiling, stay)
+    if turns == 1:
+        _, count, sweeps = _parts(covering, tiling, plan, stay, hw)
+        return (count - 1) / (count * sweeps)
+    places = stay.slots * prod(trips(covering, tiling, name) for name in stay.kept)
+    return (min(places, turns) - 1) / turns
 
 
 def _fetched(

@@ -48,13 +48,15 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
         return block_stall_cycles(covering, work, tiling, stay, flows)
     if needs_one_slot(operand_plan(covering, stay.operand), hw):
         return waiting + plane_cycles(covering, work, tiling, stay, mine)
-    if replaced and stay.slots == 1 and not is_sliced(covering, tiling, stay, hw):
-        swap = swap_limits(covering, work, operand_plan(covering, stay.operand), stay.residence, hw)
-        if swap is not None:
-            return waiting + max(
-                swap_cycles(covering, work, tiling, stay, swap),
-                burst_cycles(covering, work, tiling, stay, flows, hw),
-            )
+    swap = swap_limits(covering, work, operand_plan(covering, stay.operand), stay.residence, hw)
+    is_alone = stay.slots == 1 and not is_sliced(covering, tiling, stay, hw)
+    if replaced and swap is not None:
+        waits = swap.waits if is_alone else () if stay.kept else swap.in_order
+        return waiting + max(
+            swap_cycles(covering, tiling, stay, swap.drain, waits),
+            burst_cycles(covering, work, tiling, stay, flows, hw),
+        )
+    if replaced and is_alone:
         moved = max(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
         exposed = moved + latency * fetches(covering, tiling, stay)
@@ -64,11 +66,13 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """Exchange of a written tile in its only slot, block by block: `drain` (and fill). `waits`: of
-    the computation between two tiles, each (once, and more per block of the old tile)."""
+    """Exchange of a written tile, block by block: `drain` (and fill). `waits` of the computation
+    between two tiles in one slot, each (once, and more per block of the old tile); `in_order`: in
+    any number of slots, where fills queue behind drains."""
 
     drain: Flow
     waits: tuple[tuple[float, float], ...]
+    in_order: tuple[tuple[float, float], ...]
 
 
 def swap_limits(
@@ -93,27 +97,34 @@ def swap_limits(
     way_in = work.latency_cycles + sum(f.lead_cycles for f in fills)
     pace = max(call, *(f.first_cycles for f in (drain, *fills)))
     # one sweep over the old tile's blocks and one over the new ones' run meanwhile
-    waits = [(way_in + drain.first_cycles - pace + call, pace - 2 * call)]
+    waits = (way_in + drain.first_cycles - pace + call, pace - 2 * call)
+    in_order = []
     if any(f.unit == drain.unit for f in fills):
-        waits.append((way_in, max(0.0, drain.first_cycles - call)))
+        in_order.append((way_in, max(0.0, drain.first_cycles - call)))
         transfer = plan.residences[residence].drain
         for onward in (f for f in flows if f.is_drain and f.is_onward):
             assert transfer is not None and transfer.onward is not None, "it goes on from there"
             places = transfer.onward.slots * onward.first_cycles
             once = way_in + drain.lead_cycles + drain.first_cycles - places
-            waits.append((once, onward.first_cycles - call))
-    return Swap(drain, tuple(waits))
+            in_order.append((once, onward.first_cycles - call))
+    return Swap(drain, (waits, *in_order), tuple(in_order))
 
 
-def swap_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, swap: Swap) -> float:
+def swap_cycles(
+    covering: Covering,
+    tiling: Tiling,
+    stay: Stay,
+    drain: Flow,
+    waits: tuple[tuple[float, float], ...],
+) -> float:
     """Waiting while the blocks of a tile are drained and the next tile's come, between every two
     tiles."""
     plan = operand_plan(covering, stay.operand)
     count = fetches(covering, tiling, stay)
     blocks = prod(covering.loop(name).units for name in plan.loops)
-    moved = flow_passes(covering, tiling, swap.drain) * blocks
+    moved = flow_passes(covering, tiling, drain) * blocks
     old = moved - tile_blocks(covering, tiling, stay)
-    return max(0.0, *((count - 1) * once + old * each for once, each in swap.waits))
+    return max(0.0, *((count - 1) * once + old * each for once, each in waits), 0.0)
 
 
 def plane_cycles(

@@ -28,7 +28,7 @@ from .plan import PlannedTask, host_task_cycles
 from .share_chip import share_chip
 from .timeline import Timeline, Ways
 
-MAX_LOOKS = 200  # at choices, or at what several of them have in common
+MAX_LOOKS = 64  # at choices, or at what several of them have in common
 NOTHING = Costs(0, 0, 0)
 NOT_PLACED = "which tasks the host runs was not all tried"
 

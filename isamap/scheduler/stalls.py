@@ -140,16 +140,18 @@ class Stalls:
         if stay.is_always_low:
             return stall
         rotates = self._rotates(stay, label)
-        exposed = self.cp.both(replaced, negated(rotates), f"exposed_{label}")
+        exposed = [replaced, negated(rotates)]
         if not isinstance(stay.is_low, int):
-            exposed = self.cp.both(exposed, negated(stay.is_low), f"exposed_high_{label}")
+            exposed.append(negated(stay.is_low))
         latency = sum(f.latency_cycles for _, f in flows) + self.work.latency_cycles
         fetches = self.vars.fetches(stay, label)
         swap = swap_limits(self.vars.covering, self.work, stay.plan, stay.number, self.hw)
         if swap is not None:
-            for once, each in swap.waits:
-                swapped = self._swapped(stay, swap.drain, once, each, fetches)
-                self.cp.model.add(stall >= swapped).only_enforce_if(exposed)
+            unkept = [replaced, *exposed[2:], *map(negated, stay.kept.values())]
+            for waits, conditions in ((swap.waits, exposed), (swap.in_order, unkept)):
+                for once, each in waits:
+                    swapped = self._swapped(stay, swap.drain, once, each, fetches)
+                    self.cp.model.add(stall >= swapped).only_enforce_if(conditions)
         for number, _ in flows if swap is None else ():
             moved = self.moved[number] + SCALE * latency * fetches
             self.cp.model.add(stall >= moved).only_enforce_if(exposed)
