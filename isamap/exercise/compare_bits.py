@@ -1,11 +1,18 @@
 """The first element that is not what it should be.
 
 In: two arrays. Out: a difference, or None. Not its job: tolerance: there is none.
+
+`max` and `min` are commutative, so that of zeros of both signs either may come out: processors
+differ in that, and NumPy with them.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+
+from isamap.ir import Apply, Expr, Kernel
+
+CHOOSE_ZEROS = ("max", "min", "relu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +29,30 @@ class Difference:
         return f"{self.operand}[{where}] is {self.found:g}, should be {self.expected:g}"
 
 
-def first_difference(operand: str, found: np.ndarray, expected: np.ndarray) -> Difference | None:
-    """Equal means the same bits; one NaN is as good as another."""
+def may_choose_zeros(semantics: Kernel) -> bool:
+    """Is a `max` or `min` taken of anything?"""
+    updates = {f"{name}=" for name in CHOOSE_ZEROS}
+    return any(s.update in updates or _chooses(s.value) for s in semantics.statements)
+
+
+def _chooses(value: Expr) -> bool:
+    match value:
+        case Apply(op, args):
+            return op in CHOOSE_ZEROS or any(map(_chooses, args))
+        case _:
+            return False
+
+
+def first_difference(
+    operand: str, found: np.ndarray, expected: np.ndarray, *, any_zero: bool = False
+) -> Difference | None:
+    """Equal means the same bits; one NaN is as good as another, and with `any_zero` one zero."""
     same = np.asarray(found == expected)
     if found.dtype.kind not in "iu":
         left, right = found.astype(np.float64), expected.astype(np.float64)
-        same = (same & (np.signbit(left) == np.signbit(right))) | (np.isnan(left) & np.isnan(right))
+        may_differ = any_zero & (expected == 0)
+        same &= may_differ | (np.signbit(left) == np.signbit(right))
+        same |= np.isnan(left) & np.isnan(right)
     wrong = np.argwhere(~same)
     if not wrong.size:
         return None

@@ -15,7 +15,7 @@ from isamap.ir import is_float
 from isamap.program import Program
 
 from .cases import Case, make_case, num_calls, wishes
-from .compare_bits import Difference, first_difference
+from .compare_bits import Difference, first_difference, may_choose_zeros
 from .expect import expect
 from .harness import make_harness
 from .values import Pattern, draw
@@ -98,10 +98,11 @@ def exercise(
         outputs = execute(harness.program, harness.hardware, inputs)
     except IsamapError as error:
         return _failed(outcome, error.message)
+    any_zero = may_choose_zeros(instruction.semantics)
     for number, ((case, _), right) in enumerate(zip(rounds, expected)):
         for name, array in right.items():
             found = outputs[harness.after[number][name]].reshape(array.shape)
-            wrong = first_difference(name, found, array)
+            wrong = first_difference(name, found, array, any_zero=any_zero)
             if wrong is not None:
                 return _differs(outcome, wrong, case)
     return outcome

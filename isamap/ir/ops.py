@@ -102,6 +102,7 @@ def float_call(name: str) -> Operation:
 
 
 INT, FLOAT, COMPARE = Domain.INTEGER, Domain.FLOAT, Typing.COMPARE
+# of zeros of both signs max and min may give either
 MAX_C = "(({0}) > ({1}) ? ({0}) : ({1}))"
 MIN_C = "(({0}) < ({1}) ? ({0}) : ({1}))"
 
