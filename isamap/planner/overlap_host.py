@@ -20,7 +20,7 @@ from isamap.rewrites import Step, attempt, nest_site, split_nest
 from .keep_parts import Part
 from .plan import Plan, PlannedTask
 
-COUNTS = (5, 2)  # of parts: as many as are worth their starts, then few
+COUNTS = (5, 3, 2)  # of parts: as many as are worth their starts, then few
 GRAINS = 32  # parts of a loop that cuts are rounded to, if its blocks are smaller
 
 
