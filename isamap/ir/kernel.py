@@ -119,10 +119,14 @@ class Kernel:
 
 def accesses(expr: Expr) -> tuple[Access, ...]:
     """All accesses in `expr`, left to right."""
-    match expr:
-        case Access():
-            return (expr,)
-        case Apply(_, args):
-            return tuple(access for arg in args for access in accesses(arg))
-        case _:
-            return ()
+    found: list[Access] = []
+    left = [expr]
+    while left:  # asked for hundreds of thousands of times
+        match left.pop():
+            case Access() as access:
+                found.append(access)
+            case Apply(_, args):
+                left.extend(reversed(args))
+            case _:
+                pass
+    return tuple(found)

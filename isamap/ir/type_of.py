@@ -120,8 +120,9 @@ def check_literals(expr: Expr, kernel: Kernel, dtype: str) -> None:
         case Literal(value):
             check_constant(value, dtype)
         case Apply(op, args):
-            check_domain(OPS[op], expr, argument_types(expr, kernel, dtype)[-1])
-            for arg, arg_type in zip(args, argument_types(expr, kernel, dtype), strict=True):
+            types = argument_types(expr, kernel, dtype)
+            check_domain(OPS[op], expr, types[-1])
+            for arg, arg_type in zip(args, types, strict=True):
                 check_literals(arg, kernel, arg_type)
         case Access() | Immediate():
             pass
