@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, gcd, prod
 
-from isamap.hwdesc import Direction, Hardware, Memory
+from isamap.hwdesc import Direction, Hardware, Memory, PrefetchForm
 from isamap.ir import size_bytes
 from isamap.mapper import Covering, OperandPlan
 
@@ -77,6 +77,18 @@ class _Lines:
     pitch_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Hints:
+    """Shares of a stream's lines: `missing` are those that the program does not ask for early
+    enough, `in_rows` it asks for one by one, far apart."""
+
+    missing: float
+    in_rows: float
+
+
+NO_HINTS = _Hints(1.0, 0.0)
+
+
 def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Refills, ...]:
     """What each cache, the nearest first, takes in."""
     if not hw.caches:
@@ -87,13 +99,12 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
     for size in (cache.granule_bytes for cache in hw.caches):
         if size not in lines:
             lines[size] = [_lines_by_depth(size, nest, stream) for stream in streams]
-    unasked = [1.0 for _ in streams]  # the share of lines for which no hint reaches the cache
+    hints = [NO_HINTS for _ in streams]
     found = []
     for cache in hw.caches:
         if cache.prefetch is not None:
-            ahead, line = cache.prefetch.ahead_cycles, cache.granule_bytes
-            unasked = [_unasked(nest, stream, line, ahead) for stream in streams]
-        found.append(_refills(cache, nest, streams, lines[cache.granule_bytes], unasked))
+            hints = [_hints(nest, stream, cache, cache.prefetch) for stream in streams]
+        found.append(_refills(cache, nest, streams, lines[cache.granule_bytes], hints))
     return tuple(found)
 
 
@@ -200,10 +211,9 @@ def _refills(
     nest: list[_Loop],
     streams: list[_Stream],
     touched: list[list[_Lines]],
-    unasked: list[float],
+    hints: list[_Hints],
 ) -> Refills:
-    """`touched`: per stream, the lines of so many innermost loops; `unasked`: the share of lines
-    that the program does not ask for."""
+    """`touched`: per stream, the lines of so many innermost loops."""
     fitting = -1  # not even what a single call touches
     while fitting < len(nest) and _fits(cache, fitting + 1, streams, touched):
         fitting += 1
@@ -211,8 +221,8 @@ def _refills(
         return Refills(0.0, 0.0)
     busy = starts = conflicts = 0.0
     line = cache.granule_bytes / _bytes_per_cycle(cache)
-    asked = max(line, cache.prefetch.each_cycles) if cache.prefetch is not None else line
-    for stream, by_depth, share in zip(streams, touched, unasked, strict=True):
+    asked = max(line, cache.asked_cycles)
+    for stream, by_depth, hint in zip(streams, touched, hints, strict=True):
         lines = by_depth[min(fitting + 1, len(nest))]
         times = 1.0
         is_unmoved = fitting >= 0 and not _stride(stream, nest[fitting])
@@ -221,8 +231,8 @@ def _refills(
             is_still = is_unmoved or (loop.loop, loop.is_tile) in stream.still
             times *= 1 if is_still else loop.count
         count = stream.times * times * lines.size_bytes / cache.granule_bytes
-        busy += count * (share * line + (1 - share) * asked)
-        starts += times * _unannounced(cache, nest, stream, lines) * share
+        busy += count * (line + hint.in_rows * (asked - line))
+        starts += times * _unannounced(cache, nest, stream, lines) * hint.missing
         conflicts += _conflicts(cache, nest, stream, by_depth[0])
     waiting = starts * cache.latency_cycles + conflicts * cache.conflict_cycles
     return Refills(busy, waiting)
@@ -247,23 +257,25 @@ def _unannounced(cache: Memory, nest: list[_Loop], stream: _Stream, lines: _Line
     return lines.size_bytes / length / together
 
 
-def _unasked(nest: list[_Loop], stream: _Stream, line: int, ahead_cycles: float) -> float:
-    """The share of lines that the program does not ask for early enough: it asks in the innermost
-    tile loop that moves the stream, where each iteration moves it to new lines (a call takes a
-    cycle), for what the calls in its body read: of a sum's units those are the first and the last.
-    Not where each call walks over several lines by itself, nor in packed stays."""
+def _hints(nest: list[_Loop], stream: _Stream, cache: Memory, form: PrefetchForm) -> _Hints:
+    """The program asks in the innermost tile loop that moves the stream, where each iteration moves
+    it to new lines (a call takes a cycle), for what the calls in its body read: of a sum's units
+    those are the first and the last. Not where each call walks over several lines by itself, or the
+    loop along lines faster than it could ask for them, nor in packed stays."""
+    line = cache.granule_bytes
     depth = next((n for n, x in enumerate(nest) if x.is_tile and _stride(stream, x)), None)
     if depth is None or stream.is_packed or _stride(stream, nest[depth]) < line:
-        return 1.0
+        return NO_HINTS
     walked = ((loop.count, _stride(stream, loop)) for loop in nest[:depth])
     call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
     reach = call + sum(s * (count - 1) for count, s in walked)
-    if _stride(stream, nest[depth]) <= reach and call > line:
-        return 1.0
-    calls = prod(loop.count for loop in nest[:depth])
-    late = min(1.0, ceil(ahead_cycles / calls) / nest[depth].count)
+    calls, stride = prod(loop.count for loop in nest[:depth]), _stride(stream, nest[depth])
+    if stride <= reach and (call > line or calls * line < cache.asked_cycles * stride):
+        return NO_HINTS
+    late = min(1.0, ceil(form.ahead_cycles / calls) / nest[depth].count)
     sums = prod(x.count for x in nest[:depth] if x.is_sum and _stride(stream, x))
-    return 1.0 - (1.0 - late) * min(1.0, 2 / sums)
+    asked = (1.0 - late) * min(1.0, 2 / sums)
+    return _Hints(1.0 - asked, asked if stride > reach else 0.0)
 
 
 def _stride(stream: _Stream, loop: _Loop) -> int:

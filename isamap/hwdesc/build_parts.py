@@ -59,6 +59,9 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         prefetched_rows=reader.integer(model.prefetched_rows, (*path, "prefetched_rows"), 1)
         if model.prefetched_rows
         else 0,
+        asked_cycles=float(reader.amount(model.asked, Quantity.TIME, (*path, "asked")))
+        if model.asked
+        else 0.0,
         conflict_cycles=float(reader.amount(model.conflict, Quantity.TIME, (*path, "conflict")))
         if model.conflict
         else 0.0,
@@ -106,9 +109,7 @@ def _build_prefetch(model: MemoryModel, path: Path, reader: Reader) -> PrefetchF
     text = _template(
         model.prefetch.c, (*path, "c"), HoleNames(("line",), (), reader.parameters), reader
     )
-    each = model.prefetch.each
-    cycles = float(reader.amount(each, Quantity.TIME, (*path, "each"))) if each else 0.0
-    return PrefetchForm(float(ahead), text, cycles) if text else None
+    return PrefetchForm(float(ahead), text) if text else None
 
 
 def _template(text: str, path: Path, names: HoleNames, reader: Reader) -> CTemplate | None:

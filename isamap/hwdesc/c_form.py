@@ -64,11 +64,10 @@ class CopyForm:
 @dataclass(frozen=True, slots=True)
 class PrefetchForm:
     """How C asks a cache for a line (hole: `{line}`, a pointer into it), and how many cycles before
-    it is used. `each_cycles`: least time from one such line to the next."""
+    it is used."""
 
     ahead_cycles: float
     c: CTemplate
-    each_cycles: float = 0.0
 
 
 COPY_OPERANDS, COPY_NUMBERS = ("bytes", "register"), ("at",)

@@ -56,6 +56,7 @@ class Memory:
     say how fast it is refilled, `ways` how many lines a set has (0: a line may lie anywhere).
     `latency_cycles`: added by a line that no neighbour announced, `prefetched_rows`: how many rows
     of neighbours can be told apart (0: any number), `prefetch`: how C asks for a line,
+    `asked_cycles`: least time from one line that C asked for to the next,
     `conflict_cycles`: what each line takes of a call whose rows share too few sets,
     `reads_per_cycle`: of operands that calls read in place (0: any number). `within`: the
     external memory that a managed one is a part of, behind the same caches.
@@ -75,6 +76,7 @@ class Memory:
     ways: int = 0
     latency_cycles: float = 0.0
     prefetched_rows: int = 0
+    asked_cycles: float = 0.0
     conflict_cycles: float = 0.0
     reads_per_cycle: int = 0
     prefetch: PrefetchForm | None = None

@@ -42,11 +42,6 @@ class PrefetchModel(Model):
     """A C statement that asks a cache for a line."""
 
     ahead: Text = Field(description="How long before its use, '1000 cycles'.")
-    each: Amount | None = Field(
-        default=None,
-        description="How long a line takes that was asked for, '4 cycles', where that is longer "
-        "than at the pace of the port 'write'.",
-    )
     c: Text = Field(description="Asks for the line that the pointer `{line}` points into.")
 
 
@@ -97,6 +92,11 @@ class MemoryModel(Model):
         default=None,
         description="Of a cache: rows of lines that its prefetcher follows side by side; where a "
         "program walks more of them, every line has the latency.",
+    )
+    asked: Text | None = Field(
+        default=None,
+        description="Of a cache: how long a line takes that C asked for, '4 cycles', where that is "
+        "longer than at the pace of its port 'write'.",
     )
     conflict: Text | None = Field(
         default=None,

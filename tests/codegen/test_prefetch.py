@@ -71,6 +71,17 @@ def test_of_what_lies_side_by_side_new_lines_are_asked_for(tmp_path: Path) -> No
     assert places == ["64)", "80)"]
 
 
+def test_a_walk_faster_than_lines_that_are_asked_for_is_left_to_the_hardware(
+    tmp_path: Path,
+) -> None:
+    """One step of j takes 8 cycles and two lines."""
+    for asked, is_left in ((4, False), (5, True)):
+        hw = asking(tmp_path, f"{FORM}\n    asked: {asked} cycles")
+        text = generate_c(program(hw, "pij"), hw).text
+        inside = text[text.rindex("for (int64_t j_tile") :]
+        assert is_left != any(")B" in place for place in hints(inside))
+
+
 def test_what_stays_in_a_line_or_walks_outside_is_not_asked_for(tmp_path: Path) -> None:
     hw = asking(tmp_path)
     assert not any(")A" in place for place in hints(generate_c(program(hw, "ijp"), hw).text))

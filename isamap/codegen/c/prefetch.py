@@ -56,6 +56,8 @@ def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
         if is_walk and (is_outer or any(r.last - r.first >= line for r in reads)):
             continue  # each call walks by itself, or most of them in a loop further inside
+        if is_walk and cycles * line < cache.asked_cycles * abs(step):
+            continue  # prefetchers of the hardware are faster
         for run in _runs(reads):
             for place in _new_lines(run, line, step) if is_walk else _places(run, line, is_aligned):
                 read = next(r for r in run if r.first <= place <= r.last)
