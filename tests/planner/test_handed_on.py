@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from isamap.hwdesc import Hardware
 from isamap.ir import parse_semantics
 from isamap.planner import Wishes, find_plan
 from isamap.verify import verify_full
@@ -111,20 +112,29 @@ def test_what_stays_on_chip_over_time_steps_is_not_overwritten(hw_name: str) -> 
     assert found.is_verified, found
 
 
+def resized(hw: Hardware, sizes: dict[str, int]) -> Hardware:
+    """The machine with other sizes of some memories, in bytes."""
+    return replace(
+        hw,
+        memories=tuple(replace(m, size_bytes=sizes.get(m.name, m.size_bytes)) for m in hw.memories),
+    )
+
+
 def test_what_does_not_fit_side_by_side_is_fetched_again() -> None:
-    """Two tiles of weights and of sums are all that some memories hold: someone does with less."""
+    """One tile of weights is all that the engine holds: each product brings its own every step."""
     subject, hw = parse_semantics(STEPS, "steps"), machine("gemv_engine")
-    small = {"tiles": 2 * 4096, "vectors": 4 * 64, "sums": 8 * 256}
-    memories = tuple(replace(m, size_bytes=small.get(m.name, m.size_bytes)) for m in hw.memories)
-    narrow = replace(hw, memories=memories)
+    narrow = resized(hw, {"tiles": 4096, "vectors": 4 * 64, "sums": 8 * 256})
     plan = find_plan(subject, narrow, Wishes())
     assert verify_full(plan.program, subject, narrow).is_verified
-    assert plan.cycles > find_plan(subject, hw, Wishes()).cycles
+    assert plan.costs.dram_bytes > find_plan(subject, hw, Wishes()).costs.dram_bytes
 
 
 def test_two_products_keep_their_weights_in_different_memories() -> None:
-    """Gemmini's registers hold one set of stationary weights as it is and one transposed."""
-    subject, gemmini = parse_semantics(STEPS, "steps"), machine("gemmini")
+    """These registers hold one set of stationary weights as it is and one transposed."""
+    subject, gemmini = (
+        parse_semantics(STEPS, "steps"),
+        resized(machine("gemmini"), {"weights": 256}),
+    )
     plan = find_plan(subject, gemmini, Wishes())
     assert verify_full(plan.program, subject, gemmini).is_verified
     used = {task.best.covering.instruction for task in plan.tasks if not task.on_host}
