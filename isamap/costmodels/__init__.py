@@ -20,6 +20,7 @@ from .passes import (
     is_renamed,
     is_replaced,
     may_double,
+    may_leave_late,
     moves_blocks,
     needs_one_slot,
 )
@@ -119,6 +120,7 @@ __all__ = [
     "least_occupancy",
     "least_traffic",
     "may_double",
+    "may_leave_late",
     "may_occupy",
     "may_sweep",
     "moved_by",

@@ -93,6 +93,15 @@ def may_double(plan: OperandPlan, residence: int, hw: Hardware) -> bool:
     return waits and not needs_one_slot(plan, hw)
 
 
+def may_leave_late(plan: OperandPlan, residence: int) -> bool:
+    """May a tile in one of several slots be drained behind the next tile's fills? It goes straight
+    to where it ends, and no tile overlaps another one."""
+    drain = plan.residences[residence].drain
+    is_last = residence == len(plan.residences) - 1
+    is_direct = drain is not None and drain.onward is None and drain.planes <= 1
+    return is_last and is_direct and all(len(axis.loops) == 1 for axis in plan.axes)
+
+
 def fill_units(work: Work) -> tuple[str, ...]:
     """Units other than the compute unit that fill stays."""
     units = (f.unit for f in work.flows if not f.is_drain and f.unit != work.compute_unit)

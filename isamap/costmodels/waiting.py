@@ -16,6 +16,7 @@ from .passes import (
     flow_passes,
     is_renamed,
     is_replaced,
+    may_leave_late,
     moves_blocks,
     needs_one_slot,
     stay_of,
@@ -68,7 +69,7 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
 class Swap:
     """Exchange of a written tile, block by block: `drain` (and fill). `waits` of the computation
     between two tiles in one slot, each (once, and more per block of the old tile); `in_order`: in
-    any number of slots, where fills queue behind drains."""
+    any number of slots, where fills queue behind drains that do not leave late."""
 
     drain: Flow
     waits: tuple[tuple[float, float], ...]
@@ -107,7 +108,8 @@ def swap_limits(
             places = transfer.onward.slots * onward.first_cycles
             once = way_in + drain.lead_cycles + drain.first_cycles - places
             in_order.append((once, onward.first_cycles - call))
-    return Swap(drain, (waits, *in_order), tuple(in_order))
+    always = () if may_leave_late(plan, residence) else tuple(in_order)
+    return Swap(drain, (waits, *in_order), always)
 
 
 def swap_cycles(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
+from isamap.costmodels import may_leave_late
 from isamap.hwdesc import Synchronisation
 from isamap.ir import Affine
 from isamap.program import Address, Edge, For, Issue, Node, Span, When
@@ -27,9 +28,8 @@ def leaves_late(frame: Frame, slot: Slot, held: tuple[str, ...]) -> bool:
     """Does the stay hold tiles in several slots, each of its own elements, that a queue with other
     work takes out?"""
     drain, stay = slot.residence.drain, slot.stay
-    if drain is None or drain.onward is not None or drain.planes > 1:
+    if drain is None or not may_leave_late(slot.plan, stay.residence):
         return False
-    is_last = stay.residence == len(slot.plan.residences) - 1
     rests = frame.guards[stay.operand, stay.residence].outer
     return (
         frame.hw.synchronisation is not Synchronisation.TOKENS
@@ -37,8 +37,6 @@ def leaves_late(frame: Frame, slot: Slot, held: tuple[str, ...]) -> bool:
         and stay.level > 0
         and stay.slots > 1
         and not stay.kept
-        and is_last
-        and all(len(axis.loops) == 1 for axis in slot.plan.axes)  # tiles do not overlap
         and not set(rests) & set(held)
         and bool(_moving(frame, slot, held))
         and frame.hw.instruction(drain.instruction).unit in _other_work(frame)

@@ -69,3 +69,10 @@ def test_a_store_that_adds_a_bias_runs_as_it_is() -> None:
     assert isinstance(found, isamap.PlanResult) and found.verification.is_verified
     answers = [task.answer for task in found.plan.tasks]
     assert [a and a.best.covering.instruction for a in answers] == ["multiply", "store_scaled"]
+
+
+def test_the_estimate_knows_that_the_next_tile_does_not_wait() -> None:
+    found = isamap.map("gemm", ONE, sizes={"m": 30, "n": 50, "k": 64}, verify="off")
+    assert isinstance(found, isamap.Result) and found.timing is not None
+    assert abs(found.schedule.cost_cycles - found.timing.cycles) <= 0.05 * found.timing.cycles
+    assert num_late(found.schedule.program.body) > 0
