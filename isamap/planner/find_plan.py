@@ -22,7 +22,7 @@ from .inline_on_host import inline_on_host
 from .keep_on_chip import keep_on_chip
 from .keep_parts import Part, keep_parts
 from .overlap_host import overlap_host
-from .place_tasks import try_all_places
+from .place_tasks import try_all_places, with_joined_calls
 from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import replace_joined
 from .schedule_tasks import Known, TaskScheduler
@@ -148,7 +148,9 @@ def _plan_whole(
             assert isinstance(failure, MappingError) or most < inf, "what has a schedule is planned"
             raise failure if isinstance(failure, MappingError) else TooSlowError(kernel.name, most)
     kept = keep_on_chip(kernel, nodes, planned, scheduler)
-    placed = try_all_places(kernel, nodes, kept.placed, hw, wishes.aim)
+    tried = try_all_places(kernel, nodes, kept.placed, hw, wishes.aim)
+    joined = with_joined_calls(kernel, nodes, tried, hw)
+    placed = min(kept.placed, joined, key=lambda one: wishes.aim.rank(one.costs(hw)))
     chosen = placed.tasks
     proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)
     return Plan(
@@ -159,11 +161,11 @@ def _plan_whole(
         placed.cycles,
         placed.repack_cycles,
         *bound_plan(kernel, chosen, hw),
-        Status.OPTIMAL if proven and not placed.cut else Status.FEASIBLE,
+        Status.OPTIMAL if proven and not tried.cut else Status.FEASIBLE,
         time.perf_counter() - begin,
         wishes.aim,
         placed.costs(hw),
-        cut=all_cuts(placed.cut, kept.cut),
+        cut=all_cuts(tried.cut, kept.cut),
     )
 
 

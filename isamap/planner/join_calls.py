@@ -11,13 +11,15 @@ second the first one reads too.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from math import prod
 
-from isamap.hwdesc import Hardware, HostRule
+from isamap.hwdesc import Hardware, HostRule, run_cycles
+from isamap.ir import accesses
 from isamap.mapper import Task, TaskLoop, TaskNode, flatten
 from isamap.program import natural_layout
 
 from .host_calls import Home, views_of
-from .plan import PlannedTask, host_task_cycles
+from .plan import PlannedTask
 
 Planned = Mapping[int, PlannedTask]
 
@@ -35,8 +37,8 @@ def join_calls(nodes: tuple[TaskNode, ...], planned: Planned, hw: Hardware) -> P
         call = [group[0]]
         for task in group[1:]:
             if _may_join(call, task, elsewhere):
+                found[task.number] = _going_on(planned[task.number], call, hw.host)
                 call.append(task)
-                found[task.number] = _going_on(planned[task.number], call[:-1], hw.host)
             else:
                 call = [task]
     return found
@@ -83,6 +85,24 @@ def _home(task: Task, buffer: str) -> Home:
 
 
 def _going_on(planned: PlannedTask, before: list[Task], rule: HostRule) -> PlannedTask:
-    written = {one.statement.target.buffer for one in before}
-    found = tuple(sorted(written & planned.task.touched))
-    return replace(planned, cycles=host_task_cycles(planned.task, rule, True), goes_on=found)
+    """The task in the call of those before it; it costs what the call costs more with it."""
+    found = tuple(sorted(_assigned(before) & planned.task.touched))
+    cycles = _call_cycles([*before, planned.task], rule) - _call_cycles(before, rule)
+    return replace(planned, cycles=cycles, goes_on=found)
+
+
+def _assigned(tasks: list[Task]) -> set[str]:
+    """Arrays whose first writer needs nothing of what was there."""
+    first: dict[str, bool] = {}
+    for task in tasks:
+        own = task.statement
+        is_read = own.update != "=" or own.target in accesses(own.value)
+        first.setdefault(own.target.buffer, not is_read)
+    return {name for name, is_assigned in first.items() if is_assigned}
+
+
+def _call_cycles(tasks: list[Task], rule: HostRule) -> int:
+    """Cycles of all iterations of the tasks in the calls of the first one."""
+    calls = prod(tasks[0].statement.extent(name) for name in tasks[0].held)
+    statements = tuple(statement for task in tasks for statement in task.kernel.statements)
+    return run_cycles(replace(tasks[0].kernel, statements=statements), rule, calls)

@@ -85,13 +85,12 @@ def place_tasks(
 def try_all_places(
     kernel: Kernel, nodes: tuple[TaskNode, ...], placed: PlacedTasks, hw: Hardware, aim: Aim
 ) -> PlacedTasks:
-    """The best of all choices that may be better than `placed`, as far as `MAX_LOOKS` go."""
-    planned = {task.task.number: task for task in placed.tasks}
+    """The best of all choices, as far as `MAX_LOOKS` go, the host's tasks each in calls of its own;
+    among them those of `placed`."""
+    planned = {task.task.number: _by_itself(task, hw) for task in placed.tasks}
     search = _PlaceSearch(kernel, nodes, planned, hw, aim)
     search.exhaust(search.narrowed(search.ways()))
-    if search.num_looks > MAX_LOOKS:
-        return replace(search.best, cut=NOT_PLACED)
-    return search.best
+    return replace(search.best, cut=NOT_PLACED) if search.num_looks > MAX_LOOKS else search.best
 
 
 def put_tasks(
@@ -228,6 +227,14 @@ class _PlaceSearch:
         if key not in self.costs:
             self.costs[key] = way.costs(self.hw)
         return self.costs[key]
+
+
+def _by_itself(planned: PlannedTask, hw: Hardware) -> PlannedTask:
+    """The task in a call of its own where the host runs it."""
+    if planned.goes_on is None or hw.host is None:
+        return planned
+    cycles = host_task_cycles(planned.task, hw.host)
+    return replace(planned, cycles=cycles, goes_on=None)
 
 
 def _moved(planned: PlannedTask, on_host: bool, hw: Hardware) -> PlannedTask | None:

@@ -67,9 +67,12 @@ class PlannedTask:
         """Of all its iterations, alone."""
         if self.on_host:
             found = self.goes_on or ()
+            target = self.task.statement.target.buffer
             buffers = tuple(
-                replace(buffer, role=Role.TEMP) if buffer.name in found else buffer
-                for buffer in self.task.kernel.buffers
+                replace(b, role=Role.OUT if b.name == target else Role.TEMP)
+                if b.name in found
+                else b
+                for b in self.task.kernel.buffers
             )
             kernel = replace(self.task.kernel, buffers=buffers)
             num_calls = 1 if self.goes_on is None else 0
@@ -125,8 +128,7 @@ def is_single(kernel: Kernel) -> bool:
     return nodes[0].kernel.buffers == kernel.buffers
 
 
-def host_task_cycles(task: Task, rule: HostRule, goes_on: bool = False) -> int:
-    """Cycles of all iterations of a task on the host, in calls of its own or (`goes_on`) in those
-    of another task."""
+def host_task_cycles(task: Task, rule: HostRule) -> int:
+    """Cycles of all iterations of a task on the host, in calls of its own."""
     calls = prod(task.statement.extent(name) for name in task.held)
-    return run_cycles(task.kernel, rule, 0 if goes_on else calls)
+    return run_cycles(task.kernel, rule, calls)
