@@ -18,6 +18,8 @@ from isamap.program import Operand
 
 from .specialise import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare
 
+MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
+
 Terms = tuple[tuple[str, int], ...]
 
 
@@ -58,12 +60,18 @@ def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
             continue  # each call walks by itself, or most of them in a loop further inside
         if is_walk and cycles * line < cache.asked_cycles * abs(step):
             continue  # prefetchers of the hardware are faster
-        for run in _runs(reads):
-            for place in _new_lines(run, line, step) if is_walk else _places(run, line, is_aligned):
-                read = next(r for r in run if r.first <= place <= r.last)
-                start = read.operand.address.offset.constant
-                hint = CHint(read.operand, ahead * step + place - start)
-                hints.setdefault(read.number, []).append(hint)
+        found = [
+            (place, run)
+            for run in _runs(reads)
+            for place in (
+                _new_lines(run, line, step) if is_walk else _places(run, line, is_aligned)
+            )
+        ]
+        for place, run in found if len(found) <= MAX_HINTS else ():
+            read = next(r for r in run if r.first <= place <= r.last)
+            start = read.operand.address.offset.constant
+            hint = CHint(read.operand, ahead * step + place - start)
+            hints.setdefault(read.number, []).append(hint)
     return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
 
 
