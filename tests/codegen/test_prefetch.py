@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from isamap.codegen import generate_c
+from isamap.codegen.c import prefetch
 from isamap.errors import SpecErrors
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import interpret, load_kernel
@@ -50,6 +51,14 @@ def test_each_line_of_a_row_is_asked_for_once(tmp_path: Path) -> None:
     assert len(found) == 2 and all("(uintptr_t)B" in place for place in found)
     offsets = [int(place.rpartition("+ ")[2].rstrip(")")) for place in found]
     assert offsets == [3 * 160, 3 * 160 + 16]
+
+
+def test_more_lines_than_anyone_reads_are_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hw = asking(tmp_path)
+    monkeypatch.setattr(prefetch, "MAX_HINTS", 1)
+    assert not hints(generate_c(program(hw, "ijp"), hw).text)
 
 
 def test_rows_that_begin_within_a_line_may_touch_one_line_more(tmp_path: Path) -> None:
