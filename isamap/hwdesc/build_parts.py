@@ -52,22 +52,12 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         c_types=_build_c_types(model, path, reader),
         is_named=model.named_by_number,
         c_copy=_build_c_copy(model, path, reader),
-        ways=reader.integer(model.ways, (*path, "ways"), 1) if model.ways else 0,
-        latency_cycles=float(reader.amount(model.latency, Quantity.TIME, (*path, "latency")))
-        if model.latency
-        else 0.0,
-        prefetched_rows=reader.integer(model.prefetched_rows, (*path, "prefetched_rows"), 1)
-        if model.prefetched_rows
-        else 0,
-        asked_cycles=float(reader.amount(model.asked, Quantity.TIME, (*path, "asked")))
-        if model.asked
-        else 0.0,
-        conflict_cycles=float(reader.amount(model.conflict, Quantity.TIME, (*path, "conflict")))
-        if model.conflict
-        else 0.0,
-        reads_per_cycle=reader.integer(model.reads_per_cycle, (*path, "reads_per_cycle"), 1)
-        if model.reads_per_cycle
-        else 0,
+        ways=_count(model.ways, (*path, "ways"), reader),
+        latency_cycles=_cycles(model.latency, (*path, "latency"), reader),
+        prefetched_rows=_count(model.prefetched_rows, (*path, "prefetched_rows"), reader),
+        asked_cycles=_cycles(model.asked, (*path, "asked"), reader),
+        conflict_cycles=_cycles(model.conflict, (*path, "conflict"), reader),
+        reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
         prefetch=_build_prefetch(model, path, reader),
         within=model.within,
         source=model.source,
@@ -75,6 +65,16 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         loc=reader.document.key_loc(path),
     )
     return memory if reader.problems.count == before else None
+
+
+def _count(text: str | None, path: Path, reader: Reader) -> int:
+    """A number from 1 on; 0 where none is given."""
+    return reader.integer(text, path, 1) if text else 0
+
+
+def _cycles(text: str | None, path: Path, reader: Reader) -> float:
+    """A time in cycles; 0 where none is given."""
+    return float(reader.amount(text, Quantity.TIME, path)) if text else 0.0
 
 
 def _build_c_types(model: MemoryModel, path: Path, reader: Reader) -> tuple[tuple[str, str], ...]:

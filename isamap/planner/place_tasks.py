@@ -55,7 +55,7 @@ class PlacedTasks:
     def costs(self, hw: Hardware) -> Costs:
         """Of everything."""
         rows = (*(task.costs(hw) for task in self.tasks), *(row.costs for row in self.moved))
-        return replace(sum(rows, Costs(0, 0, 0)), cycles=self.cycles)
+        return replace(sum(rows, NOTHING), cycles=self.cycles)
 
     @property
     def cycles(self) -> int:

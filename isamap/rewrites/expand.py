@@ -6,7 +6,6 @@ instruction then takes which sum.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import prod
 
 from isamap.errors import KernelError
@@ -39,7 +38,7 @@ from .edit import (
     substitute_access,
     used_loops,
 )
-from .factors import multiply
+from .factors import add_up, moving_loops, multiply
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
 from .window import find_sum
@@ -186,14 +185,14 @@ class _Parts:
     def is_product(self, term: Term) -> bool:
         """Is the term a product of elements, all of which move with the summed loops?"""
         inside, outside = self._divide(term)
-        covers = self.summed <= used_loops(multiply(inside)) if inside else False
+        covers = self.summed <= moving_loops(inside)
         return term.number == 1 and len(inside) > 1 and not outside and covers
 
     def add(self, term: Term) -> None:
         """Sum what moves with the summed loops, and note its product with the rest."""
         inside, outside = self._divide(term)
         self.has_product |= len(inside) > 1
-        used = used_loops(multiply(inside)) if inside else frozenset()
+        used = moving_loops(inside)
         count = prod(loop.extent for loop in self.found.loops if loop.name in self.summed - used)
         number = term.number * count
         if not inside and not outside:
@@ -226,14 +225,14 @@ class _Parts:
         steps: list[Statement] = []
         values: list[Expr] = []
         for dims, terms in sorted(self.offsets.items(), key=lambda item: len(item[0])):
-            value = reduce(lambda left, right: Apply("+", (left, right)), terms)
+            value = add_up(terms)
             if dims != self.kept and not isinstance(value, Access | Literal):
                 offset = self._new_buffer("offset", dims)
                 steps.append(Statement(dims, offset, "=", value, loc=self.found.loc))
                 value = offset
             values.append(value)
         if values:
-            whole = reduce(lambda left, right: Apply("+", (left, right)), values)
+            whole = add_up(values)
             added = Statement(self.kept, self.found.target, "+=", whole, loc=self.found.loc)
             target = self.kernel.buffer(self.found.target.buffer)
             assigns = is_first and covers(added, target)

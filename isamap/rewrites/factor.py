@@ -18,7 +18,7 @@ from .edit import (
     replace_statement,
     used_loops,
 )
-from .factors import multiply, name_factor, split_factors
+from .factors import moving_loops, multiply, name_factor, split_factors
 from .variant import Rewrite
 
 MAX_FACTORS = 6  # a product of more has too many subsets to try them all
@@ -81,7 +81,7 @@ def part_loops(
     statement: Statement, chosen: tuple[Expr, ...], loops: tuple[str, ...]
 ) -> tuple[Loop, ...]:
     """Loops that a partial sum keeps as dimensions."""
-    used = frozenset[str]().union(*map(used_loops, chosen))
+    used = moving_loops(chosen)
     return tuple(loop for loop in pick_loops(statement.loops, used) if loop.name not in loops)
 
 

@@ -4,6 +4,7 @@ In: an expression and its type. Out: factors of that type whose wrapping product
 Not its job: sums, floats inside casts (a cast rounds), choosing among factors.
 """
 
+from collections.abc import Iterable
 from functools import reduce
 
 from isamap.ir import (
@@ -20,6 +21,8 @@ from isamap.ir import (
     scalar_type,
     wrap_integer,
 )
+
+from .edit import used_loops
 
 Interval = tuple[int, int]
 
@@ -104,6 +107,16 @@ def can_hold(value: int, dtype: str) -> bool:
 def multiply(factors: tuple[Expr, ...]) -> Expr:
     """The product, from the left."""
     return reduce(lambda left, right: Apply("*", (left, right)), factors)
+
+
+def add_up(terms: Iterable[Expr]) -> Expr:
+    """The sum, from the left."""
+    return reduce(lambda left, right: Apply("+", (left, right)), terms)
+
+
+def moving_loops(factors: Iterable[Expr]) -> frozenset[str]:
+    """Names of the loops that any of the factors depends on."""
+    return frozenset[str]().union(*map(used_loops, factors))
 
 
 def name_factor(factor: Expr) -> str:

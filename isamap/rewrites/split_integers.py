@@ -6,7 +6,6 @@ In: a verified kernel and a statement. Out: an equal kernel. Not its job: multip
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import prod
 
 from isamap.errors import KernelError
@@ -15,7 +14,7 @@ from isamap.ir import Access, Apply, Buffer, Expr, Kernel, Literal, Role, Statem
 from .attempt import statement_sites
 from .edit import fresh_names, replace_statement
 from .expand import expand
-from .factors import interval
+from .factors import add_up, interval
 from .fresh_loops import fresh_loops
 from .reach import Reach, find_reach
 from .variant import Rewrite
@@ -114,7 +113,7 @@ def _add_up(parts: Bytes, reach: Reach) -> Expr:
         terms.append(Apply("*", (byte, Literal(256**place))) if place else byte)
     if parts.offset:
         terms.append(Literal(parts.offset))
-    return reduce(lambda left, right: Apply("+", (left, right)), terms)
+    return add_up(terms)
 
 
 def _bytes_of(kernel: Kernel, read: Access, reach: Reach, taken: list[str]) -> Bytes:
