@@ -13,7 +13,7 @@ from isamap.costmodels import COST_MODELS, FASTEST, Aim, CostModel, Roofline, ro
 from isamap.emulator import Timing, set_starts, time_program
 from isamap.errors import IsamapError, KernelError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import Kernel, KernelSource, load_kernels
+from isamap.ir import Kernel, KernelSource, drop_zeros, load_kernels
 from isamap.measured import Measured
 from isamap.planner import Plan, search
 from isamap.program import Program
@@ -232,13 +232,13 @@ def load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:
 def build_kernel(
     kernel: str | PathLike[str] | Kernel, sizes: Mapping[str, int], name: str | None
 ) -> tuple[Kernel, KernelFile | None]:
-    """The kernel, and where it came from unless it was given as a value."""
+    """The kernel without needless zeros, and where it came from unless it was given as a value."""
     if isinstance(kernel, Kernel):
         if sizes or name:
             raise KernelError("sizes and a name choose within a file; a Kernel has both already")
-        return kernel, None
+        return drop_zeros(kernel), None
     path, chosen, source = _find_source(kernel, name)
-    built = source.build(sizes)
+    built = drop_zeros(source.build(sizes))
     return built, KernelFile(path, chosen, tuple({**dict(source.sizes), **sizes}.items()))
 
 

@@ -21,6 +21,7 @@ from .deps import (
     may_permute,
     may_swap,
 )
+from .drop_zeros import drop_zeros
 from .dtypes import (
     DTYPES,
     FLOAT_LIMITS,
@@ -102,6 +103,7 @@ __all__ = [
     "carried_loops",
     "conflict",
     "covers",
+    "drop_zeros",
     "exact_form",
     "exact_range",
     "index_range",
