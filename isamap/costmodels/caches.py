@@ -17,6 +17,7 @@ Source: distinct lines after Ferrante, Sarkar and Thrash, On Estimating and Enha
 Effectiveness (1991).
 """
 
+from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, gcd, prod
@@ -314,17 +315,23 @@ def _conflicts(cache: Memory, nest: list[_Loop], stream: _Stream, block: _Lines)
 
 def _lines_by_depth(line: int, nest: list[_Loop], stream: _Stream) -> list[_Lines]:
     """The lines that one round of none, one, two, ... innermost loops touches."""
-    return [_lines(line, nest[:depth], stream) for depth in range(len(nest) + 1)]
+    dims = sorted((stride, float(count)) for count, stride in stream.inside if stride and count > 1)
+    found = [_lines(line, dims, stream.element_bytes)]
+    for loop in nest:
+        stride = _stride(stream, loop)
+        if stride and loop.count > 1:
+            insort(dims, (stride, loop.count))
+            found.append(_lines(line, dims, stream.element_bytes))
+        else:
+            found.append(found[-1])
+    return found
 
 
-def _lines(line: int, loops: list[_Loop], stream: _Stream) -> _Lines:
-    """The lines, of so many bytes, that one round of the loops touches."""
-    walked = [(x.count, _stride(stream, x)) for x in loops]
-    run, rows, pitch = stream.element_bytes, 1.0, 0
-    for count, stride in sorted((*stream.inside, *walked), key=lambda dim: dim[1]):
-        if stride == 0 or count <= 1:
-            continue
-        if stride <= max(run, line):
+def _lines(line: int, dims: list[tuple[int, float]], element_bytes: int) -> _Lines:
+    """The lines, of so many bytes, that elements touch along (stride, count), lowest first."""
+    run, rows, pitch = element_bytes, 1.0, 0
+    for stride, count in dims:
+        if stride <= run or stride <= line:
             run += ceil(stride * (count - 1))
         else:
             rows *= count

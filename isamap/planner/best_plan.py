@@ -17,7 +17,7 @@ from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
 from isamap.rewrites import FORMS, Variant, spread_by, variants
 from isamap.scheduler import Wishes
 
-from .find_plan import all_cuts, overlapped, plan_form
+from .find_plan import all_cuts, overlapped, plan_near, plan_whole
 from .plan import Plan, TaskKey, host_task_cycles, task_key
 from .schedule_tasks import Known
 
@@ -44,13 +44,15 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     forms, cut = _list_forms(kernel, hw, wishes, least_of)
     rated = sorted((form for form in forms[1:] if form.least < inf), key=lambda form: form.least)
     best: Plan | None = None
+    plain: Plan | None = None  # of the best one's form, before `plan_near`
     failure: MappingError | None = None
     for number, form in enumerate((forms[0], *rated)):
         left = wishes.time_limit_s - (time.perf_counter() - begin)
         limit = CLEAR_GAIN * aim.value(best.costs) if best else inf
         if best and aim.value(Costs(form.least, 0, 0)) >= limit:
             break
-        if best and aim.is_fastest and not _may_gain(form.tasks, best, least_of):
+        is_like = best and plain and not may_gain(form.tasks, best, plain, least_of)
+        if is_like and aim.is_fastest:
             continue
         is_late = left <= 0 or wishes.watch.is_stopped
         if number > MAX_PLANS or (best is not None and is_late):
@@ -58,12 +60,13 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
             break
         try:
             soon = replace(wishes, time_limit_s=max(left, 0.0))
-            plan = plan_form(form.variant.kernel, hw, soon, known)
+            own = plan_whole(form.variant.kernel, hw, soon, known)
+            plan = plan_near(own, hw, soon, known)
         except MappingError as error:
             failure = failure or error
             continue
         if aim.value(plan.costs) < limit:
-            best = replace(plan, steps=(*form.variant.steps, *plan.steps))
+            best, plain = replace(plan, steps=(*form.variant.steps, *plan.steps)), own
     if best is None:
         assert failure is not None, "a form is scheduled or fails"
         raise failure
@@ -112,19 +115,24 @@ def _list_forms(
     return forms, cut + ([search.cut] if search.cut else [])
 
 
-def _may_gain(tasks: Counter[TaskKey], best: Plan, least_of: dict[TaskKey, float]) -> bool:
-    """May a form with these tasks gain clearly in those in which it differs from the best plan?
+def may_gain(
+    tasks: Counter[TaskKey], best: Plan, plain: Plan, least_of: dict[TaskKey, float]
+) -> bool:
+    """May a form with these tasks gain clearly in those in which it differs from the best plan's
+    form, whose plan is `plain` before `plan_near`?
 
-    One after the other: that some would run side by side is no reason to try a form.
+    What `plan_near` gains in the others, it would gain in this form as well. One after the other:
+    that some would run side by side is no reason to try a form.
     """
-    own, common = best.repack_cycles, 0
-    for planned in best.tasks:
-        own += planned.cycles
+    differing = best.repack_cycles
+    for planned in plain.tasks:
         parts = Counter(task_key(p, frozenset()) for p in planned.task.parts or (planned.task,))
         if parts <= tasks:
             tasks = tasks - parts
-            common += planned.cycles
-    return common + _sum(tasks, least_of) < CLEAR_GAIN * own
+        else:
+            differing += planned.cycles
+    own = best.repack_cycles + sum(planned.cycles for planned in best.tasks)
+    return differing - _sum(tasks, least_of) > (1 - CLEAR_GAIN) * own
 
 
 def _sum(tasks: Counter[TaskKey], least_of: dict[TaskKey, float]) -> float:

@@ -25,7 +25,7 @@ from .overlap_host import overlap_host
 from .place_tasks import try_all_places, with_joined_calls
 from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import replace_joined
-from .schedule_tasks import Known, TaskScheduler
+from .schedule_tasks import Known, TaskScheduler, alike
 from .turn_handed_on import turn_handed_on
 
 NOT_KEPT = "what may stay on chip over time steps was not all tried"
@@ -67,9 +67,14 @@ def plan_form(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known | None 
     Raises:
         MappingError: a statement that no instruction computes, on a machine without a host.
     """
-    begin = time.perf_counter()
     known = Known() if known is None else known
-    best = _plan_whole(kernel, hw, wishes, known)
+    return plan_near(plan_whole(kernel, hw, wishes, known), hw, wishes, known)
+
+
+def plan_near(plain: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
+    """The best of a kernel's plan and those of the same work in other hands: `FORMS`."""
+    begin = time.perf_counter() - plain.seconds
+    best = plain
     for forms in FORMS:
         for parts in forms(best, hw):
             best = _try_parts(best, parts, hw, wishes, known, begin)
@@ -119,7 +124,7 @@ def _plans(
             return
         soon = replace(wishes, time_limit_s=left)
         try:
-            found = _plan_whole(part.kernel, hw, soon, known, most)
+            found = plan_whole(part.kernel, hw, soon, known, most)
         except MappingError:
             continue
         most = min(most, found.cycles)
@@ -131,7 +136,7 @@ def all_cuts(*notes: str) -> str:
     return "; ".join(dict.fromkeys(filter(None, notes)))
 
 
-def _plan_whole(
+def plan_whole(
     kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known, most: float = inf
 ) -> Plan:
     """The plan of the kernel as it is; MappingError too where no plan takes less than `most`."""
@@ -222,20 +227,20 @@ def _is_better(together: PlannedTask, scheduler: TaskScheduler) -> bool:
     """Does the aim like the joined task better than its parts, or is it the only way? When it is
     late, only the latter counts.
 
-    Where that was so for the same statements over longer ranges, it is taken to be so again: cut
-    into many parts, they would all be scheduled twice.
+    Where that was so for the same statements over longer ranges, or with dimensions in another
+    order, it is taken to be so again: cut into many parts, they would all be scheduled twice.
     """
     parts = together.task.parts
-    alike = tuple((p.kernel.buffers, p.statement.target.buffer, p.statement.update) for p in parts)
+    kind = alike(parts)
     size = prod(loop.extent for loop in together.task.statement.loops)
-    if size <= scheduler.known.joined.get(alike, 0):
+    if size <= scheduler.known.joined.get(kind, 0):
         return True
     apart = plan_alone(parts, scheduler)
     is_only = len(apart) < len(parts)
     is_late = scheduler.is_late and not is_only
     is_better = is_only or scheduler.rank([together]) < scheduler.rank(apart.values())
     if is_better and not is_late:
-        scheduler.known.joined[alike] = size
+        scheduler.known.joined[kind] = size
     return is_better and not is_late
 
 

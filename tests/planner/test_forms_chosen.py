@@ -1,10 +1,15 @@
 """Rewritten forms of kernels are found, chosen by cycles, and right."""
 
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 
 from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, load_kernels, parse_semantics
-from isamap.planner import Plan, Wishes, find_best_plan
+from isamap.planner import Plan, Wishes, find_best_plan, plan_form
+from isamap.planner.best_plan import may_gain
+from isamap.planner.plan import task_key
 from isamap.resources import find_hardware, find_kernel
 from isamap.verify import Check, verify_plan
 
@@ -86,3 +91,14 @@ def test_what_no_instruction_computes_is_rewritten(file: str, name: str, rewrite
 def test_a_form_that_promises_less_is_not_taken() -> None:
     plan = best(bundled("gemm_epilogue", "gemm_requantise", m=17, n=20, k=33), "vta")
     assert plan.steps == ()
+
+
+def test_what_is_gained_in_tasks_that_a_form_shares_is_no_reason_to_try_it() -> None:
+    hw = load_hardware(find_hardware("vta"))
+    plain = plan_form(bundled("gemm_epilogue", "gemm_requantise", m=17, n=20, k=33), hw, Wishes())
+    tasks = [part for planned in plain.tasks for part in planned.task.parts or (planned.task,)]
+    keys = Counter(task_key(task, frozenset()) for task in tasks)
+    turned = tuple(replace(p, task=replace(p.task, held=("i",)), cycles=9) for p in plain.tasks)
+    nothing = dict.fromkeys(keys, 0.0)
+    assert not may_gain(keys, replace(plain, tasks=turned, repack_cycles=0), plain, nothing)
+    assert may_gain(Counter(), replace(plain, tasks=turned), plain, nothing)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import load_hardware
-from isamap.ir import load_kernel
+from isamap.ir import load_kernel, parse_semantics
 from isamap.mapper import cut_tasks, flatten
 from isamap.planner import Wishes
-from isamap.planner.schedule_tasks import Around, Known, TaskScheduler
+from isamap.planner.schedule_tasks import Around, Known, TaskScheduler, alike
 from isamap.scheduler import Answer
 
 ROOT = Path(__file__).parents[2]
@@ -73,3 +73,13 @@ def test_what_is_too_slow_to_be_of_use_is_looked_for_again_where_more_is_of_use(
     assert just.best.estimate.cycles == found.best.estimate.cycles
     below = replace(scheduler(), most=found.best.estimate.cycles).find(TASK)
     assert isinstance(below, TooSlowError)
+
+
+def test_parts_are_alike_whatever_the_order_of_their_dimensions() -> None:
+    text = "A, C = In(f32, 5, 7), Out(f32, {})\nfor i, j in grid(5, 7):\n  C[{}] = A[i, j]\n"
+    kernels = [
+        parse_semantics(text.format(*way), "copy")
+        for way in (("5, 7", "i, j"), ("7, 5", "j, i"), ("7, 6", "j, i"))
+    ]
+    plain, turned, larger = (alike(tuple(flatten(cut_tasks(kernel)))) for kernel in kernels)
+    assert plain == turned != larger
