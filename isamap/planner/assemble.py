@@ -14,7 +14,7 @@ from isamap.rewrites import Step
 from isamap.scheduler import Alternative, Answer, Schedule, Solution, Status, is_legal, lower
 
 from .bound_plan import bound_plan
-from .place_tasks import put_tasks, with_joined_calls
+from .place_tasks import TaskTree, with_joined_calls
 from .plan import Plan, PlannedTask
 
 
@@ -44,8 +44,8 @@ def assemble_plan(
     steps: tuple[Step, ...],
 ) -> Plan:
     """Tasks that fit side by side as a plan; MappingError as `compose`."""
-    placed = put_tasks(kernel, nodes, planned, hw)
-    placed = with_joined_calls(kernel, nodes, placed, hw)
+    tree = TaskTree(kernel, nodes, hw)
+    placed = with_joined_calls(tree, tree.put(planned))
     return Plan(
         kernel,
         nodes,

@@ -22,7 +22,7 @@ from .inline_on_host import inline_on_host
 from .keep_on_chip import keep_on_chip
 from .keep_parts import Part, keep_parts
 from .overlap_host import overlap_host
-from .place_tasks import try_all_places, with_joined_calls
+from .place_tasks import TaskTree, try_all_places, with_joined_calls
 from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import replace_joined
 from .schedule_tasks import Known, TaskScheduler, alike
@@ -152,9 +152,10 @@ def plan_whole(
             failure = scheduler.find(task)
             assert isinstance(failure, MappingError) or most < inf, "what has a schedule is planned"
             raise failure if isinstance(failure, MappingError) else TooSlowError(kernel.name, most)
-    kept = keep_on_chip(kernel, nodes, planned, scheduler)
-    tried = try_all_places(kernel, nodes, kept.placed, hw, wishes.aim)
-    joined = with_joined_calls(kernel, nodes, tried, hw)
+    tree = TaskTree(kernel, nodes, hw)
+    kept = keep_on_chip(tree, planned, scheduler)
+    tried = try_all_places(tree, kept.placed, wishes.aim)
+    joined = with_joined_calls(tree, tried)
     placed = min(kept.placed, joined, key=lambda one: wishes.aim.rank(one.costs(hw)))
     chosen = placed.tasks
     proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)

@@ -15,8 +15,8 @@ from math import prod
 
 from isamap.errors import MappingError
 from isamap.hwdesc import MemoryKind, Synchronisation
-from isamap.ir import Buffer, Kernel, Role, accesses, size_bytes
-from isamap.mapper import Task, TaskNode, flatten
+from isamap.ir import Buffer, Role, accesses, size_bytes
+from isamap.mapper import Task, flatten
 from isamap.scheduler import Answer
 from isamap.shortest_paths import shortest_paths
 
@@ -24,7 +24,7 @@ from .agree_layouts import Layouts, agree_layouts
 from .chip_homes import home_align, home_ends, place_homes
 from .make_room import make_room
 from .memory_map import MemoryMap
-from .place_tasks import PlacedTasks, place_tasks, with_joined_calls
+from .place_tasks import PlacedTasks, TaskTree, place_tasks, with_joined_calls
 from .plan import PlannedTask, task_key
 from .schedule_tasks import Around, TaskScheduler
 from .share_chip import ends_of
@@ -45,10 +45,7 @@ class Kept:
 
 
 def keep_on_chip(
-    kernel: Kernel,
-    nodes: tuple[TaskNode, ...],
-    planned: Mapping[int, PlannedTask],
-    scheduler: TaskScheduler,
+    tree: TaskTree, planned: Mapping[int, PlannedTask], scheduler: TaskScheduler
 ) -> Kept:
     """Find homes for temporaries, the largest sets first.
 
@@ -57,7 +54,7 @@ def keep_on_chip(
     Raises:
         MappingError: as `make_room` and `place_tasks`, with all buffers in the external memory.
     """
-    search = HomeSearch(kernel, nodes, planned, scheduler)
+    search = HomeSearch(tree, planned, scheduler)
     best = search.settle(planned)
     if scheduler.hw.synchronisation is Synchronisation.TOKENS:
         return Kept(best)
@@ -84,18 +81,15 @@ class HomeSearch:
     """Schedules a kernel's tasks with different homes."""
 
     def __init__(
-        self,
-        kernel: Kernel,
-        nodes: tuple[TaskNode, ...],
-        planned: Mapping[int, PlannedTask],
-        scheduler: TaskScheduler,
+        self, tree: TaskTree, planned: Mapping[int, PlannedTask], scheduler: TaskScheduler
     ) -> None:
-        self.kernel = kernel
-        self.nodes = nodes
+        self.tree = tree
+        self.kernel = tree.kernel
+        self.nodes = tree.nodes
         self.planned = planned
         self.scheduler = scheduler
         self.hw = scheduler.hw
-        self.tasks = tuple(planned[task.number].task for task in flatten(nodes))
+        self.tasks = tuple(planned[task.number].task for task in flatten(tree.nodes))
 
     def rank(self, placed: PlacedTasks) -> tuple[float, float]:
         """Least for what the aim likes best."""
@@ -104,9 +98,8 @@ class HomeSearch:
     def settle(self, planned: Mapping[int, PlannedTask]) -> PlacedTasks:
         """The tasks side by side, each on the accelerator or the host, there in as few calls."""
         fitting = make_room(self.nodes, planned, self.scheduler)
-        aim = self.scheduler.wishes.aim
-        placed = place_tasks(self.kernel, self.nodes, fitting, self.hw, aim)
-        return with_joined_calls(self.kernel, self.nodes, placed, self.hw)
+        placed = place_tasks(self.tree, fitting, self.scheduler.wishes.aim)
+        return with_joined_calls(self.tree, placed)
 
     def is_crowded(self, placed: PlacedTasks) -> bool:
         """Does a task take longer than with all the chip to itself?"""
@@ -171,6 +164,8 @@ class HomeSearch:
     def _memory(self, buffer: Buffer) -> str | None:
         """The largest memory in which every task on the buffer can find it."""
         users = [task for task in self.tasks if buffer.name in task.touched]
+        # those first that no instruction computes: hardly any of them finds a buffer anywhere
+        users.sort(key=lambda task: self.planned[task.number].answer is not None)
         managed = [m for m in self.hw.memories if m.kind is MemoryKind.MANAGED]
         for memory in sorted(managed, key=lambda memory: -memory.size_bytes):
             if _bytes(buffer) <= memory.size_bytes and all(

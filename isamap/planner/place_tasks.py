@@ -28,6 +28,9 @@ from .plan import PlannedTask, host_task_cycles
 from .share_chip import share_chip
 from .timeline import Timeline, Ways
 
+# identities of a task and its answer, on the host?, cycles, what it finds in its call
+TaskWay = tuple[int, int, bool, int, tuple[str, ...] | None]
+
 MAX_LOOKS = 64  # at choices, or at what several of them have in common
 NOTHING = Costs(0, 0, 0)
 NOT_PLACED = "which tasks the host runs was not all tried"
@@ -63,12 +66,29 @@ class PlacedTasks:
         return self.task_cycles + self.repack_cycles
 
 
+class TaskTree:
+    """The tasks of one kernel; what is found for one choice of how they run serves the others."""
+
+    def __init__(self, kernel: Kernel, nodes: tuple[TaskNode, ...], hw: Hardware) -> None:
+        self.kernel = kernel
+        self.nodes = nodes
+        self.hw = hw
+        self.line = Timeline(nodes, hw)
+        self._known: dict[tuple[TaskWay, ...], PlacedTasks] = {}
+
+    def put(self, planned: Mapping[int, PlannedTask]) -> PlacedTasks:
+        """The tasks run as they are planned to; MappingError as `compose`."""
+        tasks = tuple(planned[task.number] for task in flatten(self.nodes))
+        key = tuple((id(t.task), id(t.answer), t.on_host, t.cycles, t.goes_on) for t in tasks)
+        if key not in self._known:
+            program = compose(self.kernel, self.nodes, tuple(t.piece for t in tasks), self.hw)
+            cycles = self.line.cycles({task.task.number: (task,) for task in tasks})
+            self._known[key] = PlacedTasks(tasks, program, repacks(program, self.hw), cycles)
+        return self._known[key]
+
+
 def place_tasks(
-    kernel: Kernel,
-    nodes: tuple[TaskNode, ...],
-    planned: Mapping[int, PlannedTask],
-    hw: Hardware,
-    aim: Aim = FASTEST,
+    tree: TaskTree, planned: Mapping[int, PlannedTask], aim: Aim = FASTEST
 ) -> PlacedTasks:
     """Move tasks between host and accelerator while the aim likes that better.
 
@@ -77,67 +97,37 @@ def place_tasks(
     Raises:
         MappingError: as `compose`.
     """
-    search = _PlaceSearch(kernel, nodes, planned, hw, aim)
+    search = _PlaceSearch(tree, planned, aim)
     search.descend(search.narrowed(search.ways()))
     return search.best
 
 
-def try_all_places(
-    kernel: Kernel, nodes: tuple[TaskNode, ...], placed: PlacedTasks, hw: Hardware, aim: Aim
-) -> PlacedTasks:
+def try_all_places(tree: TaskTree, placed: PlacedTasks, aim: Aim) -> PlacedTasks:
     """The best of all choices, as far as `MAX_LOOKS` go, the host's tasks each in calls of its own;
     among them those of `placed`."""
-    planned = {task.task.number: _by_itself(task, hw) for task in placed.tasks}
-    search = _PlaceSearch(kernel, nodes, planned, hw, aim)
+    planned = {task.task.number: _by_itself(task, tree.hw) for task in placed.tasks}
+    search = _PlaceSearch(tree, planned, aim)
     search.exhaust(search.narrowed(search.ways()))
     return replace(search.best, cut=NOT_PLACED) if search.num_looks > MAX_LOOKS else search.best
 
 
-def put_tasks(
-    kernel: Kernel, nodes: tuple[TaskNode, ...], planned: Mapping[int, PlannedTask], hw: Hardware
-) -> PlacedTasks:
-    """The tasks run as they are planned to; MappingError as `compose`."""
-    return _put_tasks(kernel, planned, hw, Timeline(nodes, hw))
-
-
-def with_joined_calls(
-    kernel: Kernel, nodes: tuple[TaskNode, ...], placed: PlacedTasks, hw: Hardware
-) -> PlacedTasks:
+def with_joined_calls(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
     """The same choice, the host's neighbours in one call where nobody waits for the first of them;
     MappingError as `compose`."""
     planned = {task.task.number: task for task in placed.tasks}
-    joined = join_calls(nodes, planned, hw)
-    if joined == planned:
-        return placed
-    return replace(put_tasks(kernel, nodes, joined, hw), cut=placed.cut)
-
-
-def _put_tasks(
-    kernel: Kernel, planned: Mapping[int, PlannedTask], hw: Hardware, line: Timeline
-) -> PlacedTasks:
-    tasks = tuple(planned[task.number] for task in flatten(line.nodes))
-    program = compose(kernel, line.nodes, tuple(task.piece for task in tasks), hw)
-    cycles = line.cycles({task.task.number: (task,) for task in tasks})
-    return PlacedTasks(tasks, program, repacks(program, hw), cycles)
+    joined = join_calls(tree.nodes, planned, tree.hw)
+    return placed if joined == planned else replace(tree.put(joined), cut=placed.cut)
 
 
 class _PlaceSearch:
     """Choices of who runs what, each as a way or two per task; `best` of those looked at."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        nodes: tuple[TaskNode, ...],
-        planned: Mapping[int, PlannedTask],
-        hw: Hardware,
-        aim: Aim,
-    ) -> None:
-        self.kernel = kernel
-        self.hw = hw
+    def __init__(self, tree: TaskTree, planned: Mapping[int, PlannedTask], aim: Aim) -> None:
+        self.tree = tree
+        self.hw = tree.hw
         self.aim = aim
-        self.line = Timeline(nodes, hw)
-        self.best = _put_tasks(kernel, planned, hw, self.line)
-        self.rank = aim.rank(self.best.costs(hw))
+        self.best = tree.put(planned)
+        self.rank = aim.rank(self.best.costs(tree.hw))
         self.num_looks = 0
         self.costs: dict[tuple[int, bool], Costs] = {}
 
@@ -196,9 +186,9 @@ class _PlaceSearch:
         planned = {number: mine[0] for number, mine in ways.items()}
         pieces = {number: task.piece for number, task in planned.items()}
         try:
-            if share_chip(self.line.nodes, pieces, self.hw).crowded:
+            if share_chip(self.tree.nodes, pieces, self.hw).crowded:
                 return False
-            found = _put_tasks(self.kernel, planned, self.hw, self.line)
+            found = self.tree.put(planned)
         except MappingError:
             return False
         rank = self.aim.rank(found.costs(self.hw))
@@ -216,7 +206,7 @@ class _PlaceSearch:
         for mine in ways.values():
             costs = [self._costs(way) for way in mine]
             least += Costs(0, min(c.energy_pj for c in costs), min(c.dram_bytes for c in costs))
-        return self._beats(self.line.cycles(ways), least)
+        return self._beats(self.tree.line.cycles(ways), least)
 
     def _beats(self, cycles: float, rest: Costs = NOTHING) -> bool:
         """Are so many cycles, and the rest of the costs, better than the best choice?"""

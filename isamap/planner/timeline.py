@@ -26,20 +26,25 @@ from .plan import PlannedTask
 ROUNDS = 4  # of a loop that are followed one by one
 
 Region = tuple[str, int, int]  # a memory, first byte of a stay in it, end of the last
+# a task, its answer's identity, whether it is on the host, cycles, loops in their first round
+SpanKey = tuple[int, int, bool, int, frozenset[str]]
 Round = tuple[float, list[Span]]  # of a task: when it begins, what it may take
 NEVER: Round = 0.0, []
 Ways = Mapping[int, tuple[PlannedTask, ...]]  # task number -> on the host, off it, or both
 
 
 class Timeline:
-    """The tasks of one tree; what is found for one choice of who runs them serves the others."""
+    """The tasks of one tree; what is found for one choice of how they run serves the others.
+
+    Schedules are told apart by identity: `spans` keeps those alive that it knows.
+    """
 
     def __init__(self, nodes: tuple[TaskNode, ...], hw: Hardware) -> None:
         self.nodes = nodes
         self.hw = hw
         self.feeds: dict[tuple[int, int], tuple[bool, bool]] = {}
-        self.spans: dict[tuple[int, bool, frozenset[str]], Span] = {}
-        self.regions: dict[int, dict[tuple[str, int], Region]] = {}
+        self.spans: dict[SpanKey, tuple[PlannedTask, Span]] = {}
+        self.regions: dict[int, dict[tuple[str, int], Region]] = {}  # by identity of the answer
         self.delays: dict[tuple[int, int], float] = {}
 
     def cycles(self, ways: Ways) -> int:
@@ -123,10 +128,13 @@ class _Line:
             other = self.ways[number][0].task
             if len(others) == 1 and not set(other.held) & set(task.held) and other != task:
                 for old, new in product(others[0].rooms, span.rooms):
-                    mine = self.regions[task.number][new.operand, new.residence]
-                    theirs = self.regions[number][old.operand, old.residence]
+                    mine = self._region(task.number, new)
+                    theirs = self._region(number, old)
                     begin = max(begin, start + _release(old, theirs, new, mine))
         return begin
+
+    def _region(self, number: int, room: Room) -> Region:
+        return self.regions[id(self.ways[number][0].answer)][room.operand, room.residence]
 
     def _ready(
         self, number: int, rounds: tuple[Round, Round], reader: Task, spans: list[Span]
@@ -166,10 +174,10 @@ class _Line:
     def _span(self, planned: PlannedTask, around: tuple[tuple[str, bool, int], ...]) -> Span:
         """One round of a task."""
         fresh = frozenset(name for name, is_first, _ in around if is_first)
-        key = planned.task.number, planned.on_host, fresh
+        key = planned.task.number, id(planned.answer), planned.on_host, planned.cycles, fresh
         if key not in self.spans:
-            self.spans[key] = self._find_span(planned, around, fresh)
-        return self.spans[key]
+            self.spans[key] = planned, self._find_span(planned, around, fresh)
+        return self.spans[key][1]
 
     def _find_span(
         self,
@@ -193,7 +201,7 @@ class _Line:
         assert best.solution.tiling is not None, "a schedule has a tiling"
         places = place(best.covering, best.solution.tiling, self.hw)
         assert places is not None, "a schedule has a place"
-        self.regions[planned.task.number] = {
+        self.regions[id(planned.answer)] = {
             (slot.stay.operand, slot.stay.residence): (
                 slot.residence.memory, slot.base, slot.base + slot.slot_bytes * slot.stay.slots
             )

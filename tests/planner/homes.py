@@ -6,6 +6,7 @@ from isamap.mapper import cut_tasks, flatten
 from isamap.planner import Wishes
 from isamap.planner.find_plan import plan_alone, task_scheduler
 from isamap.planner.keep_on_chip import HomeSearch
+from isamap.planner.place_tasks import TaskTree
 from isamap.planner.schedule_tasks import Known
 
 
@@ -15,4 +16,4 @@ def search(kernel: Kernel, hw: Hardware, time_limit_s: float = 2.0) -> HomeSearc
     nodes = cut_tasks(kernel)
     tasks = tuple(flatten(nodes))
     scheduler = task_scheduler(tasks, hw, wishes, Known())
-    return HomeSearch(kernel, nodes, plan_alone(tasks, scheduler), scheduler)
+    return HomeSearch(TaskTree(kernel, nodes, hw), plan_alone(tasks, scheduler), scheduler)

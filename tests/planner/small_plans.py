@@ -27,7 +27,7 @@ from isamap.mapper import (
 )
 from isamap.planner import Plan, PlannedTask, Wishes, assemble_answer, host_task_cycles
 from isamap.planner.find_plan import _shared_buffers, find_plan
-from isamap.planner.place_tasks import put_tasks
+from isamap.planner.place_tasks import TaskTree
 from isamap.planner.rejoin import replace_joined
 from tests.scheduler.cases import machine
 from tests.scheduler.exhaustive import MANY, search_exhaustively
@@ -120,6 +120,6 @@ def _value(
     kernel: Kernel, nodes: tuple[TaskNode, ...], planned: Planned, hw: Hardware, aim: Aim
 ) -> float | None:
     try:
-        return aim.value(put_tasks(kernel, nodes, planned, hw).costs(hw))
+        return aim.value(TaskTree(kernel, nodes, hw).put(planned).costs(hw))
     except MappingError:
         return None  # nothing lays out the shared array anew

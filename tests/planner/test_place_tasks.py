@@ -20,7 +20,7 @@ from isamap.planner import Plan, PlannedTask, Wishes, find_plan, host_task_cycle
 from isamap.planner.find_plan import plan_alone, task_scheduler
 from isamap.planner.host_calls import may_run_on_host
 from isamap.planner.make_room import make_room
-from isamap.planner.place_tasks import PlacedTasks, place_tasks, put_tasks, try_all_places
+from isamap.planner.place_tasks import PlacedTasks, TaskTree, place_tasks, try_all_places
 from isamap.planner.schedule_tasks import Known
 from isamap.planner.share_chip import share_chip
 from isamap.scheduler import Answer
@@ -102,7 +102,7 @@ def best_of_all(
         try:
             pieces = {number: one.piece for number, one in choice.items()}
             if not share_chip(nodes, pieces, hw).crowded:
-                ranks.append(aim.rank(put_tasks(kernel, nodes, choice, hw).costs(hw)))
+                ranks.append(aim.rank(TaskTree(kernel, nodes, hw).put(choice).costs(hw)))
         except MappingError:
             pass  # nothing lays out anew what passes between them
     return min(ranks)
@@ -118,8 +118,8 @@ def place(kernel: Kernel, hw: Hardware, aim: Aim) -> tuple[PlacedTasks, tuple[fl
         return None
     planned = make_room(nodes, planned, scheduler)
     try:
-        placed = place_tasks(kernel, nodes, planned, hw, aim)
-        placed = try_all_places(kernel, nodes, placed, hw, aim)
+        tree = TaskTree(kernel, nodes, hw)
+        placed = try_all_places(tree, place_tasks(tree, planned, aim), aim)
     except MappingError:
         return None
     return placed, best_of_all(kernel, nodes, planned, hw, aim)
