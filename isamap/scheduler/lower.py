@@ -20,7 +20,7 @@ from isamap.program import For, Node, Operand, Program, Span
 from .emit import Call, Walk, at_first_and_later, emit_walks
 from .frame import Frame, Spot, tile_name, unit_name
 from .fuse_tokens import fuse_tokens
-from .late import last_tile, leaves_late, tile_before
+from .late import Loops, block_before, last_tile, leaves_late, passed_late, tile_before
 from .place import NOTHING, Homes, Slot, place
 from .tokens import Tokens, plan_tokens
 from .transfers import Transfers
@@ -77,6 +77,7 @@ class _Nest:
         slots = self.frame.places.slots
         late = [slot for slot in slots if leaves_late(self.frame, slot, held)]
         out = [(slot, self.transfers.tile_out(slot)) for slot in late]
+        passing = {slot: passed_late(self.frame, slot, held) for slot in slots}
         before = [n for slot in self._coarse() for n in self.transfers.enter(slot)]
         after = [n for slot in self._coarse() for n in self._leave(slot, late)]
         finish = [n for slot in self._coarse() for n in self.transfers.finish(slot)]
@@ -84,7 +85,7 @@ class _Nest:
             *self.tokens.before_fills(),
             *before,
             *self.tokens.after_fills(),
-            *self._unit_nest(late),
+            *self._unit_nest(late, passing),
             *finish,
             *self.tokens.before_drains(),
             *after,
@@ -99,11 +100,20 @@ class _Nest:
             *(n for slot, nodes in out for n in last_tile(self.frame, slot, held, nodes)),
         )
 
-    def _unit_nest(self, late: list[Slot]) -> tuple[Node, ...]:
+    def _unit_nest(self, late: list[Slot], passing: dict[Slot, Loops]) -> tuple[Node, ...]:
+        """Blocks of fine stays in, the call, blocks out."""
         by_residence = sorted(self.frame.places.slots, key=lambda s: s.stay.residence)
         fine = [slot for slot in by_residence if self.frame.is_fine(slot)]
         enters = [n for slot in fine[::-1] for n in self.transfers.enter(slot)]
-        leaves = [n for s in fine for n in (*self.transfers.finish(s), *self._leave(s, late))]
+        leaves: list[Node] = []
+        for slot in fine:
+            leaves += self.transfers.finish(slot)
+            if loops_late := passing[slot]:
+                onward = self.transfers.pass_on(slot)
+                enters += block_before(self.frame, slot, loops_late, onward)
+                leaves += self.transfers.leave_to_passage(slot, loops_late)
+            else:
+                leaves += self._leave(slot, late)
         loops = [n for n in self.frame.tiling.inner if self.frame.tiling.tile(n) > 1]
         opening = self._opening()
         if fine or opening is not None:

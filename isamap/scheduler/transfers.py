@@ -14,6 +14,7 @@ from isamap.program import Address, Edge, Node, Operand, Span, When
 
 from .emit import Call, Walk, at_first_and_later, cut, emit_walks
 from .frame import Frame, tile_name, unit_name
+from .late import Loops
 from .place import Slot
 from .tokens import Tokens
 
@@ -112,6 +113,18 @@ class Transfers:
         fine = self.frame.is_fine(slot)
         return self._guarded(slot, drain, Edge.LAST, self._taken_out(slot, drain, fine), fine)
 
+    def leave_to_passage(self, slot: Slot, loops: Loops) -> tuple[Node, ...]:
+        """Take a block out to its passage after its last use, and on from there at the end of
+        `loops`."""
+        drain, (to_passage, onward) = slot.residence.drain, self._ways_out(slot)
+        assert drain is not None, "it passes a memory"
+        at_end = When(tuple((name, Edge.LAST) for _, name in loops), onward)
+        return self._guarded(slot, drain, Edge.LAST, (*to_passage, at_end), fine=True)
+
+    def pass_on(self, slot: Slot) -> tuple[Node, ...]:
+        """Move the current block on from its passage, at any time."""
+        return self._ways_out(slot)[1]
+
     def tile_out(self, slot: Slot) -> tuple[Node, ...]:
         """Take the current tile out, at any time."""
         drain = slot.residence.drain
@@ -120,24 +133,27 @@ class Transfers:
         return self.frame.on_cores(self._taken_out(slot, drain, False), instruction, inner=False)
 
     def _taken_out(self, slot: Slot, drain: Transfer, fine: bool) -> tuple[Node, ...]:
+        if drain.onward is not None:
+            assert fine, "blocks pass one by one"
+            to_passage, onward = self._ways_out(slot)
+            return (*to_passage, *onward)
         source = self._own_side(slot, fine)
         target = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, fine)
-        if drain.onward is not None:
-            return self._leave_through(slot, drain, drain.onward, (source, target))
         if drain.planes == 1:
             return self._move(slot, drain, source, target, fine)
         return self._leave_planes(slot, drain, source, target, fine)
 
-    def _leave_through(
-        self, slot: Slot, drain: Transfer, passage: Passage, ends: tuple[_Side, _Side]
-    ) -> tuple[Node, ...]:
-        """Drain a block to a memory on its way, and from there on."""
-        source, target = ends
+    def _ways_out(self, slot: Slot) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+        """Drain a block to a memory on its way; from there on."""
+        drain = slot.residence.drain
+        assert drain is not None and drain.onward is not None, "it passes a memory"
+        passage = drain.onward
+        target = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, True)
         address = self.frame.passage_address(slot, passage, is_out=True)
         between = _Side(passage.memory, address, dict.fromkeys(target.axis_steps, 0))
         return (
-            *self._move(slot, drain, source, between, True),
-            *self._move(slot, passage.transfer, between, target, True),
+            self._move(slot, drain, self._own_side(slot, True), between, True),
+            self._move(slot, passage.transfer, between, target, True),
         )
 
     def _leave_planes(
