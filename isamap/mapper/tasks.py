@@ -211,7 +211,7 @@ class _Cutter:
     def _volatile(self, number: int, held: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         statement = self.statements[number]
         pairs: dict[tuple[str, str], None] = {}
-        for loop in held:
+        for depth, loop in enumerate(held):
             others = [
                 other
                 for position, other in enumerate(self.statements)
@@ -219,7 +219,9 @@ class _Cutter:
             ]
             for access in (statement.target, *accesses(statement.value)):
                 is_written = access == statement.target
-                if not access.moves_with(loop) and _meets(access, is_written, statement, others):
+                rivals = _rivals(access, is_written, statement, others)
+                is_hit = any(not _is_elsewhere(access, rival, held[:depth]) for rival in rivals)
+                if not access.moves_with(loop) and is_hit:
                     pairs[access.buffer, loop] = None
         return tuple(pairs)
 
@@ -230,12 +232,23 @@ def overlaps(access: Access) -> bool:
     return any(len(index.terms) > 1 for index in access.indices) or len(set(names)) < len(names)
 
 
-def _meets(access: Access, is_written: bool, own: Statement, others: list[Statement]) -> bool:
-    """Does another statement write what is accessed, or read what is written? Or this one itself
-    through another access?"""
+def _rivals(
+    access: Access, is_written: bool, own: Statement, others: list[Statement]
+) -> Iterator[Access]:
+    """Where another statement writes the buffer, or reads it if it is written. Or this one itself
+    through another access."""
     for other in (*others, own):
-        writes = other.target.buffer == access.buffer and not (other is own and is_written)
-        reads = any(read.buffer == access.buffer for read in accesses(other.value))
-        if writes or (is_written and reads):
-            return True
-    return False
+        if other.target.buffer == access.buffer and not (other is own and is_written):
+            yield other.target
+        if is_written:
+            yield from (read for read in accesses(other.value) if read.buffer == access.buffer)
+
+
+def _is_elsewhere(access: Access, other: Access, fixed: tuple[str, ...]) -> bool:
+    """Do both differ in an index that only loops in `fixed` move, however these stand?"""
+    return any(
+        mine.terms == theirs.terms
+        and mine.constant != theirs.constant
+        and set(mine.names) <= set(fixed)
+        for mine, theirs in zip(access.indices, other.indices, strict=True)
+    )

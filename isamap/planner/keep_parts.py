@@ -14,15 +14,18 @@ from math import prod
 
 from isamap.costmodels import Stay, guards, is_renamed
 from isamap.errors import KernelError
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, Synchronisation
 from isamap.ir import Kernel, Role, Statement, accesses, size_bytes
-from isamap.mapper import OperandPlan, Task
-from isamap.rewrites import Step, range_site, split_range
+from isamap.mapper import OperandPlan, Task, TiledLoop
+from isamap.rewrites import Step, attempt, range_site, split_range, strip_nest, strip_site
 
 from .plan import Plan, PlannedTask
 
 MIN_GAIN = 0.02
 SHARES = (15, 14, 12, 10, 8, 4)  # of 16 parts of the memory, for what stays
+MAX_STRIPS = 3  # choices of how wide strips are
+MAX_COUNT = 16  # strips
+MAX_GRAINS = 64  # of a loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,11 @@ def keep_parts(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
         for operand, stay in _again(planned):
             if not _may_pay(planned, operand, stay, hw):
                 continue
-            cuts = _parts(plan.kernel, planned, operand, stay, hw)
-            parts = tuple(replace(part, steps=(*plan.steps, *part.steps)) for part in cuts)
-            if parts:
-                yield parts
+            for cuts in (_parts, _strips):
+                found = cuts(plan.kernel, planned, operand, stay, hw)
+                parts = tuple(replace(part, steps=(*plan.steps, *part.steps)) for part in found)
+                if parts:
+                    yield parts
 
 
 def _again(planned: PlannedTask) -> Iterator[tuple[OperandPlan, Stay]]:
@@ -85,22 +89,11 @@ def _parts(
     kernel: Kernel, planned: PlannedTask, operand: OperandPlan, stay: Stay, hw: Hardware
 ) -> Iterator[Part]:
     """The task cut along the operand's longest loop that moves the result too, largest first."""
-    covering = planned.best.covering
-    target = planned.task.statement.target
-    loops = [
-        covering.loop(name)
-        for name in operand.loops
-        if target.moves_with(name) and name not in planned.task.held
-    ]
-    if not loops:
+    loop = _longest(planned, operand)
+    if loop is None:
         return
-    loop = max(loops, key=lambda x: x.units)
-    room = hw.memory(operand.residences[stay.residence].memory).size_bytes
-    total = size_bytes(operand.dtype) * prod(
-        covering.loop(name).kernel_extent for name in operand.loops
-    )
-    per_unit = -(-total // loop.units)
-    counts = (room * share // 16 // per_unit * loop.block for share in SHARES)
+    fitting = _fitting(planned, operand, stay, loop, hw)
+    counts = (int(fitting * share / 16) * loop.block for share in SHARES)
     for count in dict.fromkeys(min(count, loop.kernel_extent - loop.block) for count in counts):
         if count > 0:
             part = _cut(kernel, planned.task, loop.name, count)
@@ -108,11 +101,67 @@ def _parts(
                 yield part
 
 
+def _strips(
+    kernel: Kernel, planned: PlannedTask, operand: OperandPlan, stay: Stay, hw: Hardware
+) -> Iterator[Part]:
+    """The same along strips of that loop, of each of which a part stays, so that the rest comes
+    while that computes: most kept first, then most strips. Not where tasks wait for each other's
+    ends."""
+    loop = _longest(planned, operand)
+    if loop is None or hw.synchronisation is not Synchronisation.INTERLOCKED:
+        return
+    grain = _grain(planned, loop)
+    share = _fitting(planned, operand, stay, loop, hw) / loop.units
+    choices = []
+    for count in range(2, MAX_COUNT + 1):
+        width = loop.kernel_extent // (count * grain)
+        kept = min(int(share * width), width - 1)
+        if count * width * grain == loop.kernel_extent and kept > 0:
+            choices.append((-kept / width, -count, width * grain, kept * grain))
+    around, number = planned.task.held[-1], planned.task.number
+    for _, _, size, kept in sorted(choices)[:MAX_STRIPS]:
+        strips = attempt(strip_nest, kernel, around, number, loop.name, size)
+        part = strips and _cut(strips, planned.task, loop.name, kept)
+        if part:
+            site = strip_site(kernel, around, number, loop.name, size)
+            yield replace(part, steps=(Step("strip_nest", site), *part.steps))
+
+
+def _grain(planned: PlannedTask, loop: TiledLoop) -> int:
+    """Iterations of a loop that are worth being apart: the least block of a covering that divides
+    it into not too many."""
+    assert planned.answer is not None, "a task off the host has a schedule"
+    coverings = (other.covering for other in planned.answer.alternatives)
+    blocks = {x.block for covering in coverings for x in covering.loops if x.name == loop.name}
+    fine = (b for b in sorted(blocks) if b * MAX_GRAINS >= loop.kernel_extent)
+    return next((b for b in fine if loop.kernel_extent % b == 0), loop.block)
+
+
+def _longest(planned: PlannedTask, operand: OperandPlan) -> TiledLoop | None:
+    """The operand's longest loop that moves the result too."""
+    target, held = planned.task.statement.target, planned.task.held
+    names = (name for name in operand.loops if target.moves_with(name) and name not in held)
+    loops = (planned.best.covering.loop(name) for name in names)
+    return max(loops, key=lambda loop: loop.units, default=None)
+
+
+def _fitting(
+    planned: PlannedTask, operand: OperandPlan, stay: Stay, loop: TiledLoop, hw: Hardware
+) -> float:
+    """Units of the loop of which all of the operand fills the memory."""
+    room = hw.memory(operand.residences[stay.residence].memory).size_bytes
+    covering = planned.best.covering
+    total = size_bytes(operand.dtype) * prod(
+        covering.loop(name).kernel_extent for name in operand.loops
+    )
+    return room / -(-total // loop.units)
+
+
 def _cut(kernel: Kernel, task: Task, loop: str, count: int) -> Part | None:
     """All statements of the task cut alike, the last one first; None where one cannot be."""
     steps: list[Step] = []
     for part in sorted(task.parts or (task,), key=lambda part: -part.number):
-        name = _loop_in(part.statement, task, loop)
+        name = _loop_in(kernel.statements[part.number], task, loop)
         if name is None:
             return None
         try:

@@ -30,6 +30,8 @@ Region = tuple[str, int, int]  # a memory, first byte of a stay in it, end of th
 SpanKey = tuple[int, int, bool, int, frozenset[str]]
 Round = tuple[float, list[Span]]  # of a task: when it begins, what it may take
 NEVER: Round = 0.0, []
+# in the same round of the loops around both tasks, these loops, those of them that hand on
+Feeds = tuple[bool, tuple[str, ...], tuple[str, ...]]
 Ways = Mapping[int, tuple[PlannedTask, ...]]  # task number -> on the host, off it, or both
 
 
@@ -42,7 +44,7 @@ class Timeline:
     def __init__(self, nodes: tuple[TaskNode, ...], hw: Hardware) -> None:
         self.nodes = nodes
         self.hw = hw
-        self.feeds: dict[tuple[int, int], tuple[bool, bool]] = {}
+        self.feeds: dict[tuple[int, int], Feeds] = {}
         self.spans: dict[SpanKey, tuple[PlannedTask, Span]] = {}
         self.regions: dict[int, dict[tuple[str, int], Region]] = {}  # by identity of the answer
         self.delays: dict[tuple[int, int], float] = {}
@@ -104,6 +106,7 @@ class _Line:
 
     def _place(self, task: Task, around: tuple[tuple[str, bool, int], ...]) -> None:
         spans = [self._span(way, around) for way in self.ways[task.number]]
+        fresh = frozenset(name for name, is_first, _ in around if is_first)
         uses = spans[0].uses if len(spans) == 1 else ()
         begin = 0.0
         for use in uses:
@@ -111,7 +114,7 @@ class _Line:
         if uses:
             begin = max(begin, self._roomy(task, spans[0]))
         for number, rounds in self.written.items():
-            begin = max(begin, self._ready(number, rounds, task, spans))
+            begin = max(begin, self._ready(number, rounds, task, spans, fresh))
         if self.is_token:
             begin = self.end
         for use in uses:
@@ -137,12 +140,22 @@ class _Line:
         return self.regions[id(self.ways[number][0].answer)][room.operand, room.residence]
 
     def _ready(
-        self, number: int, rounds: tuple[Round, Round], reader: Task, spans: list[Span]
+        self,
+        number: int,
+        rounds: tuple[Round, Round],
+        reader: Task,
+        spans: list[Span],
+        fresh: frozenset[str],
     ) -> float:
-        """The earliest begin at which the reader finds all that another task writes."""
+        """The earliest begin at which the reader finds all that another task writes; `fresh`: loops
+        that are in their first round."""
         before, latest = rounds
         writer = self.ways[number][0].task
-        same_round, next_round = self._feeds(writer, reader)
+        same_round, shared, carriers = self._feeds(writer, reader)
+        next_round = any(
+            loop not in fresh and fresh.issuperset(shared[shared.index(loop) + 1 :])
+            for loop in carriers
+        )
         if number < reader.number:
             begin, written = latest if same_round else before if next_round else NEVER
         else:
@@ -156,19 +169,23 @@ class _Line:
             self.delays[key] = _delay(writer, reader, written, span)
         return self.delays[key]
 
-    def _feeds(self, writer: Task, reader: Task) -> tuple[bool, bool]:
-        """Does the reader depend on the writer in the same round of the loops around both? In a
-        later one?"""
+    def _feeds(self, writer: Task, reader: Task) -> Feeds:
+        """Does the reader depend on the writer in the same round of the loops around both? These
+        loops, and those in a later round of which it does, all loops further out being in the
+        same one."""
         key = writer.number, reader.number
         if key not in self.feeds:
             shared = tuple(name for name in writer.held if name in reader.held)
             written = {statement.target.buffer for statement in writer.statements}
             both = product(writer.statements, reader.statements)
             pairs = list(both) if written & reader.touched else []
-            self.feeds[key] = (
-                not all(may_swap(a, b, may_reassociate=False, fixed=shared) for a, b in pairs),
-                not all(may_distribute(b, a, shared) for a, b in pairs),
+            carriers = tuple(
+                loop
+                for depth, loop in enumerate(shared)
+                if not all(may_distribute(b, a, (loop,), shared[:depth]) for a, b in pairs)
             )
+            same = not all(may_swap(a, b, may_reassociate=False, fixed=shared) for a, b in pairs)
+            self.feeds[key] = same, shared, carriers
         return self.feeds[key]
 
     def _span(self, planned: PlannedTask, around: tuple[tuple[str, bool, int], ...]) -> Span:

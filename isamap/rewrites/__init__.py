@@ -31,6 +31,7 @@ from .split_integers import split_integers
 from .split_nest import nest_site, split_nest
 from .split_range import range_site, split_range
 from .spread import spread, spread_by
+from .strip_nest import strip_nest, strip_site
 from .sum_apart import sum_apart
 from .swap import swap
 from .table import REWRITES
@@ -75,6 +76,8 @@ __all__ = [
     "spread",
     "spread_by",
     "substitute_access",
+    "strip_nest",
+    "strip_site",
     "sum_apart",
     "swap",
     "split_nest",

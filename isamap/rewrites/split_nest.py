@@ -44,16 +44,12 @@ def split_nest(kernel: Kernel, around: str, position: int, loop: str, count: int
     Source: index-set splitting of every statement (Wolfe, High Performance Compilers, section 9.2),
     then statement reordering (Allen and Kennedy, section 2.3); derived here.
     """
-    numbers = positions_under(kernel, around)
-    if position not in numbers:
-        raise KernelError(f"statement {position} is not under loop {around!r}")
+    numbers, depth = find_range(kernel, around, position, loop)
     names = [x.name for x in kernel.statements[position].loops]
-    fixed = tuple(names[: names.index(around) + 1])
-    if loop not in names[len(fixed) :]:
-        raise KernelError(f"statement {position} has no loop {loop!r} inside of {around!r}")
-    kernel = _tear_apart(kernel, numbers, len(fixed))
+    fixed = tuple(names[:depth])
+    kernel = tear_apart(kernel, numbers, depth)
     loop = kernel.statements[position].loops[names.index(loop)].name
-    spans = _follow([kernel.statements[n] for n in numbers], position - numbers[0], loop)
+    spans = follow_range([kernel.statements[n] for n in numbers], position - numbers[0], loop)
     own = spans[position - numbers[0]]
     if own is None or not 1 <= count <= own.last - own.first:
         raise KernelError(f"statement {position} cannot be cut after {count} of {loop!r}")
@@ -69,8 +65,24 @@ def split_nest(kernel: Kernel, around: str, position: int, loop: str, count: int
     return _in_order(kernel, numbers[0], sides, fixed)
 
 
+def find_range(kernel: Kernel, around: str, position: int, loop: str) -> tuple[list[int], int]:
+    """The statements under `around`, and how many loops they share down to it.
+
+    Raises:
+        KernelError: the statement at `position` is not one of them, or has no such loop further in.
+    """
+    numbers = positions_under(kernel, around)
+    if position not in numbers:
+        raise KernelError(f"statement {position} is not under loop {around!r}")
+    names = [x.name for x in kernel.statements[position].loops]
+    depth = names.index(around) + 1
+    if loop not in names[depth:]:
+        raise KernelError(f"statement {position} has no loop {loop!r} inside of {around!r}")
+    return numbers, depth
+
+
 @dataclass(frozen=True, slots=True)
-class _Span:
+class RangeSpan:
     """The positions of the cut dimension that a statement's loop runs over."""
 
     loop: str
@@ -78,7 +90,7 @@ class _Span:
     last: int
 
 
-def _tear_apart(kernel: Kernel, numbers: list[int], depth: int) -> Kernel:
+def tear_apart(kernel: Kernel, numbers: list[int], depth: int) -> Kernel:
     """Loops from `depth` on for every statement alone."""
     for before, number in zip(numbers, numbers[1:], strict=False):
         nests = [kernel.statements[n].loops[depth : depth + 1] for n in (before, number)]
@@ -87,7 +99,7 @@ def _tear_apart(kernel: Kernel, numbers: list[int], depth: int) -> Kernel:
     return kernel
 
 
-def _follow(statements: list[Statement], seed: int, loop: str) -> list[_Span | None]:
+def follow_range(statements: list[Statement], seed: int, loop: str) -> list[RangeSpan | None]:
     """What each statement runs over of the dimension that `loop` counts of the seed's target; None:
     it does not move with it."""
     target = statements[seed].target
@@ -111,12 +123,12 @@ def _follow(statements: list[Statement], seed: int, loop: str) -> list[_Span | N
     return spans
 
 
-def _span(statement: Statement, index: Affine) -> _Span | None:
+def _span(statement: Statement, index: Affine) -> RangeSpan | None:
     """The range of an index that one loop alone counts."""
     if [step for _, step in index.terms] != [1]:
         return None
     name = index.names[0]
-    return _Span(name, index.constant, index.constant + statement.extent(name) - 1)
+    return RangeSpan(name, index.constant, index.constant + statement.extent(name) - 1)
 
 
 def _in_order(kernel: Kernel, first: int, sides: list[int], fixed: tuple[str, ...]) -> Kernel:

@@ -27,6 +27,7 @@ from .split_integers import SPLIT_INTEGERS
 from .split_nest import SPLIT_NEST
 from .split_range import SPLIT_RANGE
 from .spread import SPREAD
+from .strip_nest import STRIP_NEST
 from .sum_apart import SUM_APART
 from .swap import SWAP
 from .toeplitz import TOEPLITZ
@@ -62,6 +63,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SPLIT,
     SPLIT_RANGE,
     SPLIT_NEST,
+    STRIP_NEST,
     INTERCHANGE,
     REORDER,
 )

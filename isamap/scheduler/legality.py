@@ -15,6 +15,7 @@ from isamap.mapper import Covering
 from .options import (
     is_uneven,
     level_options,
+    may_keep_over,
     must_divide,
     must_fill_shares,
     must_stay_whole,
@@ -140,7 +141,7 @@ def _stay_breaches(
     def breach(message: str, hint: str) -> Breach:
         return Breach(Part.STAYS, stay.operand, stay.residence, message, hint)
 
-    held = [name for name in stay.kept if name in covering.held]
+    held = [n for n in stay.kept if not may_keep_over(covering, plan, covering.loop(n))]
     if held:
         yield breach(
             f"{stay.operand} keeps tiles of {held[0]}, which runs one iteration at a time",

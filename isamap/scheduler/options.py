@@ -36,6 +36,15 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
     return pairs
 
 
+def may_keep_over(covering: Covering, plan: OperandPlan, loop: TiledLoop) -> bool:
+    """May a stay hold the tiles of several iterations of a loop side by side? Of a held one only
+    what other tasks do not write, for the next iteration of a held loop further out."""
+    if not loop.is_held:
+        return True
+    further = covering.held[: covering.held.index(loop.name)]
+    return not plan.is_output and any(name not in plan.loops for name in further)
+
+
 def must_fill_shares(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
     """Must a core's share be whole tiles, because some core's last tile ends early?
 

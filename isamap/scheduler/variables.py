@@ -20,6 +20,7 @@ from .algebra import Algebra, Bool, Linear, Number, add_up, negated
 from .options import (
     is_uneven,
     level_options,
+    may_keep_over,
     must_stay_whole,
     tile_options,
     why_alone,
@@ -177,7 +178,7 @@ class Variables:
         stay.changes[name] = self.many_tiles[name]
         is_window = any(axis.is_window and name in axis.loops for axis in stay.plan.axes)
         may_keep = not is_window and not (self.is_token and stay.plan.is_output)
-        may_keep = may_keep and not self.loops[name].is_held
+        may_keep = may_keep and may_keep_over(self.covering, stay.plan, self.loops[name])
         if stay.plan.is_output and why_alone(self.covering, self.loops[name]):
             may_keep = False
         if may_keep and not (isinstance(low, int) and low):

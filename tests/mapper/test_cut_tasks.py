@@ -139,3 +139,16 @@ def test_brute_force_notices_a_wrong_split() -> None:
     torn = tuple(replace(task, held=()) for task in flatten(cut_tasks(kernel)))
     found = execute(kernel, torn, state, {})
     assert np.any(found["D"] != interpret(kernel, arrays)["D"])
+
+
+def test_what_a_statement_reads_of_another_step_is_not_written_in_this_one() -> None:
+    """Under `s` the state of the step before, h[t], may stay; the temporary may not."""
+    kernel = parse_semantics(
+        "U, h = In(i32, 4, 4), InOut(i32, 3, 4)\nR = Temp(i32, 2)\n"
+        "for t, s in grid(2, 2):\n  for j in range(2):\n    R[j] = 0\n"
+        "  for j, p in grid(2, 4):\n    R[j] += h[t, p] * U[p, 2 * s + j]\n"
+        "  for j in range(2):\n    h[t + 1, 2 * s + j] = R[j]",
+        "strips",
+    )
+    volatile = [set(task.volatile) for task in flatten(cut_tasks(kernel))]
+    assert volatile == [{("R", "t"), ("R", "s")}] * 3
