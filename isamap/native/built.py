@@ -171,8 +171,13 @@ class PreparedKernel:
         )
         if not is_direct or self.built.cleared:
             return lambda: self._run(held)
-        pointers = [pointer(place) for place in self.binding.fill(held)]
-        return lambda: self.built.run(pointers)
+        places = self.binding.fill(held)
+        pointers = [pointer(place) for place in places]
+
+        def run(_: object = places) -> None:  # which must live as long as this
+            self.built.run(pointers)
+
+        return run
 
     def _check(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         twice = [name for name in arrays if name in self.given]

@@ -1,6 +1,7 @@
 """Compiled kernels as functions on NumPy arrays: results, and what they refuse."""
 
 import shutil
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -131,3 +132,14 @@ def test_a_program_that_breaks_a_rule_is_not_built(
             may_reassociate=True,
         )  # fmt: skip
     assert not (tmp_path / "built").exists()
+
+
+def test_a_repeated_call_keeps_the_arrays_that_it_runs_on(product: isamap.BuiltKernel) -> None:
+    A, B, C = whole(5, 7), whole(7, 6), whole(5, 6)
+    expected = A @ B
+    run = product.prepare().repeat(A=A, B=B, C=C)
+    kept = weakref.ref(A)
+    del A
+    assert kept() is not None
+    run()
+    assert np.array_equal(C, expected)
