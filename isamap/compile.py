@@ -23,6 +23,7 @@ from .resources import find_hardware, find_kernel
 from .verify import Check, KernelFile, Verification, verify_full, verify_plan, verify_quick
 
 MEASURED = Measured()
+LAYOUTS = ("natural", "packed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,23 @@ class Request:
     max_bytes: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class _Short:
+    """Answers print in a line: as their fields they would fill pages of a notebook."""
+
+    __slots__ = ()
+    request: Request
+    timing: Timing | None
+    verification: Verification
+
+    def __repr__(self) -> str:
+        asked, found = self.request, self.verification
+        cycles = "rejected" if self.timing is None else f"{self.timing.cycles} cycles"
+        check = "WRONG" if found.is_wrong else "verified" if found.is_verified else "not verified"
+        return f"<{type(self).__name__}: {asked.kernel} on {asked.hardware}, {cycles}, {check}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(_Short):
     """The answer of `map`. `timing` is None when the emulator rejects the program.
 
     `file`: where the kernel came from. `is_interrupted`: the watch ended the search early.
@@ -75,8 +91,8 @@ class Result:
         return self.answer.program
 
 
-@dataclass(frozen=True, slots=True)
-class PlanResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class PlanResult(_Short):
     """The answer of `map` for a kernel that takes several tasks, or the host.
 
     `kernel`: as it was asked for; `plan.kernel` is the form of it that was scheduled. `timing` is
@@ -142,6 +158,8 @@ def map(
         built.name, machine.name, used, model.name, layouts, Check(verify), time_limit_s,
         workers, seed, may_reassociate, aim, tuple((max_bytes or {}).items()),
     )  # fmt: skip
+    if layouts not in LAYOUTS:
+        raise IsamapError(f"no layouts {layouts!r}", hint=f"layouts are {', '.join(LAYOUTS)}")
     check_aim(aim, machine)
     roomy = limit_machine(machine, max_bytes or {})
     wishes = Wishes(model, layouts, time_limit_s, workers, seed, may_reassociate, aim, watch)
@@ -239,7 +257,8 @@ def build_kernel(
         return drop_zeros(kernel), None
     path, chosen, source = _find_source(kernel, name)
     built = drop_zeros(source.build(sizes))
-    return built, KernelFile(path, chosen, tuple({**dict(source.sizes), **sizes}.items()))
+    used = {**dict(source.sizes), **sizes}
+    return built, KernelFile(path, chosen, tuple((size, int(n)) for size, n in used.items()))
 
 
 def kernel_sizes(kernel: str | PathLike[str], name: str | None) -> dict[str, int]:

@@ -12,6 +12,7 @@ from .options import (
     read_cost,
     read_sizes,
     subject_options,
+    time_limit_option,
 )
 
 
@@ -34,7 +35,7 @@ from .options import (
     type=click.IntRange(1),
     help="How many share the work; the numbers stay the same.",
 )
-@click.option("--time-limit", default=10.0, show_default=True, help="Seconds for the search.")
+@time_limit_option(10.0, "Seconds for the search.")
 def build_command(
     kernel: str, hardware: str, out: str, sizes: tuple[str, ...], name: str | None, cost: str,
     candidates: int | None, database: str | None, layouts: str,

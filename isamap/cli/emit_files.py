@@ -10,7 +10,6 @@ import click
 
 from isamap.codegen import generate_c, write_asm, write_binary, write_c
 from isamap.compile import PlanResult, Result
-from isamap.errors import IsamapError
 from isamap.files import timeloop_files
 from isamap.ir import Role
 from isamap.program import Program
@@ -19,16 +18,12 @@ from isamap.write_all import write_all
 from .units import show_bytes, show_count
 
 
-def emit_files(
-    result: Result | PlanResult, kind: str, folder: str | None, base: int | None
-) -> None:
+def emit_files(result: Result | PlanResult, kind: str, folder: str, base: int | None) -> None:
     """Write the program (`bin`) or the schedule (`timeloop`) into the folder and say so.
 
     Raises:
-        IsamapError: no folder; there is no such form, or the program does not fit it.
+        IsamapError: there is no such form, or the program does not fit it.
     """
-    if folder is None:
-        raise IsamapError(f"--emit {kind} writes several files", hint="add '-o DIR'")
     if kind == "timeloop":
         write_all({Path(folder, name): text for name, text in timeloop_files(result).items()})
         click.echo(f"wrote {folder}: timeloop_*.yaml", err=True)

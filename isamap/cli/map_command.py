@@ -5,6 +5,8 @@ In: arguments. Out: printed answer, files, exit code. Not its job: any decision.
 
 import click
 
+from isamap.errors import IsamapError
+
 from .exit_codes import EXIT_INTERRUPTED, EXIT_WRONG
 from .options import (
     allow_option,
@@ -13,6 +15,7 @@ from .options import (
     read_cost,
     read_sizes,
     subject_options,
+    time_limit_option,
     verify_option,
 )
 from .read_limits import read_rooms
@@ -26,7 +29,9 @@ OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmode
 @layout_option
 @verify_option
 @allow_option
-@click.option("--top", default=5, show_default=True, help="Alternatives to list.")
+@click.option(
+    "--top", default=5, show_default=True, type=click.IntRange(0), help="Alternatives to list."
+)
 @click.option("--explain", is_flag=True, help="Say why instructions did not match.")
 @click.option("--listing", is_flag=True, help="Print the program.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON (-: stdout).")
@@ -52,7 +57,7 @@ OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmode
 @click.option("--max-energy", metavar="ENERGY", help="Energy at most, '12 uJ'.")
 @click.option("--max-dram-bytes", metavar="SIZE", help="External traffic at most, '4 MiB'.")
 @click.option("--max", "rooms", multiple=True, metavar="MEMORY=SIZE", help="Room at most.")
-@click.option("--time-limit", default=20.0, show_default=True, help="Seconds for the whole search.")
+@time_limit_option(20.0, "Seconds for the whole search.")
 @click.option(
     "--workers",
     default=1,
@@ -81,13 +86,15 @@ def map_command(
         read_aim.read_aim(objective, max_cycles, max_energy, max_dram_bytes),
         read_rooms("--max", rooms),
     )  # fmt: skip
+    if emit is not None and folder is None:
+        raise IsamapError(f"--emit {emit} writes several files", hint="add '-o DIR'")
     if pareto is not None:
         show_map.show_front(question, read_aim.read_metrics("--pareto", pareto), json_path)
         return
     result = show_map.show_map(question, show)
     if result.verification.is_wrong:
         raise SystemExit(EXIT_WRONG)
-    if emit is not None:
+    if emit is not None and folder is not None:
         from .emit_files import emit_files
 
         emit_files(result, emit, folder, base)

@@ -105,6 +105,14 @@ allow_option = click.option(
 )
 
 
+def time_limit_option(
+    seconds: float, text: str
+) -> Callable[[Callable[Arguments, None]], Callable[Arguments, None]]:
+    """--time-limit."""
+    kind = click.FloatRange(0)
+    return click.option("--time-limit", type=kind, default=seconds, show_default=True, help=text)
+
+
 def read_sizes(texts: tuple[str, ...]) -> dict[str, int]:
     """`m=512` -> {"m": 512}; IsamapError for anything else."""
     sizes = {}

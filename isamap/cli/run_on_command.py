@@ -6,14 +6,14 @@ In: arguments. Out: the verdict, exit code. Not its job: any decision.
 import click
 
 from .exit_codes import EXIT_WRONG
-from .options import allow_option, read_sizes, subject_options
+from .options import allow_option, read_sizes, subject_options, time_limit_option
 
 
 @click.command()
 @subject_options
 @allow_option
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
-@click.option("--time-limit", default=10.0, show_default=True, help="Seconds for the search.")
+@time_limit_option(10.0, "Seconds for the search.")
 def run_on_command(
     kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None,
     allowed: tuple[str, ...], seed: int, time_limit: float,

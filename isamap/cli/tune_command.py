@@ -12,6 +12,7 @@ from .options import (
     NUM_CANDIDATES,
     allow_option,
     layout_option,
+    time_limit_option,
 )
 
 
@@ -42,7 +43,7 @@ from .options import (
     help="Where measurements are kept (default: $ISAMAP_DATABASE, or the user's cache folder).",
 )
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(1))
-@click.option("--time-limit", default=10.0, show_default=True, help="Seconds per shape's search.")
+@time_limit_option(10.0, "Seconds per shape's search.")
 @click.option("--json", "json_path", metavar="FILE", help="Write outcomes as JSON (-: stdout).")
 def tune_command(
     kernel: str, hardware: str, name: str | None, sizes: tuple[str, ...], table: str | None,

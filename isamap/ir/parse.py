@@ -7,8 +7,10 @@ In: paths or text. Out: verified kernels; nothing is executed. Not its job: the 
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import index
 from os import PathLike
 from pathlib import Path
+from typing import SupportsIndex
 
 from isamap.errors import KernelError, Loc, closest
 
@@ -40,9 +42,9 @@ class KernelSource:
                 raise KernelError(
                     f"kernel {self.name!r} has no size {name!r}", loc=self.loc, hint=hint
                 )
-            if isinstance(value, bool) or not isinstance(value, int):
+            if isinstance(value, bool) or not isinstance(value, SupportsIndex):
                 raise KernelError(f"size {name} must be an integer, not {value!r}", loc=self.loc)
-            chosen[name] = value
+            chosen[name] = index(value)  # NumPy's too
         function = find_functions(self.source)[self.name]
         names = {**dict(self.constants), **chosen}
         kernel = build_kernel(self.name, function.body, self.source, names, ())
@@ -170,9 +172,9 @@ def read_header(
     sizes: list[tuple[str, int]] = []
     for argument, default in pairs:
         if default is None:
-            raise source.error(
-                f"size {argument.arg!r} needs a default", argument, hint=f"write {argument.arg}=64"
-            )
+            size = argument.arg
+            hint = f"write {size}=64; arrays are declared in the body, {size} = In(i8, ..)"
+            raise source.error(f"size {size!r} needs a default", argument, hint=hint)
         sizes.append((argument.arg, read_integer(default, scope, f"size {argument.arg!r}")))
     doc = ast.get_docstring(node) or ""
     return KernelSource(node.name, tuple(sizes), doc, source.loc_of(node), source, constants)

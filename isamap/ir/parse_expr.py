@@ -155,7 +155,8 @@ def parse_call(name: str, node: ast.Call, scope: Scope) -> Expr:
     """A call of an operation of the table; max and min of more than two nest to the left."""
     if name not in OPS or not name.isidentifier():
         calls = [op for op in OPS if op.isidentifier()]
-        raise scope.source.error(f"unknown function {name!r}", node, hint=closest(name, calls))
+        hint = closest(name, calls) or f"functions are {', '.join(calls)}; sums are y[i] += x[i, j]"
+        raise scope.source.error(f"unknown function {name!r}", node, hint=hint)
     if node.keywords:
         raise scope.source.error(f"{name} takes no keywords", node)
     args = [parse_expr(arg, scope) for arg in node.args]

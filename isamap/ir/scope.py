@@ -52,9 +52,9 @@ class Scope:
     def check_free(self, name: str, node: ast.AST) -> None:
         """KernelError when `name` already means something."""
         if kind := self.kind_of(name):
-            raise self.source.error(
-                f"{name!r} is already a {kind}", node, hint="choose another name"
-            )
+            is_buffer = kind == "buffer"
+            hint = f"choose another name{f', or set elements: {name}[..] = ..' * is_buffer}"
+            raise self.source.error(f"{name!r} is already a {kind}", node, hint=hint)
 
     def open_loop(self, name: str) -> str:
         """Bind the loop called `name` in the text; returns its name in the kernel.

@@ -135,6 +135,9 @@ def unify(
     if trees:
         return trees, None
     reason = _saturation(kernel, statement, instruction) or unifier.reason
+    own = instruction.semantics.statements[0]
+    if own.update != statement.update and _summed(statement):
+        reason = _update_reason(own, statement)
     return (), Mismatch(instruction.name, index, 2 + unifier.depth, reason)
 
 
@@ -168,13 +171,20 @@ def _may_spell_out(pattern: Statement, statement: Statement) -> bool:
     calls."""
     if pattern.update != "=":
         return statement.update == "="
-    return all(statement.target.moves_with(x.name) for x in statement.loops)
+    return not _summed(statement)
 
 
 def _update_reason(pattern: Statement, statement: Statement) -> str:
-    summed = [x.name for x in statement.loops if not statement.target.moves_with(x.name)]
+    summed = _summed(statement)
     over = f" over {', '.join(summed)}" if summed else ""
+    if summed and statement.update == "=":
+        over += ", of which only the last counts"
     return f"updates its target by '{pattern.update}', the kernel by '{statement.update}'{over}"
+
+
+def _summed(statement: Statement) -> list[str]:
+    """Loops that do not move the target."""
+    return [x.name for x in statement.loops if not statement.target.moves_with(x.name)]
 
 
 def spelled_update(statement: Statement) -> Statement:

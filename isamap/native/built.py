@@ -43,8 +43,8 @@ class BuiltKernel:
     `packed`, which are brought into the layout that the program wants on every call.
     """
 
-    mapped: Mapped
-    source: CSource
+    mapped: Mapped = field(repr=False)
+    source: CSource = field(repr=False)
     files: CFiles
     _function: Callable[..., None] = field(repr=False)
     _packers: Packers = field(default_factory=dict, repr=False)

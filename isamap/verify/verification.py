@@ -5,6 +5,9 @@ In: nothing but these values. Out: frozen values. Not its job: checking, printin
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Never
+
+from isamap.errors import IsamapError
 
 from .compare import Mismatch
 
@@ -15,6 +18,11 @@ class Check(Enum):
     FULL = "full"  # the program itself
     QUICK = "quick"  # the same mapping and schedule on cut-down sizes, edges included
     OFF = "off"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Never:
+        known = ", ".join(check.value for check in cls)
+        raise IsamapError(f"no check {value!r}", hint=f"checks are {known}")
 
 
 class Reference(Enum):
