@@ -74,12 +74,7 @@ def _explain_task(task: Task, hw: Hardware, may_reassociate: bool) -> TaskExplan
     problem = ""
     try:
         stream = coverings(
-            task.kernel,
-            hw,
-            mismatches,
-            may_reassociate=may_reassociate,
-            held=task.held,
-            volatile=task.volatile,
+            task.kernel, hw, mismatches, task.setting(), may_reassociate=may_reassociate
         )
         matched.update((covering.instruction, None) for covering in stream)
     except MappingError as error:

@@ -35,10 +35,7 @@ def task_coverings(
     `homes`: buffers that lie on chip between tasks, those of other tasks included.
     """
     mine = {name: memory for name, memory in homes.items() if name in task.touched}
-    stream = coverings(
-        task.kernel, hw, [], may_reassociate=may_reassociate, held=task.held,
-        volatile=task.volatile, ends=task.ends, homes=mine,
-    )  # fmt: skip
+    stream = coverings(task.kernel, hw, [], task.setting(mine), may_reassociate=may_reassociate)
     return islice(stream, MAX_COVERINGS)
 
 

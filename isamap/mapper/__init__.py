@@ -24,7 +24,7 @@ from .operand import layout_rank
 from .pretty import show_layout_kind, show_layouts, show_route
 from .spread import spread, spread_coverings, spread_like, why_one_core
 from .spread_factors import spread_factors
-from .tasks import Ends, Task, TaskLoop, TaskNode, cut_tasks, flatten
+from .tasks import ALONE, Ends, Setting, Task, TaskLoop, TaskNode, cut_tasks, flatten
 from .transfer import part_size
 
 __all__ = [
@@ -36,6 +36,8 @@ __all__ = [
     "External",
     "FoundCoverings",
     "KnownCoverings",
+    "ALONE",
+    "Setting",
     "Mapping",
     "Match",
     "Mismatch",

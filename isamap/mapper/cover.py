@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import prod
-from types import MappingProxyType
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Instruction, OperandRule
@@ -33,7 +32,7 @@ from .match_joined import match_joined
 from .operand_plans import OperandPlans
 from .roles import InstructionRole, role_of
 from .subject import Source, Subject
-from .tasks import Ends, overlaps
+from .tasks import ALONE, Ends, Setting, overlaps
 
 # a shift serves byte planes, and computes
 COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
@@ -44,7 +43,6 @@ NO_ZEROS = "runs more iterations than the kernel has, and zeros there would chan
 NO_COPY = 100  # progress of a match whose operands no copy can bring or take
 
 Homes = Mapping[str, str]  # buffer -> managed memory where it lies between tasks
-OUTSIDE: Homes = MappingProxyType({})  # all buffers in the external memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +57,9 @@ def coverings(
     kernel: Kernel,
     hw: Hardware,
     mismatches: list[Mismatch],
+    setting: Setting = ALONE,
     *,
     may_reassociate: bool = False,
-    held: tuple[str, ...] = (),
-    volatile: tuple[tuple[str, str], ...] = (),
-    ends: Ends | None = None,
-    homes: Homes = OUTSIDE,
     max_matches: int | None = None,
     known_plans: OperandPlans | None = None,
 ) -> Iterator[Covering]:
@@ -72,9 +67,7 @@ def coverings(
     failed.
 
     Args:
-        held, volatile: loops outside all others, and what may not stay on chip over them (`Task`).
-        ends: where its sums begin and what becomes of them.
-        homes: buffers that do not lie in the external memory.
+        setting: what surrounds the kernel.
         max_matches: only those of so many matches, the lowest bounds.
         known_plans: of operands on this machine; grows.
 
@@ -83,8 +76,9 @@ def coverings(
         float sums.
     """
     index = _only_statement(kernel)
+    held, homes = setting.held, dict(setting.homes)
     moves = any(buffer.name in homes for buffer in kernel.buffers)
-    found_candidates = candidates(kernel, index, hw, mismatches, held, ends, moves=moves)
+    found_candidates = candidates(kernel, index, hw, mismatches, held, setting.ends, moves=moves)
     if found_candidates:  # else order is not to blame
         _check_order(kernel, index, may_reassociate, held)
     known_plans = OperandPlans() if known_plans is None else known_plans
@@ -92,9 +86,7 @@ def coverings(
         reason = ""
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
-            found = cover_match(
-                kernel, index, hw, candidate.match, loops, known_plans, volatile, ends, homes
-            )
+            found = cover_match(kernel, index, hw, candidate.match, loops, known_plans, setting)
             if not isinstance(found, str):
                 yield from found
                 break
@@ -251,11 +243,10 @@ def cover_match(
     match: Match,
     loops: tuple[TiledLoop, ...],
     known_plans: OperandPlans,
-    volatile: tuple[tuple[str, str], ...] = (),
-    ends: Ends | None = None,
-    homes: Homes = OUTSIDE,
+    setting: Setting = ALONE,
 ) -> tuple[Covering, ...] | str:
     """Coverings of one match on one tiling, one per choice of layouts; or why there is none."""
+    ends, homes = setting.ends, dict(setting.homes)
     names = {loop.name for loop in loops}
     synthetic = tuple(
         (name, synthetic_name(name)) for name, _ in match.binding if synthetic_name(name) in names
@@ -283,7 +274,7 @@ def cover_match(
         if pad and not _may_pad(kernel.statements[index], loops, own.access, inlet):
             return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
         buffers = {source.access.buffer for source in (own, inlet, outlet) if source}
-        fresh = tuple(dict.fromkeys(loop for name, loop in volatile if name in buffers))
+        fresh = tuple(dict.fromkeys(loop for name, loop in setting.volatile if name in buffers))
         statement = kernel.statements[index]
         again = [x.name for x in statement.loops if not statement.target.moves_with(x.name)]
         in_place = rule.name in dict(match.inlets)

@@ -13,23 +13,14 @@ from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, Kernel, Statement
 
-from .cover import OUTSIDE, Homes, coverings
+from .cover import coverings
 from .covering import Covering
 from .match import Mismatch
 from .operand_plans import OperandPlans
-from .tasks import Ends
+from .tasks import ALONE, Setting
 
 # all that coverings depend on: not the kernel's name
-CoveringKey = tuple[
-    tuple[Buffer, ...],
-    tuple[Statement, ...],
-    bool,
-    tuple[str, ...],
-    tuple[tuple[str, str], ...],
-    Ends | None,
-    tuple[tuple[str, str], ...],
-    int | None,
-]
+CoveringKey = tuple[tuple[Buffer, ...], tuple[Statement, ...], Setting, bool, int | None]
 
 
 class FoundCoverings:
@@ -73,29 +64,21 @@ class KnownCoverings:
         self,
         kernel: Kernel,
         hw: Hardware,
+        setting: Setting = ALONE,
         *,
         may_reassociate: bool = False,
-        held: tuple[str, ...] = (),
-        volatile: tuple[tuple[str, str], ...] = (),
-        ends: Ends | None = None,
-        homes: Homes = OUTSIDE,
         max_matches: int | None = None,
     ) -> FoundCoverings:
         """As `coverings`."""
-        places = tuple(sorted(homes.items()))
-        around = may_reassociate, held, volatile, ends, places, max_matches
-        key = kernel.buffers, kernel.statements, *around
+        key = kernel.buffers, kernel.statements, setting, may_reassociate, max_matches
         if key not in self._found:
             mismatches: list[Mismatch] = []
             stream = coverings(
                 kernel,
                 hw,
                 mismatches,
+                setting,
                 may_reassociate=may_reassociate,
-                held=held,
-                volatile=volatile,
-                ends=ends,
-                homes=homes,
                 max_matches=max_matches,
                 known_plans=self._plans,
             )

@@ -9,8 +9,9 @@ around all of them. So is a loop that ties a statement to itself.
 Source: Kennedy and Allen, Optimizing Compilers for Modern Architectures, section 5.3; adapted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from isamap.ir import (
     Access,
@@ -27,6 +28,8 @@ from isamap.ir import (
     may_permute,
 )
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class Ends:
@@ -39,6 +42,23 @@ class Ends:
     inlet: Access | None
     outlet: Access | None
     value: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """All that a kernel's coverings depend on beside itself and the machine.
+
+    `held`, `volatile`, `ends`: as in a `Task`. `homes`: buffers with the managed memories where
+    they lie between tasks, sorted; all others are in the external memory.
+    """
+
+    held: tuple[str, ...] = ()
+    volatile: tuple[tuple[str, str], ...] = ()
+    ends: Ends | None = None
+    homes: tuple[tuple[str, str], ...] = ()
+
+
+ALONE = Setting()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +78,10 @@ class Task:
     volatile: tuple[tuple[str, str], ...] = ()
     ends: Ends | None = None
     parts: tuple["Task", ...] = ()
+
+    def setting(self, homes: Mapping[str, str] = NOTHING) -> Setting:
+        """What surrounds the task's kernel, with some buffers in these memories."""
+        return Setting(self.held, self.volatile, self.ends, tuple(sorted(homes.items())))
 
     @property
     def statements(self) -> tuple[Statement, ...]:

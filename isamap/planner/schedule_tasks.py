@@ -126,11 +126,8 @@ class TaskScheduler:
         found = self.known.coverings.find(
             task.kernel,
             self.hw,
+            task.setting(homes),
             may_reassociate=self.wishes.may_reassociate,
-            held=task.held,
-            volatile=task.volatile,
-            ends=task.ends,
-            homes=homes,
             max_matches=max_matches,
         )
         return iter(found)
@@ -142,15 +139,8 @@ class TaskScheduler:
     def _find(self, task: Task, around: Around) -> Answer | MappingError:
         left_s = max(0.0, min(self.wishes.time_limit_s, self.deadline - time.perf_counter()))
         wishes = replace(self.wishes, cost=self._cost(around, left_s), time_limit_s=left_s)
-        respected = Surroundings(
-            task.held,
-            task.volatile,
-            self.shared,
-            task.ends,
-            dict(around.homes),
-            dict(around.agreed),
-            dict(around.taken),
-        )
+        setting = task.setting(dict(around.homes))
+        respected = Surroundings(setting, self.shared, dict(around.agreed), dict(around.taken))
         try:
             return find_schedule(
                 task.kernel,

@@ -67,13 +67,7 @@ def find_schedule(
         least = least.at_least(Costs(roomier.best.estimate.cycles, 0, 0))
     search = CoveringSearch(room, wishes, least, begin + wishes.time_limit_s, known, most)
     found = (known_coverings or KnownCoverings()).find(
-        kernel,
-        hw,
-        may_reassociate=wishes.may_reassociate,
-        held=around.held,
-        volatile=around.volatile,
-        ends=around.ends,
-        homes=around.homes,
+        kernel, hw, around.setting, may_reassociate=wishes.may_reassociate
     )
     stream: Iterator[Covering] = (
         _reordered(covering, wishes.ahead)
@@ -82,7 +76,7 @@ def find_schedule(
         and not _copies(covering, wishes.ahead)
         and (max_rank is None or rank_of(covering, wishes.ahead) <= max_rank)
     )
-    stream = _prefer_natural(stream, around.handed_on - around.homes.keys())
+    stream = _prefer_natural(stream, around.handed_on - dict(around.setting.homes).keys())
     search.run(spread_coverings(stream, hw), roomier.best.covering if roomier else None)
     if not search.by_rank:
         raise _nothing(kernel, hw, found.mismatches, search)

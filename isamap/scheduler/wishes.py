@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from isamap.costmodels import ANALYTICAL, FASTEST, Aim, CostModel
-from isamap.mapper import Ends
+from isamap.mapper import ALONE, Setting
 from isamap.program import Layout
 
 from .watch import NOBODY, Watch
@@ -41,24 +41,20 @@ class Wishes:
 class Surroundings:
     """What a kernel that is a task of a larger one has to respect.
 
-    `held`, `volatile`, `ends`: as in a `Task`. `handed_on`: buffers that other statements touch
-    too; only coverings that use them as they lie are looked at, if there are any. `homes`: buffers
-    that lie in a managed memory; `agreed`: in which layout, where that is settled. `taken`: bytes
-    per memory that are not its to use.
+    `handed_on`: buffers that other statements touch too; only coverings that use them as they lie
+    are looked at, if there are any. `agreed`: layouts of buffers that lie in a managed memory,
+    where that is settled. `taken`: bytes per memory that are not its to use.
     """
 
-    held: tuple[str, ...] = ()
-    volatile: tuple[tuple[str, str], ...] = ()
+    setting: Setting = ALONE
     handed_on: frozenset[str] = frozenset()
-    ends: Ends | None = None
-    homes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     agreed: Mapping[str, Layout] = field(default_factory=lambda: MappingProxyType({}))
     taken: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def are_none(self) -> bool:
         """Is the kernel alone?"""
-        return not (self.held or self.volatile or self.handed_on or self.ends or self.homes)
+        return self.setting == ALONE and not self.handed_on
 
 
 NONE_AROUND = Surroundings()

@@ -117,16 +117,8 @@ def _shrink_piece(
     assert best.solution.tiling is not None, "a schedule has a tiling"
     _, tiling = shrink_tiling(best.covering, best.solution.tiling, limits)
     wanted = structure(best.covering.on_one_core)
-    stream = coverings(
-        task.kernel,
-        hw,
-        [],
-        may_reassociate=may_reassociate,
-        held=task.held,
-        volatile=task.volatile,
-        ends=task.ends,
-        homes={name: end.home for name, end in planned.piece.homes.items() if end.home},
-    )
+    homes = {name: end.home for name, end in planned.piece.homes.items() if end.home}
+    stream = coverings(task.kernel, hw, [], task.setting(homes), may_reassociate=may_reassociate)
     for candidate in islice(stream, MAX_COVERINGS):
         if structure(candidate) == wanted:
             break

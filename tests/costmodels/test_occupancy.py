@@ -8,7 +8,7 @@ from isamap.costmodels import count_work, find_bounds, least_occupancy
 from isamap.emulator import time_program
 from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, parse_semantics
-from isamap.mapper import Task, coverings, cut_tasks, flatten
+from isamap.mapper import Setting, Task, coverings, cut_tasks, flatten
 from isamap.planner import Wishes, find_plan
 from isamap.resources import find_hardware
 
@@ -48,7 +48,7 @@ def test_what_has_no_room_comes_again_in_every_held_iteration() -> None:
     """Two of four blocks may stay."""
     (task,) = flatten(cut_tasks(product(256, 4, 256, steps=5)))
     assert isinstance(task, Task)
-    stream = coverings(task.kernel, TRAINIUM, [], may_reassociate=True, held=("t",))
+    stream = coverings(task.kernel, TRAINIUM, [], Setting(("t",)), may_reassociate=True)
     covering = next(c for c in stream if c.instruction == "matmul" and c.group("n")[:1] == ("j",))
     found = dict(least_occupancy(covering, count_work(covering, TRAINIUM), TRAINIUM))
     assert found["stationary"] == ((4 + 4 * 2) * LOAD + 5 * 4 * CALL) / 2

@@ -11,7 +11,7 @@ import pytest
 from isamap.errors import MappingError
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
-from isamap.mapper import KnownCoverings, Mismatch
+from isamap.mapper import KnownCoverings, Mismatch, Setting
 from isamap.mapper.cover import coverings
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def test_several_readers_find_the_same_coverings_as_one_alone() -> None:
 def test_other_loops_held_are_another_question() -> None:
     kernel = load_kernel(ROOT / "kernels" / "gemm.py", {"m": 20, "n": 3, "k": 40})
     known = KnownCoverings()
-    free, held = known.find(kernel, GEMMINI), known.find(kernel, GEMMINI, held=("i",))
+    free, held = known.find(kernel, GEMMINI), known.find(kernel, GEMMINI, Setting(held=("i",)))
     assert next(iter(free)).held == ()
     assert next(iter(held)).held == ("i",)
 

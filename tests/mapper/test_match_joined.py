@@ -37,7 +37,7 @@ def joined(kernel: Kernel) -> Task:
 def instructions(kernel: Kernel, mismatches: list[Mismatch]) -> set[str]:
     """Instructions that compute the joined task."""
     task = joined(kernel)
-    return {c.instruction for c in coverings(task.kernel, NPU, mismatches, ends=task.ends)}
+    return {c.instruction for c in coverings(task.kernel, NPU, mismatches, task.setting())}
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (17, 20, 33), (5, 7, 64), (32, 16, 63)])

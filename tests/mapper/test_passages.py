@@ -25,7 +25,7 @@ def passage(hw: Hardware) -> Passage:
     kernel = parse_semantics(BIASED, "biased")
     tasks = tuple(task for task in flatten(cut_tasks(kernel)) if isinstance(task, Task))
     joined = next(found for n in range(2) for found in join_tasks(kernel, tasks, n))
-    stream = coverings(joined.kernel, hw, [], may_reassociate=True, ends=joined.ends)
+    stream = coverings(joined.kernel, hw, [], joined.setting(), may_reassociate=True)
     covering = next(
         c for c in stream if c.instruction == "matmul" and c.group("m")[0].startswith("j")
     )

@@ -51,7 +51,7 @@ def forced_program(kernel: Kernel, hw: Hardware) -> Program | None:
     pieces = []
     for task in tasks:
         try:
-            around = Surroundings(task.held, task.volatile, shared, task.ends)
+            around = Surroundings(task.setting(), shared)
             answer = find_schedule(task.kernel, hw, Wishes(time_limit_s=1.0), around)
             pieces.append(Piece(task, answer.best))
         except MappingError:

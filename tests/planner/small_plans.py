@@ -94,7 +94,7 @@ def _options(
     none does), and the host; None: too many tilings."""
     found: list[PlannedTask] = []
     try:
-        stream = list(islice(coverings(task.kernel, hw, [], ends=task.ends), MAX_LOOKS))
+        stream = list(islice(coverings(task.kernel, hw, [], task.setting()), MAX_LOOKS))
         natural = [covering for covering in stream if _is_natural(covering, shared)]
         for covering in (natural or stream)[:MAX_COVERINGS]:
             work = count_work(covering, hw)

@@ -56,9 +56,7 @@ def form_for(name: str, hw: Hardware) -> str:
 
 def is_computed(task: Task, hw: Hardware) -> bool:
     """Has the task a covering?"""
-    ways = coverings(
-        task.kernel, hw, [], may_reassociate=True, held=task.held, volatile=task.volatile
-    )
+    ways = coverings(task.kernel, hw, [], task.setting(), may_reassociate=True)
     try:
         return next(ways, None) is not None
     except MappingError:
