@@ -97,6 +97,18 @@ def test_what_stays_in_a_line_or_walks_outside_is_not_asked_for(tmp_path: Path) 
     assert len(hints(generate_c(program(hw, "ijp"), hw).text)) == 2  # B over p, not over j
 
 
+def test_rows_of_the_next_round_are_asked_for_line_by_line_unless_all_are_kept(
+    tmp_path: Path,
+) -> None:
+    """p moves A by 4 of a line's 16 bytes; i by two rows of 4 k bytes, twice; 512 are kept."""
+    hw = asking(tmp_path)
+    text = generate_c(program(hw, "jip", k=40), hw).text
+    (turn,) = re.findall(r"if \(p_tile % 4 == 1\) \{([^}]*)\}", text)
+    assert [place.rpartition("+ ")[2] for place in hints(turn)] == ["320)", "480)"]
+    assert "%" not in generate_c(program(hw, "jip", k=24), hw).text  # 384 bytes
+    assert "%" not in generate_c(program(hw, "ijp", k=40), hw).text  # five rounds of j use them
+
+
 def test_short_loops_ask_for_nothing(tmp_path: Path) -> None:
     hw = asking(tmp_path)
     assert not hints(generate_c(program(hw, "ijp", k=4), hw).text)
@@ -105,9 +117,9 @@ def test_short_loops_ask_for_nothing(tmp_path: Path) -> None:
 @needs_compiler
 def test_hints_change_nothing(tmp_path: Path) -> None:
     hw = asking(tmp_path)
-    covering = product(hw, 4, 40, 20)
+    covering = product(hw, 4, 40, 40)
     arrays = whole_arrays(covering.kernel, 1)
-    got = execute_c(program(hw, "ijp"), hw, arrays)["C"]
+    got = execute_c(program(hw, "jip", k=40), hw, arrays)["C"]
     np.testing.assert_array_equal(got, interpret(covering.kernel, arrays)["C"])
 
 

@@ -21,7 +21,18 @@ from .pack_loops import fill_lines, pack_function, pack_signature
 from .parameters import Parameter, parameters_of
 from .prefetch import add_prefetches
 from .regions import CoreLoop, mark_regions
-from .specialise import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, NotStaticError, specialise
+from .specialise import (
+    CCall,
+    CHint,
+    CIf,
+    CLoop,
+    CNode,
+    CRegion,
+    CShare,
+    CTurn,
+    NotStaticError,
+    specialise,
+)
 from .text import LEAST, span_text
 
 LINE_COLUMNS = 100
@@ -136,6 +147,10 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
                 lines += [indent + line for line in calls.write(issue)]
             case CHint():
                 lines += [indent + line for line in calls.hint(node)]
+            case CTurn(name, period, first, body):
+                lines.append(f"{indent}if ({name} % {period} == {first % period}) {{")
+                lines += _write_nodes(body, calls, depth + 1)
+                lines.append(f"{indent}}}")
     return lines
 
 

@@ -6,9 +6,12 @@ hints are worth (`costmodels`).
 A loop that moves by a row in each iteration touches lines that lie far apart, which no prefetcher
 of the hardware follows; where it moves by a few lines that lie side by side, prefetchers stop at
 the end of each page. Each line that its own calls read, of neighbours each that is new, is asked
-for as many iterations ahead as the machine says.
+for as many iterations ahead as the machine says. A loop that moves within lines is followed by
+prefetchers, but not to the rows where a loop around it goes on: these are asked for, line by line,
+while it runs, unless all that the outer loop walks over stays in the cache.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -16,7 +19,7 @@ from isamap.hwdesc import Hardware, Memory
 from isamap.ir import size_bytes
 from isamap.program import Operand
 
-from .specialise import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare
+from .specialise import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 
 MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
 
@@ -26,17 +29,22 @@ Terms = tuple[tuple[str, int], ...]
 def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware) -> tuple[CNode, ...]:
     """The nodes with hints for the nearest cache that takes any."""
     cache = next((memory for memory in hw.caches if memory.prefetch is not None), None)
-    return nodes if cache is None else tuple(_with_hints(node, hw, cache) for node in nodes)
+    return nodes if cache is None else tuple(_with_hints(node, hw, cache, None) for node in nodes)
 
 
-def _with_hints(node: CNode, hw: Hardware, cache: Memory) -> CNode:
+def _with_hints(node: CNode, hw: Hardware, cache: Memory, outer: CLoop | None) -> CNode:
+    """`outer`: the loop that the node is in."""
     match node:
         case CLoop():
-            body = tuple(_with_hints(inner, hw, cache) for inner in node.body)
-            return replace(node, body=_hinted(replace(node, body=body), hw, cache))
+            body = tuple(_with_hints(inner, hw, cache, node) for inner in node.body)
+            hinted = _hinted(replace(node, body=body), hw, cache)
+            if not any(isinstance(inner, CLoop) for inner in body):
+                hinted = (*_rows_to_come(node, hw, cache, outer), *hinted)
+            return replace(node, body=hinted)
         case CIf() | CShare() | CRegion():
-            return replace(node, body=tuple(_with_hints(inner, hw, cache) for inner in node.body))
-        case CCall() | CHint():
+            body = tuple(_with_hints(inner, hw, cache, outer) for inner in node.body)
+            return replace(node, body=body)
+        case CCall() | CHint() | CTurn():
             return node
 
 
@@ -73,6 +81,23 @@ def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
             hint = CHint(read.operand, ahead * step + place - start)
             hints.setdefault(read.number, []).append(hint)
     return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
+
+
+def _rows_to_come(loop: CLoop, hw: Hardware, cache: Memory, outer: CLoop | None) -> Iterator[CTurn]:
+    """Hints in a loop that moves within lines, for what it reads when the one around it goes on."""
+    assert cache.prefetch is not None, "the cache takes hints"
+    if outer is None or not isinstance(outer.stop, int):
+        return
+    line, count = cache.granule_bytes, outer.stop - outer.first
+    cycles = max(_busy_cycles(outer.body, hw).values(), default=0.0)
+    ahead = ceil(cache.prefetch.ahead_cycles / max(cycles, 1.0))
+    for terms, reads in _reads_by_terms(loop.body, hw, line).items():
+        step, far = (abs(dict(terms).get(x.name, 0)) for x in (loop, outer))
+        is_kept = count * far <= cache.size_bytes
+        runs = _runs(reads)
+        if 0 < step < line <= far and ahead < count and not is_kept and len(runs) <= MAX_HINTS:
+            asked = tuple(CHint(run[0].operand, ahead * dict(terms)[outer.name]) for run in runs)
+            yield CTurn(loop.name, line // step, loop.first, asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +177,6 @@ def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:
                 extents = {name: span.limit for name, span in issue.extents}
                 cycles = instruction.issue_cycles.evaluate(extents)
                 busy[instruction.unit] = busy.get(instruction.unit, 0.0) + cycles
-            case CIf() | CShare() | CRegion() | CHint():
+            case CIf() | CShare() | CRegion() | CHint() | CTurn():
                 pass  # at edges, or around all of the work
     return busy

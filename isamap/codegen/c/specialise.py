@@ -69,7 +69,17 @@ class CHint:
     ahead_bytes: int
 
 
-CNode = CLoop | CIf | CShare | CRegion | CCall | CHint
+@dataclass(frozen=True, slots=True)
+class CTurn:
+    """Run `body` in each `period`-th iteration of a loop, from its value `first` on."""
+
+    name: str
+    period: int
+    first: int
+    body: tuple[CHint, ...]
+
+
+CNode = CLoop | CIf | CShare | CRegion | CCall | CHint | CTurn
 
 
 class NotStaticError(Exception):
