@@ -236,13 +236,27 @@ def _is_better(together: PlannedTask, scheduler: TaskScheduler) -> bool:
     size = prod(loop.extent for loop in together.task.statement.loops)
     if size <= scheduler.known.joined.get(kind, 0):
         return True
-    apart = plan_alone(parts, scheduler)
-    is_only = len(apart) < len(parts)
-    is_late = scheduler.is_late and not is_only
-    is_better = is_only or scheduler.rank([together]) < scheduler.rank(apart.values())
+    apart = _apart(together, scheduler)
+    is_late = scheduler.is_late and apart is not None
+    is_better = apart is None or scheduler.rank([together]) < scheduler.rank(apart)
     if is_better and not is_late:
         scheduler.known.joined[kind] = size
     return is_better and not is_late
+
+
+def _apart(together: PlannedTask, scheduler: TaskScheduler) -> list[PlannedTask] | None:
+    """The parts of a joined task each by itself; None where one has no way to run, or none that
+    leaves them below the joined one. Those of few loops first: they leave less for the others."""
+    apart: list[PlannedTask] = []
+    for part in sorted(together.task.parts, key=lambda task: len(task.statement.loops)):
+        if scheduler.wishes.aim.is_fastest:
+            left = together.cycles - sum(one.cycles for one in apart)
+            scheduler = replace(scheduler, most=min(scheduler.most, left))
+        planned = plan_alone((part,), scheduler)
+        if not planned:
+            return None
+        apart += planned.values()
+    return apart
 
 
 def _choose(

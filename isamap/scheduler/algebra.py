@@ -79,9 +79,9 @@ def add_up(terms: Iterable[Linear]) -> Linear:
 
 def low(value: Number) -> int:
     """Least value of a variable or constant."""
-    return value if isinstance(value, int) else min(value.proto.domain)
+    return value if isinstance(value, int) else value.domain.min()
 
 
 def high(value: Number) -> int:
     """Greatest value of a variable or constant."""
-    return value if isinstance(value, int) else max(value.proto.domain)
+    return value if isinstance(value, int) else value.domain.max()

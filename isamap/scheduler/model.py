@@ -46,7 +46,7 @@ class TilingModel:
         """Do domains reach so far that OR-Tools 9.15 has taken such a model, presolved, for
         infeasible? (It never has without presolve.)"""
         domains = (variable.domain for variable in self.model.proto.variables)
-        return any(max(-min(domain), max(domain)) >= WIDE for domain in domains)
+        return any(max(-d[0], d[len(d) - 1]) >= WIDE for d in domains)  # of ascending ends
 
     def tiling(self, solver: cp_model.CpSolver) -> Tiling:
         """The tiling of the solver's current solution."""
