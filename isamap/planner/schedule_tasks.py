@@ -54,7 +54,7 @@ class Known:
     """
 
     answers: dict[TaskKey, dict[Around, Answer | MappingError]] = field(default_factory=dict)
-    models: KnownModels = field(default_factory=dict)
+    models: KnownModels = field(default_factory=KnownModels)
     lying: dict[tuple[TaskKey, str, str], bool] = field(default_factory=dict)
     joined: dict[Alike, int] = field(default_factory=dict)
     coverings: KnownCoverings = field(default_factory=KnownCoverings)

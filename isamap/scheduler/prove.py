@@ -5,6 +5,7 @@ not know.
 """
 
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil, inf
 
@@ -19,6 +20,7 @@ from .greedy import schedule_greedily
 from .legality import is_legal
 from .limits import Limits
 from .model import TilingModel
+from .near_tilings import near_tilings, remember
 from .run_solver import Report, run_solver
 from .solution import KnownModels, Solution, Status
 from .stalls import SCALE
@@ -44,10 +46,13 @@ def prove(
     if known is None or aim.limits:  # whose models change while they are solved
         return solving.solve(cutoff)
     digest = solving.built.digest
-    solution = solving.recall(known.get(digest), cutoff)
+    solution = solving.recall(known.proven.get(digest), cutoff)
     if solution is None:
-        solution = solving.solve(cutoff)
-        known[digest] = _best_known(known.get(digest), solution, cutoff)
+        near = near_tilings(known, covering, hw) if aim == FASTEST else ()
+        solution = solving.solve(cutoff, near)
+        known.proven[digest] = _best_known(known.proven.get(digest), solution, cutoff)
+        if solution.status is Status.OPTIMAL and solution.tiling is not None:
+            remember(known, covering, solution.tiling)
     return solution
 
 
@@ -106,17 +111,43 @@ class _Solving:
         is_same = self.aim.value(self.costs(known.tiling)) == known.value
         return known if is_same and is_legal(self.covering, known.tiling, self.hw) else None
 
-    def solve(self, cutoff: float | None) -> Solution:
-        """As the function of this name."""
+    def solve(self, cutoff: float | None, near: Iterable[Tiling] = ()) -> Solution:
+        """As the function of this name; `near`: legal tilings, of which one may be best."""
+        values = {self.aim.value(self.costs(tiling)): tiling for tiling in near}
+        start = min(values, default=inf)
+        if start < (inf if cutoff is None else cutoff):
+            return self._start_from(values[start], start)
         if cutoff is not None:
-            below = ceil(cutoff * self.target.scale) - 1
-            if self.aim.is_fastest:  # a tiling of fewer cycles takes at least a whole one less
-                below = SCALE * (ceil(cutoff) - 1)
-            self.built.model.add(self.target.expression <= below)
+            self._add_limit(cutoff)
         found, bound, status = self._search()
         if status == cp_model.INFEASIBLE:
             least = self.aim.value(self.least)
             return self._nothing(Status.INFEASIBLE, least if cutoff is None else cutoff)
+        return self._best_of(found, bound, status)
+
+    def _start_from(self, start: Tiling, value: float) -> Solution:
+        """The best tiling, where this one has this value: often there is nothing below it, which is
+        sooner proven than found out anew."""
+        limit = self._add_limit(value)
+        found, bound, status = self._search()
+        if status == cp_model.INFEASIBLE:
+            limit.proto.linear.domain[1] += SCALE  # what takes as long, as whole cycles count
+            lean = self._leanest(start, presolve=True)
+            legal = [t for t in (lean, start) if is_legal(self.covering, t, self.hw)]
+            return self._best_of(legal, value, cp_model.OPTIMAL)
+        return self._best_of([*found, start], bound, status)
+
+    def _add_limit(self, cutoff: float) -> cp_model.Constraint:
+        """Ask for less than that."""
+        below = ceil(cutoff * self.target.scale) - 1
+        if self.aim.is_fastest:  # a tiling of fewer cycles takes at least a whole one less
+            below = SCALE * (ceil(cutoff) - 1)
+        return self.built.model.add(self.target.expression <= below)
+
+    def _best_of(
+        self, found: list[Tiling], bound: float, status: cp_model.CpSolverStatus
+    ) -> Solution:
+        """The best of legal tilings; `bound`, `status`: of the search that found them."""
         bound = max(self.aim.value(self.least), bound)
         reached = min((self.aim.value(self.costs(t)) for t in found), default=None)
         # the model counts in SCALEths of a cycle, and on rare small cases a few cycles too few:
@@ -183,7 +214,9 @@ class _Solving:
             bound = max(bound, self._to_value(solver.best_objective_bound))
             found = self.built.tiling(solver)
             if self.aim.allows(self.costs(found)):
-                candidates = (self._leanest(solver), found)
+                self.built.model.add(self.target.expression <= round(solver.objective_value))
+                presolve = bool(solver.parameters.cp_model_presolve)
+                candidates = (self._leanest(found, presolve=presolve), found)
                 legal = [t for t in candidates if is_legal(self.covering, t, self.hw)]
                 return [t for t in legal if self.aim.allows(self.costs(t))], bound, status
             self._tighten(solver, self.costs(found))
@@ -204,14 +237,12 @@ class _Solving:
         name = self.covering.kernel.name
         self.watch.see(Progress(name, 1, value, proven, proven, self.aim))
 
-    def _leanest(self, first: cp_model.CpSolver) -> Tiling:
-        """Among the tilings as good as the one found, the fastest; of the fastest, one that moves
-        least, in few large tiles, as it leaves the most slack."""
+    def _leanest(self, best: Tiling, *, presolve: bool) -> Tiling:
+        """Among the tilings that the model still allows, all as good as this one, the fastest; of
+        the fastest, one that moves least, in few large tiles, as it leaves the most slack."""
         built, aim = self.built, self.aim
-        best = built.tiling(first)
         if time.perf_counter() >= self.limits.deadline or self.watch.is_stopped:
             return best
-        built.model.add(self.target.expression <= round(first.objective_value))
         built.model.clear_hints()  # type: ignore[no-untyped-call]
         built.hint(best)
         goal: Linear = built.cycles
@@ -221,7 +252,6 @@ class _Solving:
             goal = add_up(built.moved.values()) + built.first_tiles + preferences
         built.model.minimize(goal)
         soon = replace(self.limits, effort=LEAN_EFFORT)
-        presolve = bool(first.parameters.cp_model_presolve)
         solver, status = run_solver(
             built.model, soon, lambda: self.watch.is_stopped, presolve=presolve
         )

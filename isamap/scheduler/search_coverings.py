@@ -62,7 +62,7 @@ class CoveringSearch:
         self.slack = CLOSE if wishes.cost.num_candidates > 1 else 1.0  # of values worth a look
         self.least = least
         self.deadline = deadline
-        self.known = {} if known is None else known
+        self.known = known or KnownModels()
         self.most = most  # of the aim's value: only what is below is of use
         self.floor = 0.0  # nothing that was not looked at is below
         self.by_rank: dict[int, Schedule] = {}

@@ -3,10 +3,11 @@
 In: nothing. Out: frozen values. Not its job: finding it (`solve`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from isamap.costmodels import Tiling
+from isamap.mapper import TiledLoop
 
 
 class Status(Enum):
@@ -32,7 +33,15 @@ class Solution:
     bound: float = 0.0
 
 
-# what models have proven, by `TilingModel.digest`: coverings that differ only in how buffers lie
-# outside the chip, or of one task among different others, often have the same one. Where caches
-# decide, what was found by a covering's loops and residences.
-KnownModels = dict[object, Solution]
+@dataclass(frozen=True, slots=True)
+class KnownModels:
+    """What was found for coverings by one aim; grows.
+
+    `proven`: by `TilingModel.digest`: coverings that differ only in how buffers lie outside the
+    chip, or of one task among different others, often have the same one. Where caches decide, by a
+    covering's loops and residences. `alike`: the best tilings of the same call on other sizes, each
+    with its loops, the latest last.
+    """
+
+    proven: dict[object, Solution] = field(default_factory=dict)
+    alike: dict[object, list[tuple[tuple[TiledLoop, ...], Tiling]]] = field(default_factory=dict)

@@ -47,7 +47,7 @@ def solve(
         seconds = time.perf_counter() - begin
         return Solution(Status.INFEASIBLE, None, 0, round(least.cycles), seconds, 0.0, bound)
     if hw.caches:
-        found = _search(covering, work, hw, aim, cutoff, begin, {} if known is None else known)
+        found = _search(covering, work, hw, aim, cutoff, begin, known or KnownModels())
         return _trimmed(found, covering)
     limits = Limits(begin + time_limit_s, workers, seed, effort)
     found = on_demand.prove(covering, work, hw, aim, limits, watch, cutoff, known)
@@ -82,7 +82,7 @@ def _search(
     least = least_costs(covering, work, hw)
     bound = aim.value(least)
     alike = _alike(covering, work)
-    before = known.get(alike)
+    before = known.proven.get(alike)
     found = descend(covering, work, hw, aim, before.tiling if before else None)
     costs = estimate(covering, work, found, hw).costs(hw) if found else least
     seconds = time.perf_counter() - begin
@@ -94,7 +94,7 @@ def _search(
     solution = Solution(
         status, found, cycles, min(round(least.cycles), cycles), seconds, value, min(bound, value)
     )
-    known[alike] = solution
+    known.proven[alike] = solution
     if cutoff is not None and value >= cutoff:
         return replace(solution, status=Status.UNKNOWN, tiling=None, cycles=0, value=0.0)
     return solution

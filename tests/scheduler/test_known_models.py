@@ -11,6 +11,7 @@ from isamap.costmodels import count_work
 from isamap.mapper import Covering
 from isamap.scheduler import KnownModels, Solution, Status, solve
 from isamap.scheduler.model import TilingModel
+from isamap.scheduler.near_tilings import near_tilings
 from tests.scheduler.cases import first_coverings, machine
 from tests.scheduler.tilings import with_less_memory
 
@@ -28,24 +29,24 @@ def find(known: KnownModels, cutoff: float | None = None) -> Solution:
 
 
 def test_a_model_that_is_known_gives_its_solution_again() -> None:
-    known: KnownModels = {}
+    known = KnownModels()
     first = find(known)
-    assert first.status is Status.OPTIMAL and len(known) == 1
+    assert first.status is Status.OPTIMAL and len(known.proven) == 1
     assert find(known) == first and find(known, cutoff=first.value + 1) == first
 
 
 def test_nothing_below_the_best_is_looked_for() -> None:
-    known: KnownModels = {}
+    known = KnownModels()
     first = find(known)
     again = find(known, cutoff=first.value)
     assert again.status is Status.INFEASIBLE and again.bound == first.value
-    unaided = find({}, cutoff=first.value)
+    unaided = find(KnownModels(), cutoff=first.value)
     assert unaided.status is Status.INFEASIBLE and unaided.bound == first.value
 
 
 def test_a_bound_that_is_too_low_does_not_end_the_search() -> None:
-    known: KnownModels = {}
-    best = find({}).value
+    known = KnownModels()
+    best = find(KnownModels()).value
     assert find(known, cutoff=best).status is Status.INFEASIBLE
     assert find(known).value == best
     assert find(known, cutoff=best + 1).value == best
@@ -69,3 +70,22 @@ def test_another_room_is_another_model(room: int) -> None:
     small = with_less_memory(HW, one, {memory.name: room for memory in HW.memories})
     assert TilingModel(one, work, HW).digest == TilingModel(one, work, HW).digest
     assert TilingModel(one, work, HW).digest != TilingModel(one, work, small).digest
+
+
+def sized(sizes: dict[str, int]) -> Covering:
+    return first_coverings("gemm", "gemm_nt", tuple(sizes.items()), "gemmini", 1)[0]
+
+
+def test_a_start_from_other_sizes_changes_neither_the_best_nor_its_proof() -> None:
+    known = KnownModels()
+    starts = 0
+    for m, n, k in [(37, 53, 41), (150, 450, 350), (75, 450, 350), (150, 400, 380)]:
+        one = sized({"m": m, "n": n, "k": k})
+        starts += any(near_tilings(known, one, HW))
+        found, alone = (
+            solve(one, count_work(one, HW), HW, time_limit_s=60.0, known=models)
+            for models in (known, KnownModels())
+        )
+        assert (found.status, found.value, found.bound) == (alone.status, alone.value, alone.bound)
+        assert found.status is Status.OPTIMAL
+    assert starts >= 2
