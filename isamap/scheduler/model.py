@@ -31,6 +31,7 @@ class TilingModel:
         self.passes = objective.passes
         self.first_tiles = objective.first_tiles()
         self.doubles = [s.is_double for s in self.vars.stays]
+        self.kept = [kept for s in self.vars.stays for kept in s.kept.values()]
         self.late_sums = objective.late_sums
 
     @property

@@ -248,7 +248,7 @@ class _Solving:
         goal: Linear = built.cycles
         if aim.uses(Metric.CYCLES):
             preferences = add_up(built.late_sums.values()) - add_up(built.doubles)
-            preferences += add_up(built.vars.trips.values())
+            preferences += add_up(built.vars.trips.values()) - add_up(built.kept)
             goal = add_up(built.moved.values()) + built.first_tiles + preferences
         built.model.minimize(goal)
         soon = replace(self.limits, effort=LEAN_EFFORT)
