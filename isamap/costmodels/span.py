@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 
 from isamap.hwdesc import Hardware
+from isamap.ir import Role
 from isamap.mapper import Covering, OperandPlan
 
 from .analytical import Estimate, estimate, fill_cycles, first_fetch_cycles
 from .ends import after_drain, unit_ends
 from .passes import fetches, fill_units, moves_blocks, stay_of
 from .tiling import Stay, Tiling, guards, trips
-from .work import Ends, Work, count_work
+from .work import Ends, Flow, Work, count_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Passing:
     count: int
     first: float
     last: float
+    is_ahead: bool = False  # by a unit that may run ahead (`Ahead`)
 
     def cycle(self, part: int) -> float:
         """When it must have that part, or has written it."""
@@ -62,6 +64,20 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """How units that bring a task's data from outside may begin before all others: they are `busy`
+    so long at least, and the places on chip hold what they bring in `room_cycles`, by so much more
+    than lies between their begin and the first call in any case: `lead`. All calls are over by
+    `slack` sooner where everything is there when they begin."""
+
+    units: tuple[str, ...]
+    busy: float
+    room_cycles: float
+    lead: float
+    slack: float
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """Cycles of a task by itself; `fetched`, `written`: how it goes through buffers."""
 
@@ -70,6 +86,7 @@ class Span:
     rooms: tuple[Room, ...]
     fetched: tuple[Passing, ...]
     written: tuple[Passing, ...]
+    ahead: Ahead | None = None
 
 
 def find_span(
@@ -88,10 +105,57 @@ def find_span(
     tiling = replace(tiling, stays=tiling.stays)  # its guards are those of another covering
     found = estimate(once, work, tiling, hw)
     uses = tuple(_uses(once, work, tiling, hw, found))
+    ahead = _ahead(once, work, tiling, hw, uses) if shared else None
     fetched = tuple(_fetched(once, work, tiling, hw, uses))
+    if ahead is not None:
+        outer = {f.operand for f in _from_outside(once, work) if f.unit in ahead.units}
+        names = {once.operand(name).inlet_buffer for name in outer}
+        fetched = tuple(replace(one, is_ahead=one.buffer in names) for one in fetched)
     rooms = tuple(_rooms(once, work, tiling, hw, uses))
     written = tuple(_written(once, work, tiling, hw, found))
-    return Span(found.cycles, uses, rooms, fetched, written)
+    return Span(found.cycles, uses, rooms, fetched, written, ahead)
+
+
+def _from_outside(covering: Covering, work: Work) -> list[Flow]:
+    """Flows of inputs into the outermost of their memories, by units that do nothing else."""
+    flows = [
+        f
+        for f in work.flows
+        if not f.is_drain
+        and f.unit != work.compute_unit
+        and f.residence == len(covering.operand(f.operand).residences) - 1
+    ]
+    shared = {f.unit for f in work.flows if f not in flows}
+    return [f for f in flows if f.unit not in shared]
+
+
+def _ahead(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, uses: tuple[Use, ...]
+) -> Ahead | None:
+    flows = _from_outside(covering, work)
+    stays = [stay_of(tiling, flow) for flow in flows]
+    if not flows or any(stay.level == 0 for stay in stays):
+        return None
+    units = tuple(dict.fromkeys(flow.unit for flow in flows))
+    fetching = [use for use in uses if use.unit in units]
+    first = min(use.first for use in fetching)
+    last = max(use.last for use in fetching)
+    places = [s.slots * prod(trips(covering, tiling, name) for name in s.kept) for s in stays]
+    turns = [fetches(covering, tiling, stay) for stay in stays]
+    room = min(p / t for p, t in zip(places, turns, strict=True)) * (last - first)
+    inputs = [f for f in flows if covering.operand(f.operand).role is Role.IN]
+    there = replace(work, flows=tuple(f for f in work.flows if f not in inputs))
+    found = estimate(covering, there, tiling, hw)
+    computing = next(use for use in uses if use.unit == work.compute_unit)
+    tight = found.cycles - found.startup_cycles - found.finish_cycles
+    busy = max(sum(f.pass_cycles for f in flows if f.unit == unit) for unit in units)
+    return Ahead(
+        units,
+        min(busy, last - first),
+        room,
+        max(0.0, room - (computing.first - first)),
+        max(0.0, computing.last - computing.first - tight),
+    )
 
 
 def _one_iteration(covering: Covering, shared: frozenset[str]) -> Covering:

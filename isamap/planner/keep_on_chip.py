@@ -22,6 +22,7 @@ from isamap.shortest_paths import shortest_paths
 
 from .agree_layouts import Layouts, agree_layouts
 from .chip_homes import home_align, home_ends, place_homes
+from .fetch_ahead import fetch_ahead
 from .make_room import make_room
 from .memory_map import MemoryMap
 from .place_tasks import PlacedTasks, TaskTree, place_tasks, with_joined_calls
@@ -99,7 +100,7 @@ class HomeSearch:
         """The tasks side by side, each on the accelerator or the host, there in as few calls."""
         fitting = make_room(self.nodes, planned, self.scheduler)
         placed = place_tasks(self.tree, fitting, self.scheduler.wishes.aim)
-        return with_joined_calls(self.tree, placed)
+        return fetch_ahead(self.tree, with_joined_calls(self.tree, placed))
 
     def is_crowded(self, placed: PlacedTasks) -> bool:
         """Does a task take longer than with all the chip to itself?"""

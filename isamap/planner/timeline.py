@@ -47,7 +47,7 @@ class Timeline:
         self.feeds: dict[tuple[int, int], Feeds] = {}
         self.spans: dict[SpanKey, tuple[PlannedTask, Span]] = {}
         self.regions: dict[int, dict[tuple[str, int], Region]] = {}  # by identity of the answer
-        self.delays: dict[tuple[int, int], float] = {}
+        self.delays: dict[tuple[int, int], tuple[float, float]] = {}
 
     def cycles(self, ways: Ways) -> int:
         """Of all tasks, without what is laid out anew in between; of those with several ways to
@@ -107,21 +107,32 @@ class _Line:
     def _place(self, task: Task, around: tuple[tuple[str, bool, int], ...]) -> None:
         spans = [self._span(way, around) for way in self.ways[task.number]]
         fresh = frozenset(name for name, is_first, _ in around if is_first)
-        uses = spans[0].uses if len(spans) == 1 else ()
-        begin = 0.0
+        is_known = len(spans) == 1
+        uses = spans[0].uses if is_known else ()
+        ahead = spans[0].ahead if is_known and not self.is_token else None
+        fetch = begin = self._roomy(task, spans[0]) if is_known else 0.0
         for use in uses:
-            begin = max(begin, self.free.get(use.unit, 0.0) - use.first)
-        if uses:
-            begin = max(begin, self._roomy(task, spans[0]))
+            free = self.free.get(use.unit, 0.0) - use.first
+            if ahead is not None and use.unit in ahead.units:
+                fetch = max(fetch, free)
+            else:
+                begin = max(begin, free)
         for number, rounds in self.written.items():
-            begin = max(begin, self._ready(number, rounds, task, spans, fresh))
-        if self.is_token:
-            begin = self.end
+            soon, ready = self._ready(number, rounds, task, spans, fresh)
+            fetch, begin = max(fetch, soon), max(begin, ready)
+        begin = self.end if self.is_token else max(fetch, begin)
+        done = begin  # as if everything had begun then
+        if ahead is not None:
+            fetch = max(fetch, begin - ahead.lead)
+            done = max(fetch, begin - ahead.slack)
         for use in uses:
-            self.free[use.unit] = begin + use.last
+            self.free[use.unit] = done + use.last
+            if ahead is not None and use.unit in ahead.units:
+                late = begin + use.last - ahead.room_cycles
+                self.free[use.unit] = max(fetch + use.first + ahead.busy, late)
         _, latest = self.written.get(task.number, (NEVER, NEVER))
-        self.written[task.number] = latest, (begin, spans)
-        self.end = max(self.end, begin + min(span.cycles for span in spans))
+        self.written[task.number] = latest, (done, spans)
+        self.end = max(self.end, done + min(span.cycles for span in spans))
 
     def _roomy(self, task: Task, span: Span) -> float:
         """From when on nobody needs what lies where the task puts its data: tasks begin at the same
@@ -146,9 +157,9 @@ class _Line:
         reader: Task,
         spans: list[Span],
         fresh: frozenset[str],
-    ) -> float:
-        """The earliest begin at which the reader finds all that another task writes; `fresh`: loops
-        that are in their first round."""
+    ) -> tuple[float, float]:
+        """The earliest begins, of units that run ahead and of the others, at which the reader finds
+        all that another task writes; `fresh`: loops that are in their first round."""
         before, latest = rounds
         writer = self.ways[number][0].task
         same_round, shared, carriers = self._feeds(writer, reader)
@@ -161,12 +172,13 @@ class _Line:
         else:
             begin, written = latest if next_round else NEVER
         delays = [self._delay(writer, reader, one, span) for one, span in product(written, spans)]
-        return begin + min(delays, default=0.0)
+        soon, ready = zip(*delays, strict=True) if delays else ((0.0,), (0.0,))
+        return begin + min(soon), begin + min(ready)
 
-    def _delay(self, writer: Task, reader: Task, written: Span, span: Span) -> float:
+    def _delay(self, writer: Task, reader: Task, written: Span, span: Span) -> tuple[float, float]:
         key = id(written), id(span)  # both live in `spans`
         if key not in self.delays:
-            self.delays[key] = _delay(writer, reader, written, span)
+            self.delays[key] = _delays(writer, reader, written, span)
         return self.delays[key]
 
     def _feeds(self, writer: Task, reader: Task) -> Feeds:
@@ -245,20 +257,22 @@ def _at(byte: int, region: Region, first: float, cycles: float) -> float:
     return first + cycles * (byte - begin) / (end - begin)
 
 
-def _delay(writer: Task, reader: Task, written: Span, span: Span) -> float:
-    """Least cycles from a writer's begin to a reader's."""
-    delay = -inf
+def _delays(writer: Task, reader: Task, written: Span, span: Span) -> tuple[float, float]:
+    """Least cycles from a writer's begin to a reader's, of its units that run ahead and of the
+    others."""
+    delays = {True: -inf, False: -inf}
     for out, fetch in product(written.written, span.fetched):
         if out.buffer != fetch.buffer:
             continue
         dim = _dim(writer, out)
-        if dim is None or dim != _dim(reader, fetch):
-            delay = max(delay, out.last - fetch.first)
-            continue
-        for part in range(fetch.count):
-            needed = -(-(part + 1) * out.count // fetch.count) - 1
-            delay = max(delay, out.cycle(needed) - fetch.cycle(part))
-    return delay
+        delay = out.last - fetch.first
+        if dim is not None and dim == _dim(reader, fetch):
+            delay = max(
+                out.cycle(-(-(part + 1) * out.count // fetch.count) - 1) - fetch.cycle(part)
+                for part in range(fetch.count)
+            )
+        delays[fetch.is_ahead] = max(delays[fetch.is_ahead], delay)
+    return delays[True], delays[False]
 
 
 def _dim(task: Task, passing: Passing) -> int | None:
