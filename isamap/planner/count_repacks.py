@@ -4,12 +4,12 @@ In: a program, the machine. Out: one row per buffer and pair of layouts. Not its
 copies (`repack`), deciding that an array must move (`compose`).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from isamap.costmodels import Costs, host_costs
 from isamap.hwdesc import Hardware
-from isamap.program import For, Issue, Layout, Node, Placement, Program, When
+from isamap.program import For, Layout, Placement, Program, surrounded_issues
 
 REPACK = "repack_"  # what `compose` calls the host's copies
 
@@ -33,7 +33,8 @@ def repacks(program: Program, hw: Hardware) -> tuple[Repack, ...]:
     """One row per buffer and pair of layouts, in the order of the program."""
     found: dict[tuple[str, Layout, Layout], Repack] = {}
     semantics = {call.name: call for call in program.host_calls}
-    for issue, times in _issues(program.body, 1):
+    for issue, around in surrounded_issues(program.body):
+        times = prod(node.span.limit for node in around if isinstance(node, For))
         if not issue.instruction.startswith(REPACK) or issue.instruction not in semantics:
             continue
         source, target = (
@@ -44,18 +45,6 @@ def repacks(program: Program, hw: Hardware) -> tuple[Repack, ...]:
         costs = known.costs + host_costs(semantics[issue.instruction], hw).times(times)
         found[key] = Repack(*key, known.num_calls + times, round(costs.cycles), costs)
     return tuple(found.values())
-
-
-def _issues(body: tuple[Node, ...], times: int) -> Iterator[tuple[Issue, int]]:
-    """Calls with how often the loops around them repeat them."""
-    for node in body:
-        match node:
-            case For(_, span, inner):
-                yield from _issues(inner, times * span.limit)
-            case When(_, inner):
-                yield from _issues(inner, times)
-            case Issue():
-                yield node, times
 
 
 def _place_of(program: Program, address: int) -> Placement:

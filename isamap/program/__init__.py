@@ -19,6 +19,7 @@ from .program import (
     Spread,
     When,
     issues,
+    surrounded_issues,
 )
 from .serialise import SCHEMA_VERSION, from_json, to_json
 from .use_order import in_use_order
@@ -44,6 +45,7 @@ __all__ = [
     "from_json",
     "in_use_order",
     "issues",
+    "surrounded_issues",
     "listing",
     "natural_layout",
     "pack",

@@ -17,7 +17,7 @@ outside every loop spread over an axis of its `multicast`, and writes to all cor
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from isamap.ir import Affine, Kernel
 
@@ -177,13 +177,31 @@ class When:
 Node = For | When | Issue
 
 
-def issues(body: tuple[Node, ...]) -> Iterator[Issue]:
+class Block(Protocol):
+    """A node that holds others: `For`, `When`, and what executors add to them."""
+
+    @property
+    def body(self) -> tuple["Issue | Block", ...]: ...
+
+
+def issues(body: tuple[Issue | Block, ...]) -> Iterator[Issue]:
     """Every call that the text of `body` holds, in its order."""
     for node in body:
         if isinstance(node, Issue):
             yield node
         else:
             yield from issues(node.body)
+
+
+def surrounded_issues(
+    body: tuple[Issue | Block, ...], around: tuple[Block, ...] = ()
+) -> Iterator[tuple[Issue, tuple[Block, ...]]]:
+    """The same with the nodes around each call, outermost first."""
+    for node in body:
+        if isinstance(node, Issue):
+            yield node, around
+        else:
+            yield from surrounded_issues(node.body, (*around, node))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Affine, numpy_dtype
 
 from .layout import Axis, Layout
-from .program import Address, For, Issue, Node, Operand, Placement, Program, When
+from .program import Address, For, Issue, Node, Operand, Placement, Program, surrounded_issues
 
 ALIGN_BYTES = 64
 
@@ -54,7 +54,7 @@ def _is_plain(layout: Layout) -> bool:
 
 def _reorder(program: Program, placement: Placement, hw: Hardware) -> Program:
     shared = [p for p in program.outputs if p.address == placement.address]
-    found = list(_uses(program.body, placement, hw, ()))
+    found = list(_uses(program.body, placement, hw))
     uses = [use for use in found if use is not None]
     if shared or not uses or len(uses) < len(found):
         return program
@@ -72,20 +72,13 @@ def _reorder(program: Program, placement: Placement, hw: Hardware) -> Program:
     return replace(program, inputs=inputs, body=body)
 
 
-def _uses(
-    body: tuple[Node, ...], placement: Placement, hw: Hardware, loops: tuple[For, ...]
-) -> Iterator[_Use | None]:
+def _uses(body: tuple[Node, ...], placement: Placement, hw: Hardware) -> Iterator[_Use | None]:
     """How each call moves over the input; None for a call that moves in no such way."""
-    for node in body:
-        match node:
-            case For():
-                yield from _uses(node.body, placement, hw, (*loops, node))
-            case When():
-                yield from _uses(node.body, placement, hw, loops)
-            case Issue():
-                for number, operand in enumerate(node.operands):
-                    if _lies_in(operand, placement, hw):
-                        yield _use(node, number, placement, hw, loops)
+    for issue, around in surrounded_issues(body):
+        loops = tuple(node for node in around if isinstance(node, For))
+        for number, operand in enumerate(issue.operands):
+            if _lies_in(operand, placement, hw):
+                yield _use(issue, number, placement, hw, loops)
 
 
 def _lies_in(operand: Operand, placement: Placement, hw: Hardware) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware, MemoryKind
 from isamap.ir import Role
-from isamap.program import Address, For, Issue, Node, Operand, Program, When
+from isamap.program import Address, For, Issue, Node, Operand, Program, When, surrounded_issues
 
 from .parameters import Parameter, parameter_at
 
@@ -118,7 +118,7 @@ class _Marker:
         """A buffer in which one core may touch what another one writes; empty if there is none."""
         places: dict[str, set[Address]] = {}
         written: dict[str, None] = {}
-        for issue, operand, _ in _operands(nodes, ()):
+        for issue, operand, _ in _operands(nodes):
             if self.hw.memory(operand.memory).kind is not MemoryKind.EXTERNAL:
                 continue
             start = operand.address.offset.constant
@@ -132,7 +132,7 @@ class _Marker:
         """Raise if the region reads what was left before it in a core's own memories."""
         known: set[tuple[str, int]] = set()
         own = {node.loop for node in _loops(region.body)}
-        for issue, operand, guards in _operands(region.body, ()):
+        for issue, operand, guards in _operands(region.body):
             if self.hw.memory(operand.memory).kind is MemoryKind.EXTERNAL:
                 continue
             place = (operand.memory, operand.address.offset.constant)
@@ -147,17 +147,11 @@ class _Marker:
 
 def _spread_paths(nodes: tuple[MarkedNode, ...]) -> list[tuple[For, ...]]:
     """The spread loops around each call that has any."""
-
-    def walk(nodes: tuple[MarkedNode, ...], path: tuple[For, ...]) -> Iterator[tuple[For, ...]]:
-        for node in nodes:
-            if isinstance(node, Issue):
-                yield from [path] if path else []
-            elif isinstance(node, For) and node.spread is not None:
-                yield from walk(node.body, (*path, node))
-            else:
-                yield from walk(node.body, path)
-
-    return list(walk(nodes, ()))
+    paths = (
+        tuple(node for node in around if isinstance(node, For) and node.spread is not None)
+        for _, around in surrounded_issues(nodes)
+    )
+    return [path for path in paths if path]
 
 
 def _is_all_spread(nodes: tuple[Node, ...]) -> bool:
@@ -184,17 +178,13 @@ def _core_loops(path: tuple[For, ...], hw: Hardware) -> Iterator[CoreLoop]:
 
 
 def _operands(
-    nodes: tuple[MarkedNode, ...], guards: tuple[str, ...]
+    nodes: tuple[MarkedNode, ...],
 ) -> Iterator[tuple[Issue, Operand, tuple[str, ...]]]:
     """All operands in program order, with the loops whose edges decide whether the call runs."""
-    for node in nodes:
-        match node:
-            case Issue():
-                yield from ((node, operand, guards) for operand in node.operands)
-            case When(conditions, body):
-                yield from _operands(body, (*guards, *(loop for loop, _ in conditions)))
-            case _:
-                yield from _operands(node.body, guards)
+    for issue, around in surrounded_issues(nodes):
+        conditions = (x for node in around if isinstance(node, When) for x in node.conditions)
+        guards = tuple(loop for loop, _ in conditions)
+        yield from ((issue, operand, guards) for operand in issue.operands)
 
 
 def _loops(nodes: tuple[MarkedNode, ...]) -> Iterator[For]:

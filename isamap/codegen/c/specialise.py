@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from isamap.ir import Affine
-from isamap.program import Address, Edge, For, Issue, Node, Operand, Rotation, Span, When
+from isamap.program import Address, Edge, For, Issue, Node, Operand, Rotation, Span, When, issues
 
 from .regions import CoreLoop, MarkedNode, Region
 
@@ -184,7 +184,7 @@ class _Specialiser:
     def _moves_variables(self, node: For) -> bool:
         return any(
             operand.memory in self.variables and node.loop in _address_names(operand.address)
-            for issue in _issues(node.body)
+            for issue in issues(node.body)
             for operand in issue.operands
         )
 
@@ -274,14 +274,6 @@ def _holds(at: _At, edge: Edge) -> bool | None:
         return None
     end = at.count - 1
     return at.first == end if at.first == end or at.last < end else None
-
-
-def _issues(body: tuple[MarkedNode, ...]) -> Iterator[Issue]:
-    for node in body:
-        if isinstance(node, Issue):
-            yield node
-        else:
-            yield from _issues(node.body)
 
 
 def _edges(loop: str, body: tuple[MarkedNode, ...]) -> Iterator[Edge]:
