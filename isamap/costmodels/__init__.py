@@ -8,7 +8,7 @@ from .analytical import (
     moved_by,
     slowest_block_cycles,
 )
-from .bounds import Bound, critical_path, find_bounds
+from .bounds import Bound, find_bounds
 from .compulsory import compulsory_bytes
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .host_costs import host_costs
@@ -49,13 +49,11 @@ from .tiling import (
     operand_plan,
     splits_along,
     tile_strides,
-    tile_units,
     trips,
 )
-from .traffic import Moved, add_up_moved, count_moved
+from .traffic import Moved
 from .waiting import (
     block_limits,
-    block_wait,
     drain_latency_cycles,
     swap_limits,
     sweep_wait,
@@ -91,19 +89,15 @@ __all__ = [
     "Tiling",
     "Use",
     "Work",
-    "add_up_moved",
     "axis_extent",
     "axis_strides",
     "block_limits",
     "block_limits",
-    "block_wait",
     "bound_cycles",
     "busiest",
     "chip_bytes",
     "compulsory_bytes",
-    "count_moved",
     "count_work",
-    "critical_path",
     "drain_latency_cycles",
     "estimate",
     "fill_units",
@@ -146,7 +140,6 @@ __all__ = [
     "swap_limits",
     "sweep_wait",
     "tile_strides",
-    "tile_units",
     "trips",
     "unit_ends",
     "waits_for_port",

@@ -56,9 +56,9 @@ from .hardware import (
     is_same_work,
 )
 from .host import host_instruction, run_cycles, with_host_calls
-from .linear import Linear, parse_linear
-from .opening import continued_by, opened_by, opens
-from .quantities import Quantities, quantities
+from .linear import Linear
+from .opening import continued_by, opened_by
+from .quantities import Quantities
 from .timing import Distance, Fifo, Stream, Which
 
 if TYPE_CHECKING:
@@ -129,9 +129,6 @@ __all__ = [
     "is_same_work",
     "load_hardware",
     "opened_by",
-    "opens",
-    "parse_linear",
-    "quantities",
     "read_document",
     "run_cycles",
     "validate_as",

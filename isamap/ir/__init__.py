@@ -12,7 +12,6 @@ from .covers import covers
 from .deps import (
     LoopKind,
     Order,
-    carried_loops,
     conflict,
     kernel_loop_kinds,
     loop_kinds,
@@ -52,7 +51,7 @@ from .load_reference import load_reference
 from .normalise_update import normalise_update
 from .ops import OPS, RESERVED, UPDATES, Domain, Notation, Operation, Typing, is_cast
 from .parse import KernelSource, load_kernel, load_kernels, parse_semantics
-from .pretty import pretty, pretty_expr, pretty_loops, pretty_statement
+from .pretty import pretty, pretty_expr, pretty_statement
 from .type_of import argument_types, type_of
 from .verify import index_range, verify
 
@@ -100,7 +99,6 @@ __all__ = [
     "UPDATES",
     "accesses",
     "argument_types",
-    "carried_loops",
     "conflict",
     "covers",
     "drop_zeros",
@@ -128,7 +126,6 @@ __all__ = [
     "parse_semantics",
     "pretty",
     "pretty_expr",
-    "pretty_loops",
     "pretty_statement",
     "random_arrays",
     "rounding_errors",

@@ -78,12 +78,6 @@ def kind_within(statements: list[Statement], loop: str, fixed: Collection[str]) 
     return kind
 
 
-def carried_loops(statement: Statement) -> tuple[str, ...]:
-    """Loops of `statement` whose order is part of its meaning (SEQUENTIAL), outermost first."""
-    kinds = loop_kinds(statement)
-    return tuple(name for name, kind in kinds.items() if kind is LoopKind.SEQUENTIAL)
-
-
 def may_permute(statement: Statement, order: tuple[str, ...], *, may_reassociate: bool) -> bool:
     """May the loops of a statement taken alone run in `order` (outermost first)?
 

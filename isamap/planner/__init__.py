@@ -10,11 +10,10 @@ from .find_plan import find_plan, plan_form
 from .front import Front, find_front
 from .handover import Handover, handovers
 from .piece import Piece
-from .plan import Plan, PlannedTask, host_task_cycles, is_single
+from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import rejoin
-from .search import costs_of, search
+from .search import search
 from .share_chip import share_chip
-from .uses_little import uses_little
 
 __all__ = [
     "Front",
@@ -27,17 +26,14 @@ __all__ = [
     "assemble_answer",
     "assemble_plan",
     "compose",
-    "costs_of",
     "find_best_plan",
     "find_front",
     "find_plan",
     "handovers",
     "host_task_cycles",
-    "is_single",
     "plan_form",
     "rejoin",
     "repacks",
     "search",
     "share_chip",
-    "uses_little",
 ]

@@ -2,7 +2,7 @@
 
 from .layout import Axis, Layout
 from .pack import natural_layout, pack, unpack
-from .pretty import listing, show_address, show_span
+from .pretty import listing
 from .program import (
     Address,
     Edge,
@@ -49,8 +49,6 @@ __all__ = [
     "listing",
     "natural_layout",
     "pack",
-    "show_address",
-    "show_span",
     "to_json",
     "unpack",
 ]

@@ -12,7 +12,6 @@ from isamap.ir import (
     LoopKind,
     Statement,
     accesses,
-    carried_loops,
     kernel_loop_kinds,
     loop_kinds,
     may_distribute,
@@ -173,8 +172,7 @@ def test_recurrence_carries_its_loop() -> None:
         "scan",
     )
     (statement,) = kernel.statements
-    assert carried_loops(statement) == ("t",)
-    assert loop_kinds(statement)["i"] is LoopKind.PARALLEL
+    assert loop_kinds(statement) == {"t": LoopKind.SEQUENTIAL, "i": LoopKind.PARALLEL}
     assert may_permute(statement, ("i", "t"), may_reassociate=False)
 
 
