@@ -28,8 +28,8 @@ from isamap.hwdesc import Hardware
 
 from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
 from .pace import Pace
-from .rounds import Rounds
 from .stalls import SCALE, Stalls, tile_cycles
+from .turns import Turns
 from .variables import StayVars, Variables
 
 
@@ -79,11 +79,11 @@ class Objective:
             losses.append(loss)
         for port, loads in ports.items():
             pace.add(1, add_up(loads), port_ends(self.work, port))
-        rounds = Rounds(self.vars, self.work, self.hw, self.moved)
-        rounds.add_all(pace, self.passes)
+        turns = Turns(self.vars, self.work, self.hw, self.moved)
+        turns.add_all(pace, self.passes)
         for flow in self.work.flows:
             if flow.unit in units:
-                rounds.add_swept(flow, self._stay(flow), add_up(units[flow.unit]), pace)
+                turns.add_swept(flow, self._stay(flow), add_up(units[flow.unit]), pace)
         for name in self.vars.loops:
             stalls.add_uneven(name, pace.computing, self.passes)
         total = pace.total(self._startup(horizon), self._finish(horizon), add_up(losses))

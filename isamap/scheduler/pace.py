@@ -1,7 +1,7 @@
 """What sets the pace, as CP-SAT constraints (formulas: costmodels/analytical, costmodels/ends).
 
 In: busy times of units, ports and rounds, each with what lies around it. Out: the total. Not its
-job: the busy times (`objective`, `rounds`, `stalls`).
+job: the busy times (`objective`, `turns`, `stalls`).
 """
 
 from math import ceil

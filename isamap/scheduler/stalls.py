@@ -1,7 +1,7 @@
 """Waiting that overlap cannot hide, as CP-SAT constraints (formulas: costmodels/waiting).
 
 In: the variables, the work, what every flow moves. Out: per stay a stall in `SCALE`ths of a cycle,
-the exchange of tokens. Not its job: the busy times themselves, places that take turns (`rounds`).
+the exchange of tokens. Not its job: the busy times themselves, places that take `turns`.
 """
 
 from math import ceil, prod

@@ -28,8 +28,8 @@ from .stalls import SCALE, tile_cycles
 from .variables import StayVars, Variables
 
 
-class Rounds:
-    """Rounds of one tiling model; `moved` is what each flow keeps its unit busy, by number."""
+class Turns:
+    """The turns of one tiling model; `moved` is what each flow keeps its unit busy, by number."""
 
     def __init__(
         self, variables: Variables, work: Work, hw: Hardware, moved: dict[int, Linear]
