@@ -26,6 +26,7 @@ from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, uni
 from .passes import (
     fetches,
     fill_units,
+    flow_cycles,
     flow_passes,
     moves_blocks,
     needs_one_slot,
@@ -81,7 +82,8 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     ports: dict[Port, float] = dict(work.ports)
     for flow in work.flows:
         passes = flow_passes(covering, tiling, flow)
-        units[flow.unit] = units.get(flow.unit, 0.0) + passes * flow.pass_cycles / counts[flow.unit]
+        busy = flow_cycles(covering, tiling, flow) / counts[flow.unit]
+        units[flow.unit] = units.get(flow.unit, 0.0) + busy
         for port, cycles in flow.ports:
             ports[port] = ports.get(port, 0.0) + passes * cycles
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)

@@ -7,7 +7,7 @@ uses. Not its job: cycles.
 from math import prod
 
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.mapper import Covering, OperandPlan
+from isamap.mapper import Covering, OperandPlan, TileAxis
 
 from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, trips
 from .work import Flow, Work
@@ -38,12 +38,28 @@ def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
     for name in flow.windows:
         axis = plan.axis(name)
         counts = [trips(covering, tiling, loop) for loop in axis.loops]
-        total = prod(counts)
-        for number, (loop, span) in enumerate(zip(axis.loops, axis.spans, strict=True)):
-            others = prod(counts[:number] + counts[number + 1 :])
-            total += span * (covering.loop(loop).extent - counts[number]) * others
-        passes *= total
+        passes *= _positions(covering, axis, counts)
     return passes
+
+
+def flow_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:
+    """Issue cycles of all calls of a flow."""
+    cycles = flow_passes(covering, tiling, flow) * flow.pass_cycles
+    for name, lost in flow.short:
+        axis = operand_plan(covering, flow.operand).axis(name)
+        counts = [trips(covering, tiling, loop) for loop in axis.loops]
+        tile = axis_extent(covering, tiling, stay_of(tiling, flow), axis)
+        cycles *= 1 + lost[tile % len(lost)] * prod(counts) / _positions(covering, axis, counts)
+    return cycles
+
+
+def _positions(covering: Covering, axis: TileAxis, counts: list[int]) -> int:
+    """Positions of a window axis over all tiles, overlaps counted every time."""
+    total = prod(counts)
+    for number, (loop, span) in enumerate(zip(axis.loops, axis.spans, strict=True)):
+        others = prod(counts[:number] + counts[number + 1 :])
+        total += span * (covering.loop(loop).extent - counts[number]) * others
+    return total
 
 
 def fetches(covering: Covering, tiling: Tiling, stay: Stay) -> int:

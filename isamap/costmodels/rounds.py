@@ -14,6 +14,7 @@ from isamap.mapper import Covering, Passage
 from .ends import onward_cycles, passage_ends
 from .passes import (
     fetches,
+    flow_cycles,
     flow_passes,
     is_renamed,
     is_replaced,
@@ -97,9 +98,9 @@ def turnaround_cycles(
     """
     if stay.slots == 1 or stay.level == 0 or not is_replaced(covering, tiling, stay):
         return 0.0
-    drained = flow_passes(covering, tiling, turn.drain) * turn.drain.pass_cycles
+    drained = flow_cycles(covering, tiling, turn.drain)
     queued = sum(
-        flow_passes(covering, tiling, f) * f.pass_cycles
+        flow_cycles(covering, tiling, f)
         for f in work.flows
         if f.unit == turn.fill.unit and not f.is_drain
     )
@@ -128,7 +129,7 @@ def occupied_cycles(
     leave."""
     counts = {unit.name: unit.count for unit in hw.units}
     flows = [f for f in work.flows if stay_of(tiling, f) == stay]
-    moved = sum(flow_passes(covering, tiling, f) * f.pass_cycles / counts[f.unit] for f in flows)
+    moved = sum(flow_cycles(covering, tiling, f) / counts[f.unit] for f in flows)
     latency = occupied_latency(work, flows)
     return moved + latency * fetches(covering, tiling, stay) + work.shared_cycles
 

@@ -7,6 +7,8 @@ job: what the calls take together (`work`).
 from isamap.hwdesc import ExtentRule, Instruction
 from isamap.mapper import CopyDim, Covering, OperandPlan, Transfer, part_size
 
+Classes = list[tuple[float, dict[str, int]]]  # how many calls of a pass have which extents
+
 
 def full_values(plan: OperandPlan, transfer: Transfer, instruction: Instruction) -> dict[str, int]:
     """Extents of a call that moves a full block, or as much of it as one call can."""
@@ -36,11 +38,9 @@ def first_block_cycles(plan: OperandPlan, transfer: Transfer, instruction: Instr
 
 def transfer_classes(
     covering: Covering, plan: OperandPlan, transfer: Transfer, instruction: Instruction
-) -> list[tuple[float, dict[str, int]]]:
+) -> Classes:
     """How many calls of one pass have which extents (window axes count one position each)."""
-    classes: list[tuple[float, dict[str, int]]] = [
-        (1.0, {repeat.name: 1 for repeat in instruction.repeats})
-    ]
+    classes: Classes = [(1.0, {repeat.name: 1 for repeat in instruction.repeats})]
     blocks = {block.loop for block in plan.blocks}
     assigned_blocks: set[str] = set()
     for loop, dims in transfer.assigned:
@@ -63,6 +63,26 @@ def transfer_classes(
         if dim.block is not None and plan.blocks[dim.block].loop not in moving:
             outside *= dim.extent
     return [(times * outside, values) for times, values in classes]
+
+
+def short_calls(
+    transfer: Transfer, instruction: Instruction, classes: Classes
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Per window axis that fills calls, what the last call of a tile costs beyond its share: at
+    place n, of n positions, in positions (none where every call costs its share)."""
+    found = []
+    for loop, dims in transfer.assigned:
+        if not dims or dims[0].axis is None:
+            continue
+        maximum = instruction.extent(loop).maximum
+        costs = [
+            sum(t * instruction.issue_cycles.evaluate({**v, loop: n}) for t, v in classes)
+            for n in range(1, maximum + 1)
+        ]
+        lost = [0, *(round(maximum * cost / costs[-1]) - n for n, cost in enumerate(costs, 1))]
+        if any(lost):
+            found.append((dims[0].axis, tuple(lost[:maximum])))
+    return tuple(found)
 
 
 def _dim_classes(

@@ -13,6 +13,7 @@ from isamap.mapper import Covering, OperandPlan, TiledLoop
 from .passes import (
     fetches,
     fill_units,
+    flow_cycles,
     flow_passes,
     is_renamed,
     is_replaced,
@@ -58,7 +59,7 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
             burst_cycles(covering, work, tiling, stay, flows, hw),
         )
     if replaced and is_alone:
-        moved = max(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
+        moved = max(flow_cycles(covering, tiling, f) for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
         exposed = moved + latency * fetches(covering, tiling, stay)
         return waiting + max(exposed, burst_cycles(covering, work, tiling, stay, flows, hw))
@@ -140,8 +141,8 @@ def plane_cycles(
     drain = next(f for f in mine if f.is_drain and f.unit != work.compute_unit)
     shifts = [f for f in mine if f.is_drain and f.unit == work.compute_unit]
     count = fetches(covering, tiling, stay)
-    moved = flow_passes(covering, tiling, drain) * drain.pass_cycles
-    shifted = sum(flow_passes(covering, tiling, f) * f.pass_cycles for f in shifts)
+    moved = flow_cycles(covering, tiling, drain)
+    shifted = sum(flow_cycles(covering, tiling, f) for f in shifts)
     every = drain.latency_cycles + work.latency_cycles
     plan = operand_plan(covering, stay.operand)
     if splits_along(covering, tiling, plan) is None:
@@ -164,16 +165,12 @@ def starved_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
             continue
         rounds = prod(trips(covering, tiling, n) for n in guards(covering, tiling, stay).outer)
         waiting = stall_cycles(covering, work, tiling, stay, hw) + sum(
-            flow_passes(covering, tiling, f) * f.pass_cycles
+            flow_cycles(covering, tiling, f)
             for f in work.flows
             if f.unit == work.compute_unit and stay_of(tiling, f) == stay
         )
         for unit in fill_units(work):
-            moved = sum(
-                flow_passes(covering, tiling, f) * f.pass_cycles
-                for f in work.flows
-                if f.unit == unit
-            )
+            moved = sum(flow_cycles(covering, tiling, f) for f in work.flows if f.unit == unit)
             ahead = 0.0 if waits_for_port(work, unit, plan) else moved / rounds
             longest = max(longest, moved + waiting - ahead)
     return longest
@@ -256,11 +253,11 @@ def burst_cycles(
         return 0.0
     count = {unit.name: unit.count for unit in hw.units}[fill.unit]
     others = sum(
-        flow_passes(covering, tiling, f) * f.pass_cycles / count
+        flow_cycles(covering, tiling, f) / count
         for f in work.flows
         if f.unit == fill.unit and f != fill
     )
-    moved = flow_passes(covering, tiling, fill) * fill.pass_cycles / count
+    moved = flow_cycles(covering, tiling, fill) / count
     return max(0.0, moved - max(0.0, work.shared_cycles - others) / kept)
 
 
@@ -341,7 +338,7 @@ def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware
     worst = 0.0
     for unit in fill_units(work):
         flows = [f for f in work.flows if f.unit == unit and not f.is_drain]
-        moved = sum(flow_passes(covering, tiling, f) * f.pass_cycles for f in flows)
+        moved = sum(flow_cycles(covering, tiling, f) for f in flows)
         latency = max(f.latency_cycles for f in flows) + work.latency_cycles
         worst = max(worst, ((steps - 1) * latency + moved - work.shared_cycles) / 2)
     return worst

@@ -23,7 +23,7 @@ from .cores import received, shared_use
 from .direct_ports import Port, direct_ports, served_cycles
 from .streaming import entry_cycles, latency_cycles, overlap_cycles
 from .traffic import Moved, add_up_moved, count_moved
-from .transfer_calls import first_block_cycles, full_values, transfer_classes
+from .transfer_calls import first_block_cycles, full_values, short_calls, transfer_classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class Flow:
     together need, otherwise the first core's. `overlap_cycles`: of one block, beside the
     computation on it. `entries`: of the fifo memory that it fills, `entry_cycles` apart at least
     (0: no such memory). `is_onward`: goes on from a passage. `is_again`: brings back sums that were
-    taken out unfinished.
+    taken out unfinished. `short`: of a window axis whose positions fill calls, what a call of so
+    many costs beyond its share of a full one, in positions.
     """
 
     operand: str
@@ -55,6 +56,7 @@ class Flow:
     entry_cycles: int = 0
     is_onward: bool = False
     is_again: bool = False
+    short: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def is_first(self) -> bool:
@@ -336,6 +338,7 @@ def _flow(
         overlap_cycles(instruction, computing, plan.name, first, busy),
         memory.num_entries if memory.fifo is not None else 0,
         entry_cycles(computing, call, hw) if memory.fifo is not None else 0,
+        short=short_calls(transfer, instruction, classes),
     )
 
 

@@ -40,6 +40,14 @@ class Algebra:
         self.model.add(scaled == constant * result)
         return scaled
 
+    def look_up(self, table: list[int], place: Number, name: str) -> Number:
+        """The table's value at a place."""
+        if isinstance(place, int):
+            return table[place]
+        value = self.model.new_int_var(min(table), max(table), name)
+        self.model.add_element(place, table, value)
+        return value
+
     def either(
         self, normal: Number, special: Number, is_special: Bool, name: str
     ) -> cp_model.IntVar:

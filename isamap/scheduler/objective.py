@@ -53,8 +53,9 @@ class Objective:
             port: [_scaled(cycles)] for port, cycles in self.work.ports
         }
         for number, flow in enumerate(self.work.flows):
-            passes = self.passes[number] = self._passes(flow, number)
-            self.moved[number] = _scaled(flow.pass_cycles) * passes
+            passes = self.passes[number] = self._passes(flow, number, {})
+            paid = self._passes(flow, number, dict(flow.short)) if flow.short else passes
+            self.moved[number] = _scaled(flow.pass_cycles) * paid
             units.setdefault(flow.unit, []).append(self.moved[number])
             for port, cycles in flow.ports:
                 ports.setdefault(port, []).append(_scaled(cycles) * passes)
@@ -123,14 +124,16 @@ class Objective:
         tiles: list[Number] = [self.vars.tile[name] for name in names if name in self.vars.loops]
         return self.cp.product(tiles, f"blocks_{stay.label}")
 
-    def _passes(self, flow: Flow, number: int) -> Number:
+    def _passes(self, flow: Flow, number: int, short: dict[str, tuple[int, ...]]) -> Number:
+        """Passes of a flow, with what `short` calls cost beyond their share (see
+        passes.flow_cycles)."""
         stay = self._stay(flow)
         factors: list[Number] = [stay.factor]
         for name in flow.windows:
-            factors.append(self._window_total(flow, name, number))
-        return self.cp.product(factors, f"passes_{number}")
+            factors.append(self._window_total(flow, name, number, short.get(name, ())))
+        return self.cp.product(factors, f"paid_{number}" if short else f"passes_{number}")
 
-    def _window_total(self, flow: Flow, name: str, number: int) -> Number:
+    def _window_total(self, flow: Flow, name: str, number: int, short: tuple[int, ...]) -> Number:
         """Positions of a window axis over all tiles, overlaps counted every time."""
         axis = operand_plan(self.vars.covering, flow.operand).axis(name)
         active = [
@@ -149,8 +152,15 @@ class Objective:
                 trips[:position] + trips[position + 1 :], f"o_{number}_{name}_{loop}"
             )
             total += span * self.vars.covering.loop(loop).extent * others
-        top = prod(high(t) for t in trips) * (
-            1 + resting + sum(s * self.vars.covering.loop(n).extent for n, s in active)
+        if short:
+            tile = self._stay(flow).positions[name]
+            table = [short[count % len(short)] for count in range(high(tile) + 1)]
+            lost = self.cp.look_up(table, tile, f"lost_{number}_{name}")
+            total += self.cp.product([lost, all_trips], f"all_lost_{number}_{name}")
+        top = (
+            (1 + max(short, default=0))
+            * prod(high(t) for t in trips)
+            * (1 + resting + sum(s * self.vars.covering.loop(n).extent for n, s in active))
         )
         result = self.cp.model.new_int_var(1, top, f"positions_{number}_{name}")
         self.cp.model.add(result == total)
@@ -319,6 +329,7 @@ class Objective:
             windows = 1
             plan = operand_plan(self.vars.covering, flow.operand)
             for name in flow.windows:
+                windows *= 1 + max(dict(flow.short).get(name, ()), default=0)
                 for loop, span in zip(plan.axis(name).loops, plan.axis(name).spans, strict=True):
                     windows *= 1 + span * self.vars.covering.loop(loop).extent
             others = prod(loop.units for n, loop in self.vars.loops.items() if n not in plan.loops)

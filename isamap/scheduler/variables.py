@@ -46,6 +46,7 @@ class StayVars:
     refetch_inner: dict[str, cp_model.IntVar] = field(default_factory=dict)
     factors: dict[str, Number] = field(default_factory=dict)  # per loop that fetches again
     factor: Number = 1  # product of them
+    positions: dict[str, Number] = field(default_factory=dict)  # of a tile, per window axis
     volume: Number = 1  # blocks (or window positions) of a tile
     kept_volume: Number = 1  # of the tiles kept side by side
     room: Number = 1  # of all slots of them
@@ -263,6 +264,7 @@ class Variables:
         for axis in stay.plan.axes:
             if axis.is_window:
                 factors.append(self._window_extent(axis.loops, axis.spans, f"{label}_{axis.name}"))
+                stay.positions[axis.name] = factors[-1]
                 if not stay.residence.is_boxed:
                     roomy.append(factors[-1])
                 continue
