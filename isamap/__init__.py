@@ -4,9 +4,10 @@ In: nothing. Out: the public names below, each loaded on first use so that impor
 cheap. Not its job: anything else.
 """
 
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING
 
+from .lazy import load_name
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -64,11 +65,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Load a public name when it is first asked for (PEP 562)."""
-    if name in LAZY:
-        return getattr(import_module(LAZY[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = partial(load_name, __name__, LAZY)
 
 
 def __dir__() -> list[str]:

@@ -21,17 +21,20 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "resources": ("errors",),
     "write_all": ("errors",),
     "shortest_paths": (),
-    "ir": ("errors",),
+    "lazy": (),
+    "ir": ("errors", "lazy"),
     "cexpr": ("errors", "ir"),
     "rewrites": ("errors", "ir"),
-    "hwdesc": ("errors", "shortest_paths", "ir"),
+    "hwdesc": ("errors", "lazy", "shortest_paths", "ir"),
     "program": ("errors", "ir", "hwdesc"),
     "emulator": ("errors", "ir", "cexpr", "hwdesc", "program"),
     "codegen": ("errors", "ir", "cexpr", "hwdesc", "program", "write_all"),
     "exercise": ("errors", "ir", "hwdesc", "program"),
     "mapper": ("errors", "shortest_paths", "ir", "rewrites", "hwdesc", "program"),
     "costmodels": ("errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper"),
-    "scheduler": ("errors", "ir", "rewrites", "hwdesc", "program", "mapper", "costmodels"),
+    "scheduler": (
+        "errors", "lazy", "ir", "rewrites", "hwdesc", "program", "mapper", "costmodels",
+    ),
     "planner": (
         "errors", "shortest_paths", "ir", "rewrites", "hwdesc", "program", "mapper", "costmodels",
         "scheduler",
@@ -67,8 +70,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "__main__": ("cli",),
     "__init__": (  # for type checkers only
-        "errors", "version", "ir", "hwdesc", "program", "costmodels", "compile", "bindings",
-        "files", "native",
+        "errors", "version", "lazy", "ir", "hwdesc", "program", "costmodels", "compile",
+        "bindings", "files", "native",
     ),
 }  # fmt: skip
 FILE_LINES, FUNCTION_LINES, COLUMNS = 400, 60, 100

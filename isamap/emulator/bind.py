@@ -135,7 +135,11 @@ class Bound:
 
     def extent(self, memory: str) -> Extent:
         """The extent of the memory called `memory`."""
-        return next(extent for extent in self.extents if extent.memory == memory)
+        return self.extents[self.extent_number(memory)]
+
+    def extent_number(self, memory: str) -> int:
+        """Its number among all extents."""
+        return [extent.memory for extent in self.extents].index(memory)
 
 
 def bind(program: Program, hardware: Hardware) -> Bound:

@@ -134,10 +134,6 @@ def _emit_memories(bound: Bound) -> list[str]:
     return lines
 
 
-def _memory(bound: Bound, region: Region) -> int:
-    return [extent.memory for extent in bound.extents].index(region.memory)
-
-
 def _has_races(bound: Bound, number: int) -> bool:
     """Can two cores write the same bytes of a memory?"""
     memory = bound.extents[number].memory
@@ -173,7 +169,7 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
             lines.append(f"if (UNLIKELY(bad == {number + 1})) {stop}")
         if may_race(bound, call, region):
             granule = bound.extent(region.memory).granule_bytes
-            other = f"writer{_memory(bound, region)}[blamed / {granule}]"
+            other = f"writer{bound.extent_number(region.memory)}[blamed / {granule}]"
             other += f" % {bound.hardware.num_cores}"
             stop = fail(call, names, Fault.RACE, str(region.operand), "blamed", other)
             lines.append(f"if (UNLIKELY(bad == {-number - 1})) {stop}")
@@ -248,7 +244,7 @@ def _emit_function(
             lines += _emit_check(bound, once, region, position)
         if region.is_read:
             lines += _emit_move(bound, once, region, number, arrays, is_gather=True)
-            memory = _memory(bound, region)
+            memory = bound.extent_number(region.memory)
             if _has_races(bound, memory):
                 lines += _emit_granules(bound, once, region, f"sign(writer{memory} + g, n, 0);")
     extents = [f"x{[n for n, _ in call.spans].index(loop)}" for loop in _loops(call)]
@@ -278,7 +274,7 @@ def replace_repeats(call: Call) -> Call:
 
 
 def _emit_check(bound: Bound, call: Call, region: Region, position: int) -> list[str]:
-    memory = _memory(bound, region)
+    memory = bound.extent_number(region.memory)
     granule = bound.extents[memory].granule_bytes
     action = (
         f"if (UNLIKELY(!all_set(written{memory} + g, n))) {{"
@@ -290,7 +286,7 @@ def _emit_check(bound: Bound, call: Call, region: Region, position: int) -> list
 
 def _emit_signature(bound: Bound, call: Call, region: Region) -> list[str]:
     """Remember that the bytes are written, and where it matters by whom."""
-    memory = _memory(bound, region)
+    memory = bound.extent_number(region.memory)
     action = f"memset(written{memory} + g, 1, n);"
     if _has_races(bound, memory):
         me = f"{writer_number(bound, call, 0)} + core" if may_race(bound, call, region) else "0"
@@ -300,7 +296,7 @@ def _emit_signature(bound: Bound, call: Call, region: Region) -> list[str]:
 
 def _emit_race(bound: Bound, call: Call, region: Region, position: int) -> list[str]:
     """Stop where another core has written the same bytes, and nobody has read them since."""
-    memory = _memory(bound, region)
+    memory = bound.extent_number(region.memory)
     granule = bound.extents[memory].granule_bytes
     me = f"{writer_number(bound, call, 0)} + core"
     found = f"raced(writer{memory} + g, n, {me}, {bound.hardware.num_cores})"
@@ -337,7 +333,7 @@ def _emit_move(
     name = call.instruction.operands[region.operand].name
     buffer = call.instruction.semantics.buffer(name)
     steps = _array_steps(shapes[name])
-    memory, item = _memory(bound, region), region.item_bytes
+    memory, item = bound.extent_number(region.memory), region.item_bytes
     far = f"p{region.operand} + {region.start_bytes}LL{home(bound, region)}"
     near = str(sum(first * step for first, step in zip(region.origin, steps)))
     dims = sorted(region.dims, key=lambda dim: -dim.stride_bytes)

@@ -201,7 +201,7 @@ def _emit_runs(bound: Bound, call: Call, region: Region, action: str) -> list[st
     granule = extent.granule_bytes
     lines.append(f"{{ const i64 g = (i64)((uint64_t)({offset}) / {granule}){home(bound, region)};")
     lines.append(f"const i64 n = (i64)((uint64_t)({runs.run_bytes}) / {granule}); {action} }}")
-    copy = _copy_granules(bound, _memory_number(bound, region))
+    copy = _copy_granules(bound, bound.extent_number(region.memory))
     return over_copies(bound, call, region, copy, lines)
 
 
@@ -209,10 +209,6 @@ def _tag(bound: Bound, call: Call) -> int:
     """A number for the sums that the instruction adds to, 0 being nobody's."""
     names = [instruction.name for instruction in bound.hardware.instructions]
     return 1 + names.index(call.sums)
-
-
-def _memory_number(bound: Bound, region: Region) -> int:
-    return [extent.memory for extent in bound.extents].index(region.memory)
 
 
 def _owner(bound: Bound, call: Call) -> str:
@@ -226,7 +222,7 @@ def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
     is_renamed = bound.hardware.memory(region.memory).never_waits
     if not _is_tracked(bound, call, region) or is_renamed and not region.is_read:
         return []
-    m = _memory_number(bound, region)
+    m = bound.extent_number(region.memory)
     is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
     unit = _owner(bound, call)
     if call.accumulates(region):
@@ -251,7 +247,7 @@ def _emit_mark(bound: Bound, call: Call, region: Region) -> list[str]:
     """Remember when the region may next be touched."""
     if not _is_tracked(bound, call, region):
         return []
-    m = _memory_number(bound, region)
+    m = bound.extent_number(region.memory)
     apart = call.stream_dim(region)
     began, before_end = "s", "0"
     if apart is not None:
@@ -284,7 +280,7 @@ def _emit_blame(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]
     for region in call.regions:
         if not _is_tracked(bound, call, region):
             continue
-        m = _memory_number(bound, region)
+        m = bound.extent_number(region.memory)
         extent = bound.extents[m]
         assert extent.hazards is not None, "tracked"
         finish = f"finish{m}[i]"
@@ -322,7 +318,7 @@ def _emit_finish(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str
         "serial++;",
     ]
     for position, region in enumerate(call.regions):
-        m = _memory_number(bound, region)
+        m = bound.extent_number(region.memory)
         lines += [f"read{m} += b{position};"] * region.is_read
         times = len(call.site.reach) if bound.hardware.num_copies(region.memory) > 1 else 1
         lines += [f"written{m} += {times} * b{position};"] * region.is_written

@@ -310,7 +310,7 @@ def _reserve(bound: Bound, state: _State, step: Step, start: int) -> int:
     """Reserve every port the call needs from the earliest cycle on at which all have room."""
     sizes = [region.num_bytes(step.extents) for region in step.call.regions]
     for region, size in zip(step.call.regions, sizes):
-        memory = [extent.memory for extent in bound.extents].index(region.memory)
+        memory = bound.extent_number(region.memory)
         state.reads[memory] += size * region.is_read
         copies = touched_copies(bound.hardware, region.memory, step.core, step.call.site.reach)
         state.writes[memory] += size * region.is_written * len(copies)

@@ -6,8 +6,10 @@ Reading files needs pydantic and PyYAML, which only `load_hardware`, `check_hard
 `read_document` and `validate_as` serve other files with positions too.
 """
 
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING
+
+from isamap.lazy import load_name
 
 from .c_form import (
     AssemblyRule,
@@ -149,7 +151,4 @@ LAZY = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name in LAZY:
-        return getattr(import_module(LAZY[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = partial(load_name, __name__, LAZY)

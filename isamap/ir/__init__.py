@@ -4,8 +4,10 @@ In: see each module. Out: the public names below; those that need NumPy load it 
 Not its job: machines, mapping, anything that costs cycles.
 """
 
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING
+
+from isamap.lazy import load_name
 
 from .affine import Affine
 from .covers import covers
@@ -139,10 +141,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Load the names that need NumPy when they are first asked for (PEP 562)."""
-    if name in LAZY:
-        value = getattr(import_module(LAZY[name], __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = partial(load_name, __name__, LAZY)  # what needs NumPy

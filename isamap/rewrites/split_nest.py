@@ -1,7 +1,7 @@
 """All statements under a loop run for a part of a range first, then for the rest.
 
 In: a verified kernel, neighbours under a loop that hand elements on, a place to cut. Out: an equal
-kernel. Not its job: where to cut (`overlap_units`), cutting one statement (`split_range`).
+kernel. Not its job: where to cut (the planner), cutting one statement (`split_range`).
 """
 
 import re

@@ -5,8 +5,10 @@ In: nothing. Out: `prove`. Not its job: anything else.
 CP-SAT's Python layer takes half a second to load, and machines with caches do without it.
 """
 
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING
+
+from isamap.lazy import load_name
 
 if TYPE_CHECKING:
     from .prove import prove
@@ -14,8 +16,4 @@ if TYPE_CHECKING:
 __all__ = ["prove"]
 
 
-def __getattr__(name: str) -> object:
-    """Load what is asked for."""
-    if name in __all__:
-        return getattr(import_module(f".{name}", __package__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = partial(load_name, __name__, {"prove": "isamap.scheduler.prove"})
