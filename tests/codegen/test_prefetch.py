@@ -11,11 +11,13 @@ import pytest
 
 from isamap.codegen import generate_c
 from isamap.codegen.c import prefetch
+from isamap.codegen.c.calls import CallWriter
+from isamap.codegen.c.specialise import CCall, CHint, CLoop
 from isamap.errors import SpecErrors
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import interpret, load_kernel
+from isamap.ir import Affine, interpret, load_kernel
 from isamap.native import execute_c, whole_arrays
-from isamap.program import Program, issues
+from isamap.program import Address, Issue, Operand, Program, Span, issues
 from isamap.resources import find_hardware
 from isamap.scheduler import Wishes, find_schedule, lower
 from tests.codegen.test_c_programs import needs_compiler
@@ -146,3 +148,24 @@ def test_rows_that_one_call_reads_are_asked_for_one_by_one() -> None:
     text = generate_c(best.program, hw).text
     places = re.findall(r"_mm_prefetch\(\(const void \*\)\(\(uintptr_t\)B .*\+ (\d+)\)", text)
     assert places and all(abs((int(place) + 2048) % 4096 - 2048) < 512 for place in places)
+
+
+def test_copies_that_stay_in_no_cache_are_asked_for_as_well() -> None:
+    """64 bytes of a panel per step of p, in rows of 64 KiB: 4 of them stay, 64 do not."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    place = Address(Affine.of([("i", 2**16), ("p", 64)], 128))
+    operands = (
+        Operand("S", "panel", place, (4, 2)),
+        Operand("D", "zmm", Address(Affine()), (4, 2)),
+    )
+    call = CCall(Issue("load_packed_pairs", operands, (("j", Span(16)), ("q", Span(2)))))
+    for rows, count in ((4, 0), (64, 1)):
+        nest = CLoop("i", 0, rows, (CLoop("p", 0, 2**10, (call,) * 30),))
+        writer = CallWriter(hw, (), frozenset({"zmm"}))
+        (outer,) = prefetch.add_prefetches((nest,), hw)
+        assert isinstance(outer, CLoop) and isinstance(outer.body[0], CLoop)
+        asked = [node for node in outer.body[0].body if isinstance(node, CHint)]
+        assert len(asked) == count
+        lines = [line for hint in asked for line in writer.hint(hint)]
+        ahead = -(-1000 // 30) * 64  # steps of 30 loads, a cycle each
+        assert all(f"(uintptr_t)panel + 65536 * i + 64 * p + {128 + ahead})" in x for x in lines)

@@ -104,9 +104,12 @@ class CallWriter:
 
     def hint(self, hint: CHint) -> list[str]:
         """The lines that ask caches for what is read soon, which may lie behind the array."""
-        parameter = parameter_at(self.parameters, hint.operand.address.offset.constant, "a hint")
-        inside = hint.operand.address.offset + (hint.ahead_bytes - parameter.address)
-        place = f"(const void *)({_sum(f'(uintptr_t){parameter.name}', Address(inside))})"
+        name, inside = hint.operand.memory, hint.operand.address.offset + hint.ahead_bytes
+        if name == self.hw.external.name:
+            start = hint.operand.address.offset.constant
+            parameter = parameter_at(self.parameters, start, "a hint")
+            name, inside = parameter.name, inside + -parameter.address
+        place = f"(const void *)({_sum(f'(uintptr_t){name}', Address(inside))})"
         forms = (memory.prefetch for memory in self.hw.caches if memory.prefetch is not None)
         parts = next(forms).c.parts
         text = "".join(part if isinstance(part, str) else place for part in parts)

@@ -8,7 +8,8 @@ of the hardware follows; where it moves by a few lines that lie side by side, pr
 the end of each page. Each line that its own calls read, of neighbours each that is new, is asked
 for as many iterations ahead as the machine says. A loop that moves within lines is followed by
 prefetchers, but not to the rows where a loop around it goes on: these are asked for, line by line,
-while it runs, unless all that the outer loop walks over stays in the cache.
+while it runs, unless all that the outer loop walks over stays in the cache. Copies in memories
+within the external one are like arrays, unless they stay there.
 """
 
 from collections.abc import Iterator
@@ -29,26 +30,28 @@ Terms = tuple[tuple[str, int], ...]
 def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware) -> tuple[CNode, ...]:
     """The nodes with hints for the nearest cache that takes any."""
     cache = next((memory for memory in hw.caches if memory.prefetch is not None), None)
-    return nodes if cache is None else tuple(_with_hints(node, hw, cache, None) for node in nodes)
+    return nodes if cache is None else tuple(_with_hints(node, hw, cache, ()) for node in nodes)
 
 
-def _with_hints(node: CNode, hw: Hardware, cache: Memory, outer: CLoop | None) -> CNode:
-    """`outer`: the loop that the node is in."""
+def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) -> CNode:
+    """`around`: loops that the node is in, the innermost first."""
     match node:
         case CLoop():
-            body = tuple(_with_hints(inner, hw, cache, node) for inner in node.body)
-            hinted = _hinted(replace(node, body=body), hw, cache)
-            if not any(isinstance(inner, CLoop) for inner in body):
-                hinted = (*_rows_to_come(node, hw, cache, outer), *hinted)
+            body = tuple(_with_hints(inner, hw, cache, (node, *around)) for inner in node.body)
+            hinted = _hinted(replace(node, body=body), hw, cache, around)
+            if around and not any(isinstance(inner, CLoop) for inner in body):
+                hinted = (*_rows_to_come(node, hw, cache, around[0]), *hinted)
             return replace(node, body=hinted)
         case CIf() | CShare() | CRegion():
-            body = tuple(_with_hints(inner, hw, cache, outer) for inner in node.body)
+            body = tuple(_with_hints(inner, hw, cache, around) for inner in node.body)
             return replace(node, body=body)
         case CCall() | CHint() | CTurn():
             return node
 
 
-def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
+def _hinted(
+    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
+) -> tuple[CNode, ...]:
     """The loop's body; before the first call that reads a line, the hint for a later one."""
     assert cache.prefetch is not None, "the cache takes hints"
     cycles = max(_busy_cycles(loop.body, hw).values(), default=0.0)
@@ -58,10 +61,12 @@ def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
     line = cache.granule_bytes
     is_outer = any(isinstance(node, CLoop) for node in loop.body)
     hints: dict[int, list[CNode]] = {}
-    for terms, reads in _reads_by_terms(loop.body, hw, line).items():
+    for (memory, terms), reads in _reads_by_terms(loop.body, hw, line).items():
         step = dict(terms).get(loop.name, 0)
         if abs(step) < line:
             continue  # in the same line for some iterations
+        if memory != hw.external.name and _walked(terms, (loop, *around)) <= cache.size_bytes:
+            continue  # copied there, and still in the cache
         is_aligned = all(c % line == 0 for _, c in terms)
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
         if is_walk and (is_outer or any(r.last - r.first >= line for r in reads)):
@@ -83,15 +88,15 @@ def _hinted(loop: CLoop, hw: Hardware, cache: Memory) -> tuple[CNode, ...]:
     return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
 
 
-def _rows_to_come(loop: CLoop, hw: Hardware, cache: Memory, outer: CLoop | None) -> Iterator[CTurn]:
+def _rows_to_come(loop: CLoop, hw: Hardware, cache: Memory, outer: CLoop) -> Iterator[CTurn]:
     """Hints in a loop that moves within lines, for what it reads when the one around it goes on."""
     assert cache.prefetch is not None, "the cache takes hints"
-    if outer is None or not isinstance(outer.stop, int):
+    if not isinstance(outer.stop, int):
         return
     line, count = cache.granule_bytes, outer.stop - outer.first
     cycles = max(_busy_cycles(outer.body, hw).values(), default=0.0)
     ahead = ceil(cache.prefetch.ahead_cycles / max(cycles, 1.0))
-    for terms, reads in _reads_by_terms(loop.body, hw, line).items():
+    for (_, terms), reads in _reads_by_terms(loop.body, hw, line).items():
         step, far = (abs(dict(terms).get(x.name, 0)) for x in (loop, outer))
         is_kept = count * far <= cache.size_bytes
         runs = _runs(reads)
@@ -111,9 +116,19 @@ class _Read:
     last: int
 
 
-def _reads_by_terms(body: tuple[CNode, ...], hw: Hardware, line: int) -> dict[Terms, list[_Read]]:
-    """What calls read in the external memory, by how loops move that; lowest addresses first."""
-    found: dict[Terms, list[_Read]] = {}
+def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
+    """Bytes from the first place to the last one, loops of unknown length at their longest."""
+    counts = {x.name: (x.stop if isinstance(x.stop, int) else x.stop.limit) for x in loops}
+    return sum(abs(step) * counts.get(name, 1) for name, step in terms)
+
+
+def _reads_by_terms(
+    body: tuple[CNode, ...], hw: Hardware, line: int
+) -> dict[tuple[str, Terms], list[_Read]]:
+    """What calls read in the external memory, or in one within it, by memory and how loops move it;
+    lowest addresses first."""
+    places = {hw.external.name} | {m.name for m in hw.memories if m.within == hw.external.name}
+    found: dict[tuple[str, Terms], list[_Read]] = {}
     for number, node in enumerate(body):
         if not isinstance(node, CCall):
             continue
@@ -122,7 +137,7 @@ def _reads_by_terms(body: tuple[CNode, ...], hw: Hardware, line: int) -> dict[Te
         extents = {name: span.limit for name, span in node.issue.extents}
         for operand in node.issue.operands:
             address = operand.address
-            if operand.memory != hw.external.name or operand.name in written or address.rotations:
+            if operand.memory not in places or operand.name in written or address.rotations:
                 continue
             size = size_bytes(instruction.semantics.buffer(operand.name).dtype)
             starts = [address.offset.constant]
@@ -133,9 +148,9 @@ def _reads_by_terms(body: tuple[CNode, ...], hw: Hardware, line: int) -> dict[Te
                         starts = [start + step * n for n in range(count) for start in starts]
                     else:
                         size += step * (count - 1)
-            rows = found.setdefault(address.offset.terms, [])
+            rows = found.setdefault((operand.memory, address.offset.terms), [])
             rows += [_Read(number, operand, first, first + size - 1) for first in starts]
-    return {terms: sorted(reads, key=lambda r: r.first) for terms, reads in found.items()}
+    return {key: sorted(reads, key=lambda r: r.first) for key, reads in found.items()}
 
 
 def _runs(reads: list[_Read]) -> list[list[_Read]]:
