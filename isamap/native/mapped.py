@@ -14,7 +14,7 @@ from isamap.errors import KernelError
 from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
 from isamap.planner import search
-from isamap.program import Program, in_use_order, issues
+from isamap.program import Program, in_use_order
 from isamap.scheduler import Contender, Wishes
 
 from .threads import on_threads
@@ -59,40 +59,11 @@ def map_program(
     if ahead:
         _check_inputs(built, ahead)
     found = search(built, machine, replace(wishes, ahead=tuple(ahead)))
-    if any(_is_copied(found.program, buffer, machine) for buffer in ahead):
-        machine = _without_rooms(machine)  # what lies in the order of its use needs no copy
-        found = search(built, machine, wishes)
     calling = with_host_calls(machine, found.program.host_calls)
     check_program(found.program, calling)  # running it takes minutes where there are many calls
     program = in_use_order(found.program, calling, tuple(ahead))
     compared = tuple(answer.contenders for answer in found.answers if answer.contenders)
     return Mapped(built, machine, program, found.cycles, compared)
-
-
-def _is_copied(program: Program, buffer: str, hw: Hardware) -> bool:
-    """Does a call bring the input into room within the external memory?"""
-    rooms = {memory.name for memory in hw.memories if memory.within is not None}
-    places = [p for p in program.inputs if p.buffer == buffer]
-    for issue in issues(program.body):
-        outside = [o for o in issue.operands if o.memory == hw.external.name]
-        starts = [operand.address.offset.constant for operand in outside]
-        if any(o.memory in rooms for o in issue.operands) and any(
-            0 <= start - p.address < p.layout.size_bytes for p in places for start in starts
-        ):
-            return True
-    return False
-
-
-def _without_rooms(hw: Hardware) -> Hardware:
-    """The machine without memories within the external one, and what works on them."""
-    rooms = {memory.name for memory in hw.memories if memory.within is not None}
-    return replace(
-        hw,
-        memories=tuple(m for m in hw.memories if m.name not in rooms),
-        instructions=tuple(
-            i for i in hw.instructions if not any(o.memory in rooms for o in i.operands)
-        ),
-    )
 
 
 def _check_inputs(kernel: Kernel, ahead: Sequence[str]) -> None:

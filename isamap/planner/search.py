@@ -69,7 +69,7 @@ def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> An
 
 def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:
     left_s = max(0.0, deadline - time.perf_counter())
-    wishes = replace(wishes, ahead=())  # tasks agree on layouts, or take buffers as they lie
+    wishes = replace(wishes, ahead=(), uncopied=wishes.ahead)  # tasks agree on layouts
     if wishes.aim.is_separable:
         return find_best_plan(kernel, hw, replace(wishes, time_limit_s=left_s))
     return _mixed_plan(kernel, hw, replace(wishes, time_limit_s=left_s / (2 + MIXES)))

@@ -73,7 +73,7 @@ def find_schedule(
         _reordered(covering, wishes.ahead)
         for covering in found
         if _agrees(covering, around.agreed)
-        and not _copies(covering, wishes.ahead)
+        and not _copies(covering, (*wishes.ahead, *wishes.uncopied))
         and (max_rank is None or rank_of(covering, wishes.ahead) <= max_rank)
     )
     stream = _prefer_natural(stream, around.handed_on - dict(around.setting.homes).keys())
@@ -129,10 +129,10 @@ def _agrees(covering: Covering, agreed: Mapping[str, Layout]) -> bool:
     )
 
 
-def _copies(covering: Covering, ahead: tuple[str, ...]) -> bool:
-    """Does it bring an input that is packed ahead into room within the external memory?"""
+def _copies(covering: Covering, inputs: tuple[str, ...]) -> bool:
+    """Does it bring one of these inputs into room within the external memory?"""
     packed = (p for p in covering.operands if any(r.is_packed for r in p.residences))
-    return any(plan.buffer in ahead for plan in packed)
+    return any(plan.buffer in inputs for plan in packed)
 
 
 def _reordered(covering: Covering, ahead: tuple[str, ...]) -> Covering:

@@ -21,7 +21,8 @@ class Wishes:
     `cost` chooses: among the best schedules of the coverings, or among as many as it asks for.
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed. `ahead`:
-    inputs of a kernel of one statement that lie as its program likes, packed before it runs.
+    inputs of a kernel of one statement that lie as its program likes, packed before it runs;
+    `uncopied`: of several statements, which take them as they lie. Neither are copied again.
     `watch` ends the search with the best so far, in the first covering that can be scheduled with a
     greedy one.
     """
@@ -35,6 +36,7 @@ class Wishes:
     aim: Aim = FASTEST
     watch: Watch = field(default=NOBODY, compare=False)
     ahead: tuple[str, ...] = ()
+    uncopied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
