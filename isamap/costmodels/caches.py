@@ -19,16 +19,16 @@ Effectiveness (1991).
 
 from bisect import insort
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, gcd, prod
 
 from isamap.hwdesc import Direction, Hardware, Memory, PrefetchForm
-from isamap.ir import size_bytes
+from isamap.ir import Buffer, size_bytes
 from isamap.mapper import Covering, OperandPlan
 
 from .tiling import Stay, Tiling, axis_strides, guards, operand_plan, tile_strides
 
-PAGE_BYTES = 4096  # prefetchers of hardware stop at its end
+PAGE_BYTES = 4096  # where an array's pages are small; prefetchers of hardware stop at their end
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ class _Stream:
     tile loops (True), (count, stride) inside a block.
 
     `still`: loops in whose first iteration alone it is touched; `num_quiet`: how many innermost
-    ones are among them. `times`: 2 for a target. `is_packed`: a stay's.
+    ones are among them. `times`: 2 for a target. `is_packed`: a stay's. `page_bytes`: of the pages
+    that it lies on.
     """
 
     strides: dict[tuple[str, bool], int]
@@ -67,13 +68,15 @@ class _Stream:
     num_quiet: int
     times: int
     is_packed: bool
+    page_bytes: int = PAGE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """What is touched: bytes of all lines, rows of neighbouring lines, and their distance."""
+    """What is touched: lines of so many bytes, rows of neighbouring ones, and their distance."""
 
-    size_bytes: float
+    count: float
+    line_bytes: int
     rows: float
     pitch_bytes: int
 
@@ -95,11 +98,11 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
     if not hw.caches:
         return ()
     nest = _nest(covering, tiling)
-    streams = [s for plan in covering.operands for s in _streams(covering, tiling, nest, plan)]
+    streams = [s for plan in covering.operands for s in _streams(covering, tiling, nest, plan, hw)]
     lines: dict[int, list[list[_Lines]]] = {}  # by their size: caches mostly have the same
     for size in (cache.granule_bytes for cache in hw.caches):
         if size not in lines:
-            lines[size] = [_lines_by_depth(size, nest, stream) for stream in streams]
+            lines[size] = [_lines_by_depth(_line_bytes(size, x), nest, x) for x in streams]
     hints = [NO_HINTS for _ in streams]
     found = []
     for cache in hw.caches:
@@ -125,7 +128,7 @@ def _nest(covering: Covering, tiling: Tiling) -> list[_Loop]:
 
 
 def _streams(
-    covering: Covering, tiling: Tiling, nest: list[_Loop], plan: OperandPlan
+    covering: Covering, tiling: Tiling, nest: list[_Loop], plan: OperandPlan, hw: Hardware
 ) -> Iterator[_Stream]:
     """The operand's buffer in the external memory, and its packed stays."""
     stays = {stay.residence: stay for stay in tiling.stays if stay.operand == plan.name}
@@ -142,7 +145,8 @@ def _streams(
         if plan.is_reordered:
             strides, block_strides = _in_use_order(nest, plan)
         last = stays.get(len(plan.residences) - 1)
-        yield _stream(covering, tiling, nest, plan, strides, block_strides, last, times)
+        found = _stream(covering, tiling, nest, plan, strides, block_strides, last, times)
+        yield replace(found, page_bytes=_page_bytes(covering.kernel.buffer(plan.buffer), hw))
     for number, residence in enumerate(plan.residences):
         if residence.is_packed:
             stay = stays[number]
@@ -154,6 +158,13 @@ def _streams(
                 covering, tiling, nest, plan, strides, residence.block_strides_bytes,
                 stays.get(number - 1), times, is_packed=True,
             )  # fmt: skip
+
+
+def _page_bytes(buffer: Buffer, hw: Hardware) -> int:
+    """Of the pages that an array lies on."""
+    large = hw.external.large_pages
+    size = size_bytes(buffer.dtype) * prod(buffer.shape)
+    return large.size_bytes if large is not None and size >= large.from_bytes else PAGE_BYTES
 
 
 def _in_use_order(
@@ -231,7 +242,7 @@ def _refills(
             is_unmoved = is_unmoved and not _stride(stream, loop)
             is_still = is_unmoved or (loop.loop, loop.is_tile) in stream.still
             times *= 1 if is_still else loop.count
-        count = stream.times * times * lines.size_bytes / cache.granule_bytes
+        count = stream.times * times * lines.count
         busy += count * (line + hint.in_rows * (asked - line))
         starts += times * _unannounced(cache, nest, stream, lines) * hint.missing
         conflicts += _conflicts(cache, nest, stream, by_depth[0])
@@ -247,15 +258,15 @@ def _unannounced(cache: Memory, nest: list[_Loop], stream: _Stream, lines: _Line
     for count, stride in (*stream.inside, *((x.count, _stride(stream, x)) for x in nest)):
         if stride == 0 or count <= 1:
             continue
-        if stride <= max(run, cache.granule_bytes):
+        if stride <= max(run, lines.line_bytes):
             run += stride * (count - 1)
         elif cache.prefetched_rows and rows * count > cache.prefetched_rows:
             break
         else:
             rows *= count
-    length = min(max(run, cache.granule_bytes), PAGE_BYTES)
-    together = rows if cache.prefetched_rows and length == PAGE_BYTES else 1.0
-    return lines.size_bytes / length / together
+    length = min(max(run, lines.line_bytes), stream.page_bytes)
+    together = rows if cache.prefetched_rows and length == stream.page_bytes else 1.0
+    return lines.count * lines.line_bytes / length / together
 
 
 def _hints(nest: list[_Loop], stream: _Stream, cache: Memory, form: PrefetchForm) -> _Hints:
@@ -285,15 +296,15 @@ def _stride(stream: _Stream, loop: _Loop) -> int:
 
 
 def _fits(cache: Memory, depth: int, streams: list[_Stream], touched: list[list[_Lines]]) -> bool:
-    """Do all lines that one round of so many loops touches stay in the cache?"""
+    """Do all lines that one round of so many loops touches stay in the cache, and others enter?"""
     room = ways = 0.0
     for stream, by_depth in zip(streams, touched, strict=True):
         if depth <= stream.num_quiet:
             continue
         lines = by_depth[depth]
-        room += lines.size_bytes
+        room += lines.count * cache.granule_bytes
         ways += _ways(cache, lines)
-    return room <= cache.size_bytes and (ways <= cache.ways or not cache.ways)
+    return room < cache.size_bytes and (ways <= cache.ways or not cache.ways)
 
 
 def _ways(cache: Memory, lines: _Lines) -> float:
@@ -302,7 +313,7 @@ def _ways(cache: Memory, lines: _Lines) -> float:
         return 0.0
     way_bytes = cache.size_bytes // cache.ways
     places = way_bytes // gcd(lines.pitch_bytes, way_bytes)
-    return max(lines.rows / places, lines.size_bytes / way_bytes)
+    return max(lines.rows / places, lines.count * lines.line_bytes / way_bytes)
 
 
 def _conflicts(cache: Memory, nest: list[_Loop], stream: _Stream, block: _Lines) -> float:
@@ -311,6 +322,11 @@ def _conflicts(cache: Memory, nest: list[_Loop], stream: _Stream, block: _Lines)
         return 0.0
     touched = (loop.count for loop in nest if (loop.loop, loop.is_tile) not in stream.still)
     return block.rows * prod(touched)
+
+
+def _line_bytes(granule: int, stream: _Stream) -> int:
+    """A cache's line; pages are as large as those that the array lies on."""
+    return stream.page_bytes if granule == PAGE_BYTES else granule
 
 
 def _lines_by_depth(line: int, nest: list[_Loop], stream: _Stream) -> list[_Lines]:
@@ -336,7 +352,7 @@ def _lines(line: int, dims: list[tuple[int, float]], element_bytes: int) -> _Lin
         else:
             rows *= count
             pitch = pitch or stride
-    return _Lines(rows * (-(-run // line) * line), rows, pitch)
+    return _Lines(rows * -(-run // line), line, rows, pitch)
 
 
 def _bytes_per_cycle(cache: Memory) -> float:

@@ -40,17 +40,13 @@ from .expression import Expression
 from .hardware import (
     Channel,
     Cores,
-    Direction,
     ExtentKind,
     ExtentRule,
     Hardware,
     HostRule,
     ImmediateRule,
     Instruction,
-    Memory,
-    MemoryKind,
     OperandRule,
-    Port,
     RepeatRule,
     StrideRule,
     Synchronisation,
@@ -59,6 +55,7 @@ from .hardware import (
 )
 from .host import host_instruction, run_cycles, with_host_calls
 from .linear import Linear
+from .memory import Direction, LargePages, Memory, MemoryKind, Port
 from .opening import continued_by, opened_by
 from .quantities import Quantities
 from .timing import Distance, Fifo, Stream, Which
@@ -101,6 +98,7 @@ __all__ = [
     "HostRule",
     "ImmediateRule",
     "Instruction",
+    "LargePages",
     "Linear",
     "Memory",
     "MemoryKind",

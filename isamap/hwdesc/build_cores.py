@@ -6,7 +6,8 @@ else memories, units and instructions must satisfy (`check`).
 
 from collections.abc import Mapping
 
-from .hardware import Cores, Instruction, Memory, MemoryKind, is_same_work
+from .hardware import Cores, Instruction, is_same_work
+from .memory import Memory, MemoryKind
 from .reader import Reader
 from .schema import CoresModel, HardwareModel
 

@@ -11,7 +11,8 @@ from isamap.ir import Kernel
 
 from .check import footprint_bytes
 from .document import Path
-from .hardware import Hardware, Instruction, Memory, Synchronisation
+from .hardware import Hardware, Instruction, Synchronisation
+from .memory import Memory
 from .reader import Reader
 from .schema import DistanceModel, HardwareModel, StreamModel
 from .schema_memory import FifoModel

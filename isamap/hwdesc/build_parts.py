@@ -21,15 +21,8 @@ from .c_form import (
     parse_c_template,
 )
 from .document import Path
-from .hardware import (
-    Channel,
-    Direction,
-    HostRule,
-    Memory,
-    MemoryKind,
-    Port,
-    Unit,
-)
+from .hardware import Channel, HostRule, Unit
+from .memory import Direction, LargePages, Memory, MemoryKind, Port
 from .reader import Reader
 from .schema import ChannelModel, HardwareModel
 from .schema_memory import MemoryModel, PortsModel
@@ -60,6 +53,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
         prefetch=_build_prefetch(model, path, reader),
         within=model.within,
+        large_pages=_build_large_pages(model, path, reader),
         source=model.source,
         fifo=build_fifo(model.fifo, (*path, "fifo"), reader),
         loc=reader.document.key_loc(path),
@@ -110,6 +104,18 @@ def _build_prefetch(model: MemoryModel, path: Path, reader: Reader) -> PrefetchF
         model.prefetch.c, (*path, "c"), HoleNames(("line",), (), reader.parameters), reader
     )
     return PrefetchForm(float(ahead), text) if text else None
+
+
+def _build_large_pages(model: MemoryModel, path: Path, reader: Reader) -> LargePages | None:
+    """On which pages large arrays lie; only of the external memory."""
+    if model.large_pages is None:
+        return None
+    path = (*path, "large_pages")
+    if model.kind != MemoryKind.EXTERNAL.value:
+        hint = "arrays lie in the external one"
+        reader.error("only the external memory has 'large_pages'", path, hint, at_key=True)
+    size = reader.size(model.large_pages.size, (*path, "size"))
+    return LargePages(size, reader.size(model.large_pages.from_, (*path, "from")))
 
 
 def _template(text: str, path: Path, names: HoleNames, reader: Reader) -> CTemplate | None:

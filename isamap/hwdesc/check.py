@@ -12,7 +12,8 @@ from isamap.ir import accesses, size_bytes
 from isamap.shortest_paths import shortest_paths
 
 from .document import Path
-from .hardware import Channel, Instruction, Memory, MemoryKind, OperandRule, StrideRule
+from .hardware import Channel, Instruction, OperandRule, StrideRule
+from .memory import Memory, MemoryKind
 from .reader import Reader
 from .schema import HardwareModel
 

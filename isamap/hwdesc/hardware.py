@@ -13,87 +13,11 @@ from math import prod
 from isamap.errors import Loc
 from isamap.ir import Access, Kernel, accesses
 
-from .c_form import AssemblyRule, CForm, CompilerRule, CopyForm, CTemplate, PrefetchForm
+from .c_form import AssemblyRule, CForm, CompilerRule, CTemplate
 from .encoding import Bits, Encoding, Obeyed
 from .expression import Expression
-from .timing import Distance, Fifo, Stream
-
-
-class MemoryKind(Enum):
-    """Who decides what a memory holds."""
-
-    EXTERNAL = "external"  # where kernels' inputs and outputs live; exactly one per machine
-    MANAGED = "managed"  # scratchpad, registers: the program decides
-    CACHE = "cache"  # the hardware decides
-
-
-class Direction(Enum):
-    """Which way bytes pass a port."""
-
-    READ = "read"
-    WRITE = "write"
-    BOTH = "both"
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """A path in or out of a memory, shared by all accesses of its direction, `bytes_per_cycle`
-    wide."""
-
-    name: str
-    direction: Direction
-    bytes_per_cycle: float
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """`granule_bytes` is the unit of addressing: operands start at multiples of it.
-
-    `is_renamed`: a write never waits for earlier calls that use the same bytes. `c_types`: per
-    scalar type the C type of a granule (registers as C variables). `is_named`: C text names
-    registers by their numbers, which must be constants. `c_copy`: how C reaches a register's bytes
-    where it has no address. A cache's granule is its line, its ports
-    say how fast it is refilled, `ways` how many lines a set has (0: a line may lie anywhere).
-    `latency_cycles`: added by a line that no neighbour announced, `prefetched_rows`: how many rows
-    of neighbours can be told apart (0: any number), `prefetch`: how C asks for a line,
-    `asked_cycles`: least time from one line that C asked for to the next,
-    `conflict_cycles`: what each line takes of a call whose rows share too few sets,
-    `reads_per_cycle`: of operands that calls read in place (0: any number). `within`: the
-    external memory that a managed one is a part of, behind the same caches.
-    """
-
-    name: str
-    kind: MemoryKind
-    size_bytes: int
-    granule_bytes: int
-    ports: tuple[Port, ...] = ()
-    read_energy_pj_per_byte: float = 0.0
-    write_energy_pj_per_byte: float = 0.0
-    is_renamed: bool = False
-    c_types: tuple[tuple[str, str], ...] = ()
-    is_named: bool = False
-    c_copy: CopyForm | None = None
-    ways: int = 0
-    latency_cycles: float = 0.0
-    prefetched_rows: int = 0
-    asked_cycles: float = 0.0
-    conflict_cycles: float = 0.0
-    reads_per_cycle: int = 0
-    prefetch: PrefetchForm | None = None
-    within: str | None = None
-    source: str = ""
-    fifo: Fifo | None = None
-    loc: Loc | None = field(default=None, compare=False)
-
-    @property
-    def never_waits(self) -> bool:
-        """Does a write wait for no earlier use of its address?"""
-        return self.is_renamed or self.fifo is not None
-
-    @property
-    def num_entries(self) -> int:
-        """Granules that it holds."""
-        return self.size_bytes // self.granule_bytes
+from .memory import Memory, MemoryKind
+from .timing import Distance, Stream
 
 
 @dataclass(frozen=True, slots=True)

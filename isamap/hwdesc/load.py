@@ -22,7 +22,8 @@ from .build_parts import (
 )
 from .check import check_carriers, check_instruction, check_memories, check_names, check_routes
 from .document import read_document
-from .hardware import Hardware, Instruction, Memory, Synchronisation
+from .hardware import Hardware, Instruction, Synchronisation
+from .memory import Memory
 from .problems import Problems
 from .reader import Reader, read_parameters
 from .schema import HardwareModel

@@ -45,6 +45,13 @@ class PrefetchModel(Model):
     c: Text = Field(description="Asks for the line that the pointer `{line}` points into.")
 
 
+class LargePagesModel(Model):
+    """Pages of large arrays."""
+
+    size: Amount = Field(description="Of one page, '2 MiB'.")
+    from_: Amount = Field(alias="from", description="Least size of an array on them, '4 MiB'.")
+
+
 class MemoryModel(Model):
     """A place for bytes."""
 
@@ -117,6 +124,11 @@ class MemoryModel(Model):
         default=None,
         description="Of a managed memory: the external memory that it is a part of, 'dram'. What "
         "is copied there goes through the same caches, in the order in which it is used.",
+    )
+    large_pages: LargePagesModel | None = Field(
+        default=None,
+        description="Of the external memory: pages of arrays that are large. A cache whose granule "
+        "is a page holds addresses of as many pages, whatever their size.",
     )
     named_by_number: StrictBool = Field(
         default=False,

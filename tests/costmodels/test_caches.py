@@ -161,6 +161,23 @@ def test_each_page_whose_address_is_not_known_waits(tmp_path: Path) -> None:
         assert 0.4 < cycles.waiting_cycles / 10 / missed < 2.2, (i, j, outer)
 
 
+def test_large_arrays_lie_on_few_pages(tmp_path: Path) -> None:
+    """B, of 24 KiB, has pages of 4 KiB or one of 2 MiB; a buffer of four addresses."""
+    hw = machine(tmp_path, 16384)
+    text = (tmp_path / "vec4.yaml").read_text()
+    pages = "granule: 4 KiB\n    latency: 10 cycles"
+    text = text.replace("granule: 16 bytes\n    ports: {write: 4 bytes/cycle}", pages)
+    waiting = []
+    for least in ("24 KiB", "25 KiB"):
+        large = f"kind: external, large_pages: {{size: 2 MiB, from: {least}}}"
+        (tmp_path / "vec4.yaml").write_text(text.replace("kind: external", large, 1))
+        hw = load_hardware(tmp_path / "vec4.yaml")
+        covering = product(hw, 1, 128, 48)
+        tiling = tiled(covering, 1, 1, ("p", "i", "j"))
+        waiting.append(refill_cycles(covering, tiling, hw)[0].waiting_cycles)
+    assert waiting[0] < waiting[1] / 2
+
+
 def test_rows_walked_side_by_side_are_announced_and_columns_are_not(tmp_path: Path) -> None:
     """All of B: its columns from top to bottom, or two of its rows at a time."""
     hw = machine(tmp_path, 512)
@@ -200,23 +217,23 @@ def test_what_calls_read_in_place_keeps_the_nearest_cache_busy() -> None:
     for covering in coverings(kernel, hw, [], may_reassociate=True):
         work = count_work(covering, hw)
         served[covering.instruction, work.calls] = work.served_cycles
-    assert served["dot_rows_f32", 4] == 4 * (1 + 16) * 4096 * 4 / 64
+    assert served["dot_block_f32", 4] == 4 * (4 + 4) * 4096 * 4 / 64
     assert served["fma_scalar_f32", 4 * 4096] == 4 * 4096 / 2
 
 
 def test_calls_on_more_than_a_cache_holds_fetch_all_of_it_every_time() -> None:
-    """Sixteen rows of 16 KiB, times four vectors: they pass through the nearest cache, which takes
-    in 32 bytes per cycle, four times."""
+    """Four rows of 16 KiB times sixteen, four at a time: in each of four calls eight pass through
+    the nearest cache, which takes in 32 bytes per cycle."""
     hw = load_hardware(find_hardware("x86_avx512"))
     kernel = load_kernel(ROOT / "c_kernels.py", {"m": 4, "n": 16, "k": 4096}, "sgemm_nt")
     covering = next(
         covering
         for covering in coverings(kernel, hw, [], may_reassociate=True)
-        if covering.instruction == "dot_rows_f32" and covering.loop("i").units == 4
+        if covering.instruction == "dot_block_f32" and covering.loop("j").units == 4
     )
     stays = tuple(Stay(p.name, 0, 1, 1) for p in covering.operands if p.residences)
     names = tuple(loop.name for loop in covering.loops)
     tiling = Tiling(tuple((name, 1) for name in names), names, names, stays)
-    rows = 16 * 4096 * 4
+    rows = 8 * 4096 * 4
     near = next(iter(refill_cycles(covering, tiling, hw))).busy_cycles * 32 / rows
     assert 4 <= near < 5

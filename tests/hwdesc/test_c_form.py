@@ -41,6 +41,13 @@ CASES = (
         "by pointers",
     ),
     Case(
+        "kind: managed",
+        "kind: managed\n    large_pages: {size: 2 MiB, from: 4 MiB}",
+        "large_pages",
+        "only the external memory has 'large_pages'",
+        "arrays lie in",
+    ),
+    Case(
         "units:",
         "compiler: {comand: gcc, source: estimate}\nunits:",
         "comand",

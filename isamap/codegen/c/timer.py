@@ -10,6 +10,7 @@ Its argument is how many seconds an answer may take; it ends itself (SIGALRM) wh
 from .generate import CSource
 
 PAGE_BYTES = 4096  # how arrays are aligned
+LARGE_BYTES = 2**22  # arrays that lie on large pages where the system has them, as NumPy's do
 # Floats are small whole numbers, never denormal; sums of them stay finite. Types that C lacks get
 # the bits of bfloat16 numbers 0, 1, -1, 2.
 FLOATS = ("float", "double", "_Float16")
@@ -22,6 +23,7 @@ HEAD = """#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 """
@@ -38,6 +40,9 @@ static void *isamap_room(size_t bytes) {
     fputs("no room for the arrays\\n", stderr);
     exit(1);
   }
+#ifdef MADV_HUGEPAGE
+  if (bytes >= LARGE) madvise(place, bytes, MADV_HUGEPAGE);
+#endif
   return place;
 }
 """
@@ -45,7 +50,8 @@ static void *isamap_room(size_t bytes) {
 
 def generate_timer(source: CSource) -> str:
     """C text of a program that times the function on arrays of its own."""
-    lines = [*HEAD.splitlines(), f'#include "{source.name}.h"', "", f"#define ALIGN {PAGE_BYTES}"]
+    lines = [*HEAD.splitlines(), f'#include "{source.name}.h"', ""]
+    lines += [f"#define ALIGN {PAGE_BYTES}", f"#define LARGE {LARGE_BYTES}"]
     lines += [*CLOCK.splitlines(), "", "int main(int number, char **words) {"]
     for p in source.parameters:
         c_type = p.c_type.removeprefix("const ")
