@@ -5,11 +5,11 @@ job: copies (`work`), refills (`caches`).
 """
 
 from collections.abc import Collection, Mapping
-from math import ceil, inf
+from math import ceil, gcd, inf, prod
 
 from isamap.hwdesc import Direction, Hardware
 from isamap.ir import Role, size_bytes
-from isamap.mapper import Covering, OperandPlan
+from isamap.mapper import Covering, OperandPlan, Transfer
 
 from .traffic import CallClass
 
@@ -47,6 +47,33 @@ def served_cycles(covering: Covering, classes: Collection[CallClass], hw: Hardwa
         times * sum(max(each, _moved_bytes(covering, plan, values, hw) / pace) for plan in direct)
         for times, values in classes
     )
+
+
+def split_cycles(covering: Covering, plan: OperandPlan, transfer: Transfer, hw: Hardware) -> float:
+    """What a call that copies a row into registers waits on average where that lies in two lines of
+    the nearest cache: arrays begin on a line, their rows where the row before ends."""
+    end, element = plan.inlet, size_bytes(plan.dtype)
+    fetched = hw.instruction(transfer.instruction)
+    target = fetched.semantics.statements[0].target.buffer
+    dims = [dim for _, dims in transfer.assigned for dim in dims]
+    if (
+        not hw.caches
+        or not hw.caches[0].split_cycles
+        or end is None
+        or end.home is not None
+        or all(r.memory != hw.external.name for r in fetched.operands if r.name != target)
+        or any(dim.source_stride_bytes not in (0, element) for dim in dims)
+    ):
+        return 0.0
+    row = element * prod(dim.extent for dim in dims if dim.source_stride_bytes)
+    line = hw.caches[0].granule_bytes
+    steps = (
+        axis.step(covering.loop(name)) * stride
+        for axis, stride in zip(plan.axes, end.axis_strides_bytes, strict=True)
+        for name in axis.loops
+    )
+    starts = range(0, line, gcd(line, *steps))
+    return hw.caches[0].split_cycles * sum(at + row > line for at in starts) / len(starts)
 
 
 def _is_served(plan: OperandPlan) -> bool:

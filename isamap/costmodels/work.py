@@ -20,7 +20,7 @@ from isamap.mapper import (
 )
 
 from .cores import received, shared_use
-from .direct_ports import Port, direct_ports, served_cycles
+from .direct_ports import Port, direct_ports, served_cycles, split_cycles
 from .streaming import entry_cycles, latency_cycles, overlap_cycles
 from .traffic import Moved, add_up_moved, count_moved
 from .transfer_calls import first_block_cycles, full_values, short_calls, transfer_classes
@@ -318,12 +318,13 @@ def _flow(
     call = _full_call(covering, computing)
     busy = computing.issue_cycles.evaluate(call)
     memory = hw.memory(plan.residences[residence].memory)
+    split = split_cycles(covering, plan, transfer, hw)
     return Flow(
         plan.name,
         residence,
         is_drain,
         instruction.unit,
-        sum(times * issue.evaluate(values) for times, values in classes),
+        sum(times * (issue.evaluate(values) + split) for times, values in classes),
         first,
         latency,
         tuple(ports.items()),

@@ -60,7 +60,8 @@ class Memory:
     of neighbours can be told apart (0: any number), `prefetch`: how C asks for a line,
     `asked_cycles`: least time from one line that C asked for to the next,
     `conflict_cycles`: what each line takes of a call whose rows share too few sets,
-    `reads_per_cycle`: of operands that calls read in place (0: any number). `within`: the
+    `reads_per_cycle`: of operands that calls read in place (0: any number), `split_cycles`: what
+    a copy into registers waits whose bytes lie in two lines. `within`: the
     external memory that a managed one is a part of, behind the same caches. `large_pages`: of the
     external memory (None: all pages are small).
     """
@@ -82,6 +83,7 @@ class Memory:
     asked_cycles: float = 0.0
     conflict_cycles: float = 0.0
     reads_per_cycle: int = 0
+    split_cycles: float = 0.0
     prefetch: PrefetchForm | None = None
     within: str | None = None
     large_pages: LargePages | None = None

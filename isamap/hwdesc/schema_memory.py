@@ -116,6 +116,11 @@ class MemoryModel(Model):
         "read them in place, long ones at the pace of its port 'read'; copies into registers take "
         "what their instructions say.",
     )
+    split: Text | None = Field(
+        default=None,
+        description="Of the nearest cache: what a copy into registers waits, '2 cycles', whose "
+        "bytes lie in two lines.",
+    )
     prefetch: PrefetchModel | None = Field(
         default=None,
         description="Of a cache: how C asks for lines that loops read in rows far apart.",

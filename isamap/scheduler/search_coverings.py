@@ -163,7 +163,10 @@ class CoveringSearch:
         return 0 in self.by_rank and floor >= self.slack * self.by_rank[0].solution.value
 
     def _tolerance(self) -> float:
-        return 1.0 if self.wishes.layouts == "packed" else NATURAL_TOLERANCE
+        if self.wishes.layouts == "packed":
+            return 1.0
+        # a core with caches would repack by itself, in every run: packed stays do that for less
+        return inf if self.hw.caches else NATURAL_TOLERANCE
 
     def _consider(self, covering: Covering, work: Work) -> None:
         least = least_costs(covering, work, self.hw).at_least(self.least)

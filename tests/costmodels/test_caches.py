@@ -15,7 +15,7 @@ from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
 from isamap.costmodels.caches import refill_cycles
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
-from isamap.mapper import Covering, coverings
+from isamap.mapper import Covering, coverings, layout_rank
 from isamap.resources import find_hardware
 from isamap.scheduler.descend import descend
 from isamap.scheduler.lower import lower
@@ -219,6 +219,20 @@ def test_what_calls_read_in_place_keeps_the_nearest_cache_busy() -> None:
         served[covering.instruction, work.calls] = work.served_cycles
     assert served["dot_block_f32", 4] == 4 * (4 + 4) * 4096 * 4 / 64
     assert served["fma_scalar_f32", 4 * 4096] == 4 * 4096 / 2
+
+
+@pytest.mark.parametrize("n, each", [(64, 1.0), (65, 1 + 2 * 15 / 16), (72, 1 + 2 * 1 / 2)])
+def test_rows_that_begin_inside_a_line_are_loaded_from_two(n: int, each: float) -> None:
+    """Vectors of a whole line along rows of n floats; two cycles for a second line."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 4, "n": n, "k": 10}, "sgemm")
+    found = set()
+    for covering in coverings(kernel, hw, [], may_reassociate=True):
+        natural = all(layout_rank(plan) == 0 for plan in covering.operands)
+        if natural and dict(covering.binding).get("j") == ("j",):
+            loads = (f for f in count_work(covering, hw).flows if f.operand == "B")
+            found |= {f.pass_cycles / covering.loop("j").units / 10 for f in loads}
+    assert each in found
 
 
 def test_calls_on_more_than_a_cache_holds_fetch_all_of_it_every_time() -> None:

@@ -115,6 +115,14 @@ def test_rows_times_a_few_vectors_are_summed_along_the_rows(sizes: tuple[int, in
     assert done.mismatch is None
 
 
+def test_arrays_that_lie_badly_are_not_repacked_in_every_run() -> None:
+    """B would be read faster transposed, by more than a quarter, if that cost nothing."""
+    wishes = Wishes(time_limit_s=1, may_reassociate=True)
+    sizes = {"m": 2, "n": 8192, "k": 2048}
+    found = map_program(f"{KERNELS}:sgemm", "x86_avx512", wishes, sizes=sizes)
+    assert all("row-major" in line for line in listing(found.program).splitlines()[1:4])
+
+
 def test_sums_that_the_host_adds_to_an_array_begin_at_zero(tmp_path: Path) -> None:
     skip_unless_native("x86_avx2")
     sizes = {"m": 1, "n": 1, "k": 3}
