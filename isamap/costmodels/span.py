@@ -133,7 +133,8 @@ def _ahead(
     covering: Covering, work: Work, tiling: Tiling, hw: Hardware, uses: tuple[Use, ...]
 ) -> Ahead | None:
     flows = _from_outside(covering, work)
-    stays = [stay_of(tiling, flow) for flow in flows]
+    inputs = [f for f in flows if covering.operand(f.operand).role is Role.IN]
+    stays = [stay_of(tiling, flow) for flow in inputs]  # what sums begin from is little
     if not flows or any(stay.level == 0 for stay in stays):
         return None
     units = tuple(dict.fromkeys(flow.unit for flow in flows))
@@ -142,8 +143,8 @@ def _ahead(
     last = max(use.last for use in fetching)
     places = [s.slots * prod(trips(covering, tiling, name) for name in s.kept) for s in stays]
     turns = [fetches(covering, tiling, stay) for stay in stays]
-    room = min(p / t for p, t in zip(places, turns, strict=True)) * (last - first)
-    inputs = [f for f in flows if covering.operand(f.operand).role is Role.IN]
+    share = min((p / t for p, t in zip(places, turns, strict=True)), default=1.0)
+    room = share * (last - first)
     there = replace(work, flows=tuple(f for f in work.flows if f not in inputs))
     found = estimate(covering, there, tiling, hw)
     computing = next(use for use in uses if use.unit == work.compute_unit)

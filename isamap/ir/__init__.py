@@ -21,6 +21,7 @@ from .deps import (
     may_interchange,
     may_permute,
     may_swap,
+    may_touch,
 )
 from .drop_zeros import drop_zeros
 from .dtypes import (
@@ -122,6 +123,7 @@ __all__ = [
     "may_interchange",
     "may_permute",
     "may_swap",
+    "may_touch",
     "nearest_float",
     "normalise_update",
     "numpy_dtype",

@@ -17,7 +17,7 @@ from math import ceil, inf
 
 from isamap.costmodels import Passing, Room, Span, Use, find_span
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.ir import accesses, may_distribute, may_swap
+from isamap.ir import Order, accesses, may_touch
 from isamap.mapper import Task, TaskLoop, TaskNode, flatten
 from isamap.scheduler import place
 
@@ -188,15 +188,13 @@ class _Line:
         key = writer.number, reader.number
         if key not in self.feeds:
             shared = tuple(name for name in writer.held if name in reader.held)
-            written = {statement.target.buffer for statement in writer.statements}
-            both = product(writer.statements, reader.statements)
-            pairs = list(both) if written & reader.touched else []
+            equal = [dict.fromkeys(shared[:depth], Order.EQUAL) for depth in range(len(shared) + 1)]
+            same = _reads(writer, reader, equal[-1])
             carriers = tuple(
                 loop
-                for depth, loop in enumerate(shared)
-                if not all(may_distribute(b, a, (loop,), shared[:depth]) for a, b in pairs)
+                for outside, loop in zip(equal, shared)
+                if _reads(writer, reader, outside | {loop: Order.LATER})
             )
-            same = not all(may_swap(a, b, may_reassociate=False, fixed=shared) for a, b in pairs)
             self.feeds[key] = same, shared, carriers
         return self.feeds[key]
 
@@ -238,6 +236,15 @@ class _Line:
         }  # fmt: skip
         shared = frozenset(name for name, _, _ in around)
         return find_span(best.covering, best.solution.tiling, self.hw, shared, fresh)
+
+
+def _reads(writer: Task, reader: Task, order: dict[str, Order]) -> bool:
+    """Does the reader need what the writer writes, in iterations that `order` relates?"""
+    return any(
+        may_touch(a, a.target, b, read, order)
+        for a, b in product(writer.statements, reader.statements)
+        for read in (*accesses(b.value), *((b.target,) if b.update != "=" else ()))
+    )
 
 
 def _release(old: Room, old_region: Region, new: Room, region: Region) -> float:
