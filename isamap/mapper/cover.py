@@ -251,10 +251,12 @@ def cover_match(
     synthetic = tuple(
         (name, synthetic_name(name)) for name, _ in match.binding if synthetic_name(name) in names
     )
+    begin = None if ends is None or match.is_whole else ends.inlet
+    accesses = _begun_operands(match, kernel.statements[index].target, begin)
     choices: dict[str, tuple[OperandPlan, ...]] = {}
     for rule in sorted(match.instruction.operands, key=partial(_is_outside, match, homes)):
         read = partial(_source, kernel, match, rule.name, synthetic=synthetic, homes=homes)
-        own = read(dict(match.operands)[rule.name])
+        own = read(accesses[rule.name])
         inlet = None
         if rule.name in dict(match.inlets):
             inlet = read(dict(match.inlets)[rule.name])
@@ -262,14 +264,13 @@ def cover_match(
         if is_target and (reason := _sums_apart(kernel, index, own.access, loops)):
             return f"operand {rule.name}: {reason}"
         outlet = None
-        if is_target and ends is not None and not match.is_whole:
-            if ends.outlet is not None:
-                outlet = read(ends.outlet)
-                if not _stores_no_more(kernel, index, loops, ends.outlet):
-                    name = outlet.buffer.name
-                    return f"operand {rule.name}: would write more of {name} than asked"
-            if ends.inlet is not None:
-                inlet = read(ends.inlet)
+        if is_target and ends is not None and ends.outlet is not None and not match.is_whole:
+            outlet = read(ends.outlet)
+            if not _stores_no_more(kernel, index, loops, ends.outlet):
+                name = outlet.buffer.name
+                return f"operand {rule.name}: would write more of {name} than asked"
+        if is_target and begin is not None and match.updates_target:
+            inlet = read(begin)
         pad = own.access.pad or (inlet.access.pad if inlet else None)
         if pad and not _may_pad(kernel.statements[index], loops, own.access, inlet):
             return f"operand {rule.name}: reads outside give {pad}, only zero can be padded"
@@ -294,6 +295,16 @@ def cover_match(
         )
         for plans in product(*in_order)
     )
+
+
+def _begun_operands(match: Match, target: Access, begin: Access | None) -> dict[str, Access]:
+    """What the operands read and write, where sums begin from `begin`: other operands that read the
+    target (S of `D = S + T`) read that instead."""
+    result = match.instruction.result.buffer
+    return {
+        name: begin if begin is not None and name != result and access == target else access
+        for name, access in match.operands
+    }
 
 
 def _is_outside(match: Match, homes: Homes, rule: OperandRule) -> bool:

@@ -57,6 +57,12 @@ class Match:
     inlets: tuple[tuple[str, Access], ...] = ()
 
     @property
+    def updates_target(self) -> bool:
+        """Does the instruction read what it writes, through the same operand?"""
+        (statement, *_), result = self.instruction.semantics.statements, self.instruction.result
+        return statement.update != "=" or result.buffer in dict(self.inlets)
+
+    @property
     def is_whole(self) -> bool:
         """Does one call compute several statements, sums to their end included?"""
         return len(self.instruction.semantics.statements) > 1

@@ -1,5 +1,8 @@
 """A sum takes over where it begins, also when several statements read it afterwards."""
 
+import random
+from pathlib import Path
+
 import pytest
 
 from isamap.hwdesc import load_hardware
@@ -7,6 +10,7 @@ from isamap.ir import Kernel, parse_semantics
 from isamap.planner import Wishes, find_plan
 from isamap.resources import find_hardware
 from isamap.verify import Check, verify_plan
+from tests.scheduler.vector_machines import random_vector_machine
 
 TWO_READERS = """
 A, B, bias = In(i8, {m}, {k}), In(i8, {k}, {n}), In(i32, {n})
@@ -31,6 +35,13 @@ for t in range(4):
     T[a, b] += i32(A[t, a, p]) * i32(B[p, b])
   for c, d in grid({m}, {n}):
     h[t, c, d] = T[c, d] * T[c, d]
+"""
+ONE_STEP = """
+b, x, y = In(i32, 7), In(i32, 5, 7), Out(i32, 5, 7)
+for i, j in grid(5, 7):
+  y[i, j] = b[j]
+for k, l in grid(5, 7):
+  y[k, l] += x[k, l]
 """
 
 
@@ -58,4 +69,19 @@ def test_a_sum_that_is_read_before_it_begins_is_left_alone() -> None:
     text = text.replace("for i, j in", early + "for i, j in", 1)
     kernel, hw = build(text, 3, 4, 5), load_hardware(find_hardware("gemmini"))
     plan = find_plan(kernel, hw, Wishes())
+    assert verify_plan(plan, kernel, hw, Check.FULL).is_verified
+
+
+@pytest.mark.parametrize("target", ["D", "X"])
+@pytest.mark.parametrize("seed", [0, 4, 7])
+def test_a_sum_in_one_step_begins_in_the_operand_that_reads_it(
+    target: str, seed: int, tmp_path: Path
+) -> None:
+    """`D = X + Y` reads what it adds to through X, `X = X + Y` where it writes."""
+    file = tmp_path / "vectors.yaml"
+    file.write_text(random_vector_machine(target, "X + Y", random.Random(seed)))
+    hw = load_hardware(file)
+    kernel = parse_semantics(ONE_STEP, "sums")
+    plan = find_plan(kernel, hw, Wishes())
+    assert [len(task.task.parts) for task in plan.tasks] == [2]
     assert verify_plan(plan, kernel, hw, Check.FULL).is_verified
