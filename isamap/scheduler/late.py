@@ -52,8 +52,7 @@ def passed_late(frame: Frame, slot: Slot, held: tuple[str, ...]) -> Loops:
     if drain is None or drain.onward is None or drain.planes > 1:
         return ()
     tiling, loops = frame.tiling, slot.plan.loops
-    order = tuple(n for n in tiling.inner if tiling.tile(n) > 1)
-    units = tuple(n for n in order if n in loops)
+    units = tuple(n for n in tiling.inner if tiling.tile(n) > 1 and n in loops)
     others = [plan for plan in frame.covering.operands if plan.name != slot.plan.name]
     may_pass = (
         frame.hw.synchronisation is not Synchronisation.TOKENS
@@ -63,10 +62,8 @@ def passed_late(frame: Frame, slot: Slot, held: tuple[str, ...]) -> Loops:
         and frame.hw.instruction(drain.onward.transfer.instruction).unit in _other_work(frame)
         and slot.stay.residence == len(slot.plan.residences) - 1
         and all(len(axis.loops) == 1 for axis in slot.plan.axes)
-        and not slot.stay.kept
         and not set(guard.outer) & set(held)
         and not {*guard.refetch_outer, *guard.refetch_inner} - set(held)
-        and units == order[: len(units)]
         and all(slot.plan.buffer not in (plan.buffer, plan.inlet_buffer) for plan in others)
     )
     found: Loops = ()
@@ -89,7 +86,8 @@ def tile_before(
     frame: Frame, slot: Slot, held: tuple[str, ...], nodes: tuple[Node, ...]
 ) -> tuple[Node, ...]:
     """`nodes` of the tile before the current one, once per tile; nothing at the first."""
-    return _before(frame, slot, _over_tiles(frame, slot, held), nodes)
+    rests = _resting_tiles(frame, slot)
+    return _before(frame, _over_tiles(frame, slot, held), rests, nodes)
 
 
 def block_before(
@@ -99,17 +97,26 @@ def block_before(
     first."""
     inner = frame.tiling.inner
     still = [n for n in inner if frame.tiling.tile(n) > 1 and n not in slot.plan.loops]
-    found = _before(frame, slot, loops, nodes)
-    return (When(tuple((unit_name(n), Edge.FIRST) for n in still), found),) if still else found
+    rests = (*_resting_tiles(frame, slot), *(unit_name(n) for n in still))
+    return _before(frame, loops, rests, nodes)
 
 
-def _before(frame: Frame, slot: Slot, moving: Loops, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """`nodes` one step earlier in the loops, once per step."""
-    rests = frame.guards[slot.stay.operand, slot.stay.residence].outer
+def _resting_tiles(frame: Frame, slot: Slot) -> tuple[str, ...]:
+    """Program loops over tiles over which the stay's data stay the same."""
+    return tuple(tile_name(n) for n in frame.guards[slot.stay.operand, slot.stay.residence].outer)
+
+
+def _before(
+    frame: Frame, moving: Loops, rests: tuple[str, ...], nodes: tuple[Node, ...]
+) -> tuple[Node, ...]:
+    """`nodes` one step earlier in the loops, once per step: what rests is over outside the loop
+    that steps, and begins inside it."""
+    tiles = [tile_name(n) for n in frame.tiling.outer]
+    order = [*tiles, *(unit_name(n) for n in frame.tiling.inner)]
     found: list[Node] = []
-    for number, (loop, name) in enumerate(moving):
-        is_unit = name == unit_name(loop)  # then the stay changes at the end of what rests outside
-        once = tuple((tile_name(rest), Edge.LAST if is_unit else Edge.FIRST) for rest in rests)
+    for number, (_, name) in enumerate(moving):
+        outside = order[: order.index(name)]
+        once = tuple((rest, Edge.LAST if rest in outside else Edge.FIRST) for rest in rests)
         begins = tuple((inside, Edge.FIRST) for _, inside in moving[number + 1 :])
         one_less = {name: Affine.of([(name, 1)], -1)}
         values = one_less | _ends(frame, moving[number + 1 :])
