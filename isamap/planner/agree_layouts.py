@@ -5,7 +5,6 @@ tilings (what a covering costs is taken from its bound), addresses.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from isamap.costmodels import bound_cycles, count_work
@@ -14,22 +13,12 @@ from isamap.mapper import Task
 from isamap.program import Layout
 from isamap.scheduler import LayoutKey, layout_key
 
+from .layout_option import Keys, Layouts, Option
+from .plan import task_key
 from .schedule_tasks import TaskScheduler
 
 MAX_LOOKS = 200  # coverings of a task that are asked for their layouts
 MAX_NODES = 20_000  # partial choices that are looked at
-
-Layouts = Mapping[str, Layout]
-Keys = tuple[tuple[str, LayoutKey], ...]  # of layouts, by buffer
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """Layouts that a task has coverings for, of which the least bound is `bound_cycles`."""
-
-    bound_cycles: int
-    layouts: Layouts
-    keys: Keys
 
 
 def agree_layouts(
@@ -41,7 +30,9 @@ def agree_layouts(
     options = {}
     for task in users:
         mine = {name: memory for name, memory in homes.items() if name in task.touched}
-        options[task.number] = layout_options(task, mine, scheduler)
+        options[task.number] = _known_options(task, mine, scheduler)
+        if not options[task.number]:
+            return None
     ordered: list[Task] = []
     left = sorted(users, key=lambda task: len(options[task.number]))
     while left:  # those with most buffers that are settled next
@@ -57,6 +48,17 @@ def agree_layouts(
     for option in reversed(search.best):  # the task that settled a layout says how it is written
         chosen |= option.layouts
     return chosen
+
+
+def _known_options(
+    task: Task, mine: Mapping[str, str], scheduler: TaskScheduler
+) -> tuple[Option, ...]:
+    """As `layout_options`, each found once."""
+    known = scheduler.known.options
+    key = task_key(task, frozenset()), tuple(sorted(mine.items()))
+    if key not in known:
+        known[key] = layout_options(task, mine, scheduler)
+    return known[key]
 
 
 def layout_options(

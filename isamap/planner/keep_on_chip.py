@@ -20,9 +20,10 @@ from isamap.mapper import Task, flatten
 from isamap.scheduler import Answer
 from isamap.shortest_paths import shortest_paths
 
-from .agree_layouts import Layouts, agree_layouts
+from .agree_layouts import agree_layouts
 from .chip_homes import home_align, home_ends, place_homes
 from .fetch_ahead import fetch_ahead
+from .layout_option import Layouts
 from .make_room import make_room
 from .memory_map import MemoryMap
 from .place_tasks import PlacedTasks, TaskTree, place_tasks, with_joined_calls

@@ -25,6 +25,7 @@ from isamap.scheduler import (
     without,
 )
 
+from .layout_option import Option
 from .piece import Piece
 from .plan import PlannedTask, TaskKey, task_key
 
@@ -49,13 +50,16 @@ ALONE = Around()
 class Known:
     """What was found for tasks on one machine by the same wishes, and for their models; grows.
 
-    `lying`: can a task find a buffer in a memory? `joined`: of statements that are
-    better together, iterations of the longest.
+    `lying`: can a task find a buffer in a memory? `options`: how buffers on chip may lie
+    for it. `joined`: of statements that are better together, iterations of the longest.
     """
 
     answers: dict[TaskKey, dict[Around, Answer | MappingError]] = field(default_factory=dict)
     models: KnownModels = field(default_factory=KnownModels)
     lying: dict[tuple[TaskKey, str, str], bool] = field(default_factory=dict)
+    options: dict[tuple[TaskKey, tuple[tuple[str, str], ...]], tuple[Option, ...]] = field(
+        default_factory=dict
+    )
     joined: dict[Alike, int] = field(default_factory=dict)
     coverings: KnownCoverings = field(default_factory=KnownCoverings)
 

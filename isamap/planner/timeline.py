@@ -163,6 +163,8 @@ class _Line:
         before, latest = rounds
         writer = self.ways[number][0].task
         same_round, shared, carriers = self._feeds(writer, reader)
+        if not same_round and not carriers:
+            return 0.0, 0.0
         next_round = any(
             loop not in fresh and fresh.issuperset(shared[shared.index(loop) + 1 :])
             for loop in carriers
