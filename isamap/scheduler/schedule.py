@@ -78,6 +78,7 @@ def find_schedule(
     )
     stream = _prefer_natural(stream, around.handed_on - dict(around.setting.homes).keys())
     search.run(spread_coverings(stream, hw), roomier.best.covering if roomier else None)
+    search.drop_unnatural()
     if not search.by_rank:
         raise _nothing(kernel, hw, found.mismatches, search)
     search.compare()

@@ -77,6 +77,7 @@ class CoveringSearch:
         self.packing: set[tuple[TiledLoop, ...]] = set()  # loops of natural ones that pack
         self.num_unfit = 0
         self.num_slow = 0  # not below `most`
+        self.slow_rank = inf  # of the most natural one among them
         self.num_excluded = 0  # by the aim's limits
         self.num_unordered = 0
         self.too_large_bytes = 0  # least room that buffers would need in the external memory
@@ -190,7 +191,7 @@ class CoveringSearch:
         bound = self.wishes.aim.value(least)
         passed = Alternative(covering, round(least.cycles), None, bound, None)
         if cutoff is not None and bound >= cutoff:
-            self.num_slow += not rivals
+            self._note_slow(rank, rivals)
             self.alternatives.append(passed)
             return
         solution = solve(
@@ -209,12 +210,26 @@ class CoveringSearch:
         if solution.status is Status.UNKNOWN:
             self.open_bounds.append((rank, solution.bound))
         if solution.tiling is None:
-            self.num_slow += cutoff is not None and not rivals
+            if cutoff is not None:
+                self._note_slow(rank, rivals)
             self.num_unfit += cutoff is None and not self.wishes.aim.limits
             self.num_excluded += bool(self.wishes.aim.limits)
             self.alternatives.append(passed)
             return
         self._keep(covering, work, solution, passed)
+
+    def _note_slow(self, rank: int, rivals: list[float]) -> None:
+        """A covering was passed over: unless for one that is as natural, it is not below `most`."""
+        if not rivals:
+            self.num_slow += 1
+            self.slow_rank = min(self.slow_rank, rank)
+
+    def drop_unnatural(self) -> None:
+        """Where the most natural schedule is chosen whatever it takes, one that is not below `most`
+        would have been chosen before less natural ones."""
+        if self._tolerance() == inf:
+            kept = {rank: s for rank, s in self.by_rank.items() if rank <= self.slow_rank}
+            self.by_rank = kept
 
     def _keep(
         self, covering: Covering, work: Work, solution: Solution, passed: Alternative

@@ -3,12 +3,15 @@
 In: small kernels on the shipped machines. Out: failures. Not its job: tilings of one covering.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from isamap.errors import MappingError
-from isamap.ir import Kernel, load_kernel
+from isamap.errors import MappingError, TooSlowError
+from isamap.hwdesc import load_hardware
+from isamap.ir import Kernel, load_kernel, parse_semantics
+from isamap.resources import find_hardware
 from isamap.scheduler import Answer, Status, Wishes, find_schedule, is_legal
 from tests.scheduler.cases import MACHINES, kernel, machine
 from tests.scheduler.execution import assert_computes
@@ -143,3 +146,19 @@ def test_floating_point_sums_are_reordered_only_where_allowed(tmp_path: Path) ->
         find_schedule(subject, machine("vecdot"))  # it has none of floats: order is not to blame
     answer = find_schedule(subject, machine("outer"), Wishes(may_reassociate=True))
     assert answer.best.covering.instruction == "fmopa"
+
+
+def test_no_less_natural_schedule_stands_in_for_one_that_is_not_fast_enough() -> None:
+    """With U laid out anew the product takes less, but a core with caches takes it as it lies."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    text = """
+h, U, R = In(f32, 4, 640), In(f32, 640, 640), InOut(f32, 4, 640)
+for z, j, p in grid(4, 640, 640):
+  R[z, j] += h[z, p] * U[p, j]
+"""
+    rows, wishes = parse_semantics(text, "rows"), Wishes(may_reassociate=True)
+    best = find_schedule(rows, hw, wishes).best
+    packed = find_schedule(rows, hw, replace(wishes, layouts="packed")).best
+    assert packed.cost < best.cost
+    with pytest.raises(TooSlowError):
+        find_schedule(rows, hw, wishes, most=best.cost)
