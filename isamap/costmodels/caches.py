@@ -12,7 +12,8 @@ an operand has not moved under since. Lines are whole; a target's lines come and
 registers takes no room; a packed stay is one more array, beside the one that it is copied from. A
 line that begins a row of neighbours, or a page of them, comes unannounced and takes the cache's
 latency on top. Where the rows of a single call share too few sets, each of its lines comes again
-with every call on its neighbours. A cache whose lines are pages is a buffer of their addresses.
+with every call on its neighbours. A cache whose lines are pages is a buffer of their addresses. Of
+a cache that others use, too, less stays the more is wanted of it.
 Source: distinct lines after Ferrante, Sarkar and Thrash, On Estimating and Enhancing Cache
 Effectiveness (1991).
 """
@@ -108,7 +109,7 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
     for cache in hw.caches:
         if cache.prefetch is not None:
             hints = [_hints(nest, stream, cache, cache.prefetch) for stream in streams]
-        found.append(_refills(cache, nest, streams, lines[cache.granule_bytes], hints))
+        found.append(_shared(cache, nest, streams, lines[cache.granule_bytes], hints))
     return tuple(found)
 
 
@@ -218,6 +219,29 @@ def _is_quiet(loop: _Loop, stay: Stay, still: frozenset[tuple[str, bool]]) -> bo
     return (loop.loop, loop.is_tile) in still or (not loop.is_tile and stay.level == 1)
 
 
+def _shared(
+    cache: Memory,
+    nest: list[_Loop],
+    streams: list[_Stream],
+    touched: list[list[_Lines]],
+    hints: list[_Hints],
+) -> Refills:
+    """As `_refills`; what is between the size that others leave and all of it stays in part."""
+    whole = _refills(cache, nest, streams, touched, hints)
+    if not cache.left_bytes:
+        return whole
+    rooms = (_room(cache, depth, streams, touched) for depth in range(len(nest) + 1))
+    room = max((room for room in rooms if room < cache.size_bytes), default=0.0)
+    share = (room - cache.left_bytes) / (cache.size_bytes - cache.left_bytes)
+    if share <= 0.0:
+        return whole
+    left = _refills(replace(cache, size_bytes=cache.left_bytes), nest, streams, touched, hints)
+    return Refills(
+        whole.busy_cycles + share * (left.busy_cycles - whole.busy_cycles),
+        whole.waiting_cycles + share * (left.waiting_cycles - whole.waiting_cycles),
+    )
+
+
 def _refills(
     cache: Memory,
     nest: list[_Loop],
@@ -297,14 +321,15 @@ def _stride(stream: _Stream, loop: _Loop) -> int:
 
 def _fits(cache: Memory, depth: int, streams: list[_Stream], touched: list[list[_Lines]]) -> bool:
     """Do all lines that one round of so many loops touches stay in the cache, and others enter?"""
-    room = ways = 0.0
-    for stream, by_depth in zip(streams, touched, strict=True):
-        if depth <= stream.num_quiet:
-            continue
-        lines = by_depth[depth]
-        room += lines.count * cache.granule_bytes
-        ways += _ways(cache, lines)
-    return room < cache.size_bytes and (ways <= cache.ways or not cache.ways)
+    kept = (by_depth[depth] for s, by_depth in zip(streams, touched) if depth > s.num_quiet)
+    ways = sum(_ways(cache, lines) for lines in kept) if cache.ways else 0.0
+    return _room(cache, depth, streams, touched) < cache.size_bytes and ways <= cache.ways
+
+
+def _room(cache: Memory, depth: int, streams: list[_Stream], touched: list[list[_Lines]]) -> float:
+    """Bytes that the lines take that one round of so many loops touches."""
+    pairs = zip(streams, touched, strict=True)
+    return cache.granule_bytes * sum(t[depth].count for s, t in pairs if depth > s.num_quiet)
 
 
 def _ways(cache: Memory, lines: _Lines) -> float:

@@ -51,6 +51,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         asked_cycles=_cycles(model.asked, (*path, "asked"), reader),
         conflict_cycles=_cycles(model.conflict, (*path, "conflict"), reader),
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
+        left_bytes=reader.size(model.left, (*path, "left")) if model.left else 0,
         split_cycles=_cycles(model.split, (*path, "split"), reader),
         prefetch=_build_prefetch(model, path, reader),
         within=model.within,

@@ -61,9 +61,9 @@ class Memory:
     `asked_cycles`: least time from one line that C asked for to the next,
     `conflict_cycles`: what each line takes of a call whose rows share too few sets,
     `reads_per_cycle`: of operands that calls read in place (0: any number), `split_cycles`: what
-    a copy into registers waits whose bytes lie in two lines. `within`: the
-    external memory that a managed one is a part of, behind the same caches. `large_pages`: of the
-    external memory (None: all pages are small).
+    a copy into registers waits whose bytes lie in two lines, `left_bytes`: what others leave of it
+    for certain (0: all of it). `within`: the external memory that a managed one is a part of,
+    behind the same caches. `large_pages`: of the external memory (None: all pages are small).
     """
 
     name: str
@@ -84,6 +84,7 @@ class Memory:
     conflict_cycles: float = 0.0
     reads_per_cycle: int = 0
     split_cycles: float = 0.0
+    left_bytes: int = 0
     prefetch: PrefetchForm | None = None
     within: str | None = None
     large_pages: LargePages | None = None

@@ -116,6 +116,11 @@ class MemoryModel(Model):
         "read them in place, long ones at the pace of its port 'read'; copies into registers take "
         "what their instructions say.",
     )
+    left: Amount | None = Field(
+        default=None,
+        description="Of a cache that other cores use, too: what they leave of it for certain, "
+        "'8 MiB'; of more than that a part stays.",
+    )
     split: Text | None = Field(
         default=None,
         description="Of the nearest cache: what a copy into registers waits, '2 cycles', whose "

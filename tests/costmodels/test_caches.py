@@ -108,6 +108,25 @@ def test_refills_are_those_of_a_simulated_cache(tmp_path: Path) -> None:
     assert np.corrcoef(*ranks)[0, 1] > 0.9
 
 
+def test_of_what_others_do_not_leave_for_certain_a_part_stays(tmp_path: Path) -> None:
+    """All arrays together take 9 of 16 KiB."""
+    found = []
+    for size, left in ((16384, ""), (16384, "left: 4 KiB"), (4096, "")):
+        hw = machine(tmp_path, size)
+        text = (tmp_path / "vec4.yaml").read_text()
+        given = (
+            f"{left}\n    granule: 16 bytes\n    ports" if left else "granule: 16 bytes\n    ports"
+        )
+        text = text.replace("granule: 16 bytes\n    ports", given, 1)
+        (tmp_path / "vec4.yaml").write_text(text)
+        hw = load_hardware(tmp_path / "vec4.yaml")
+        covering = product(hw, 24, 40, 20)
+        tiling = tiled(covering, 4, 2, ("i", "j", "p"))
+        found.append(refill_cycles(covering, tiling, hw)[0].busy_cycles)
+    assert found[0] == 0
+    assert 0.3 * found[2] < found[1] < 0.5 * found[2]
+
+
 def test_without_caches_nothing_is_added(tmp_path: Path) -> None:
     hw = machine(tmp_path, None)
     covering = product(hw, 8, 8, 8)
