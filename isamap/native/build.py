@@ -59,7 +59,7 @@ def build(
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="isamap-build-"))
     files = _write_files(folder, source, mapped, kernel)
     toolchain.compile_shared(files.source, files.library, source.flags)
-    library = ctypes.CDLL(str(files.library.resolve()))
+    library = _load(files.library)
     for name in (source.name, *source.packers.values()):
         library[name].restype = None
     packers = {parameter: library[name] for parameter, name in source.packers.items()}
@@ -83,6 +83,15 @@ def _write_files(
     except OSError as error:
         raise IsamapError(f"cannot write {error.filename}: {error.strerror}") from error
     return files
+
+
+def _load(library: Path) -> ctypes.CDLL:
+    """The library from a copy of its own, which needs no name once it is loaded: the loader opens
+    no path twice, and what is built there next would change code under those who still call it."""
+    with tempfile.NamedTemporaryFile(dir=library.parent, suffix=".so") as private:
+        private.write(library.read_bytes())
+        private.flush()
+        return ctypes.CDLL(private.name)
 
 
 def _escaped(path: str) -> str:

@@ -143,3 +143,21 @@ def test_a_repeated_call_keeps_the_arrays_that_it_runs_on(product: isamap.BuiltK
     assert kept() is not None
     run()
     assert np.array_equal(C, expected)
+
+
+def test_what_is_built_anew_in_a_folder_does_not_change_what_was_built_there(
+    tmp_path: Path,
+) -> None:
+    built = {
+        n: isamap.build(
+            f"{KERNELS}:sgemm",
+            MACHINES / "vec4.yaml",
+            sizes={"m": 5, "n": n, "k": 7},
+            out=tmp_path,
+            may_reassociate=True,
+        )
+        for n in (6, 9)
+    }
+    for n, kernel in built.items():
+        A, B = whole(5, 7), whole(7, n)
+        assert np.array_equal(kernel(A=A, B=B), A @ B)
