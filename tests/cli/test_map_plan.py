@@ -35,7 +35,7 @@ def test_answer_has_every_section_and_is_verified() -> None:
     assert "for t_3 (3, one at a time):" in done.output
     assert "host       h[t_3 + 1, z_5, j_5] = sat_i8(" in done.output
     assert "not on gemmini: it lacks '+' of f32, '-' of f32, sigmoid(f32)" in done.output
-    assert "R  from task 3  to task 4" in done.output
+    assert "\n         R  from tasks 4, 5  to tasks 5, 6 " in done.output
     assert not any(line.endswith(" ") for line in done.output.splitlines())
 
 
