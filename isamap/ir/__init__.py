@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from isamap.lazy import load_name
 
 from .affine import Affine
-from .covers import covers
+from .covers import covers, covers_together
 from .deps import (
     LoopKind,
     Order,
@@ -104,6 +104,7 @@ __all__ = [
     "argument_types",
     "conflict",
     "covers",
+    "covers_together",
     "drop_zeros",
     "exact_form",
     "exact_range",

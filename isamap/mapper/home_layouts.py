@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from isamap.hwdesc import OperandRule
-from isamap.ir import Access
+from isamap.ir import Access, Affine
 from isamap.program import Axis, Layout
 
 from .covering import BlockDim, External
@@ -60,12 +60,26 @@ def _is_plain(geometry: Geometry) -> bool:
         and geometry.planes == 1
         and not any(axis.is_window for axis in geometry.axes)
         and len(set(names)) == len(names)
-        and all(
-            len(index.terms) <= 1 and all(c == 1 for _, c in index.terms)
-            for index in geometry.access.indices
-        )
+        and all(_is_nested(index, geometry) for index in geometry.access.indices)
         and all(loop.extent == loop.kernel_extent for loop in moving)
     )
+
+
+def _is_nested(index: Affine, geometry: Geometry) -> bool:
+    """Does one loop count by ones, and any others strips of it, one at a time, that do not meet?"""
+    loops = {loop.name: loop for loop in geometry.loops}
+    reach = 0
+    for name, step in sorted(index.terms, key=lambda term: term[1]):
+        is_strip = reach < step and loops[name].block == 1
+        if step != 1 if name == _counter(index) else not is_strip:
+            return False
+        reach += step * (loops[name].extent - 1)
+    return True
+
+
+def _counter(index: Affine) -> str | None:
+    """The loop of the smallest step."""
+    return min(index.terms, key=lambda term: term[1])[0] if index.terms else None
 
 
 def _rows(geometry: Geometry, home: str, multiple: int) -> External:
@@ -79,7 +93,8 @@ def _rows(geometry: Geometry, home: str, multiple: int) -> External:
         if is_inner and shape[dim] > 1:
             is_inner, running = False, _up(running, multiple)
     blocks = {loop.name: loop.block for loop in geometry.loops}
-    moves = _moves(geometry.access, strides)
+    ones = [1] * len(shape)
+    moves = _moves(geometry.access, strides, ones)
     layout = Layout(
         geometry.buffer.dtype,
         shape[: geometry.rank],
@@ -92,13 +107,13 @@ def _rows(geometry: Geometry, home: str, multiple: int) -> External:
         layout,
         tuple(moves.get(a.loops[0], 0) * blocks[a.loops[0]] for a in geometry.axes),
         tuple(moves.get(block.loop, 0) for block in geometry.blocks),
-        _offset(geometry.access, strides),
+        _offset(geometry.access, strides, ones),
         home,
     )
 
 
 def _tiled(geometry: Geometry, home: str, granule: int, inner: tuple[int, ...]) -> External | None:
-    """Blocks one after the other, row-major; None where a block does not begin at element 0."""
+    """Blocks one after the other, row-major; None where those of the array begin elsewhere."""
     by_loop = {block.loop: number for number, block in enumerate(geometry.blocks)}
     if len(by_loop) < len(geometry.blocks):
         return None
@@ -106,21 +121,22 @@ def _tiled(geometry: Geometry, home: str, granule: int, inner: tuple[int, ...]) 
     ends = (s * b.extent for s, b in zip(inner, geometry.blocks, strict=True))
     running = _up(max(ends, default=geometry.element_bytes), granule)
     strides = [0] * len(shape)
+    sizes = [1] * len(shape)
     outer: list[Axis] = []
     within: list[Axis] = []
     for dim in reversed(range(len(shape))):
         index = geometry.access.indices[dim]
-        number = by_loop.get(index.names[0]) if index.terms else None
+        number = by_loop.get(_counter(index) or "")
         block = 1 if number is None else geometry.blocks[number].extent
-        if block > 1 and index.constant:
+        if index.constant % block or any(step % block for _, step in index.terms if step > 1):
             return None
         if number is not None:
             within.append(Axis(dim, 1, block, inner[number]))
-        strides[dim] = running
+        strides[dim], sizes[dim] = running, block
         units = -(-shape[dim] // block)
         outer.append(Axis(dim, block, units, running))
         running *= units
-    moves = _moves(geometry.access, strides)
+    moves = _moves(geometry.access, strides, sizes)
     layout = Layout(
         geometry.buffer.dtype,
         shape[: geometry.rank],
@@ -132,19 +148,24 @@ def _tiled(geometry: Geometry, home: str, granule: int, inner: tuple[int, ...]) 
         layout,
         tuple(moves.get(axis.loops[0], 0) for axis in geometry.axes),
         inner,
-        _offset(geometry.access, strides),
+        _offset(geometry.access, strides, sizes),
         home,
     )
 
 
-def _moves(access: Access, strides: list[int]) -> dict[str, int]:
-    """Bytes per step along the dimension that a loop moves."""
-    pairs = zip(access.indices, strides, strict=True)
-    return {index.names[0]: stride for index, stride in pairs if index.terms}
+def _moves(access: Access, strides: list[int], sizes: list[int]) -> dict[str, int]:
+    """Bytes per step of each loop that moves, one unit of the innermost of its dimension counting
+    as one step; `sizes`: of the units that `strides` lie apart."""
+    return {
+        name: stride if step == 1 else step // size * stride
+        for index, stride, size in zip(access.indices, strides, sizes, strict=True)
+        for name, step in index.terms
+    }
 
 
-def _offset(access: Access, strides: list[int]) -> int:
-    return sum(i.constant * stride for i, stride in zip(access.indices, strides, strict=True))
+def _offset(access: Access, strides: list[int], sizes: list[int]) -> int:
+    rows = zip(access.indices, strides, sizes, strict=True)
+    return sum(index.constant // size * stride for index, stride, size in rows)
 
 
 def _up(size: int, multiple: int) -> int:

@@ -8,10 +8,21 @@ tasks ask for. Everything else has one home: the layout that all tasks agree on,
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
-from isamap.ir import Kernel, Role, Statement, accesses, covers, may_distribute
+from isamap.ir import (
+    Kernel,
+    Literal,
+    Role,
+    Statement,
+    accesses,
+    covers,
+    covers_together,
+    may_distribute,
+    may_swap,
+)
 from isamap.program import Layout, Placement, natural_layout
 from isamap.scheduler import EXTERNAL_ALIGN_BYTES, same_layout
 
@@ -164,33 +175,39 @@ class MemoryMap:
         return any(s.target.buffer == name and covers(s, buffer) for s in statements)
 
     def is_written_first(self, name: str) -> bool:
-        """Does the first task on the buffer write all of it without reading it?"""
-        first = next((p for p in self.pieces if name in p.task.touched), None)
-        if first is None:
-            return False
-        statements = first.task.statements
+        """Do tasks that do not read the buffer write each element of it before any other one uses
+        it?"""
+        writers = (self._assignment(position, name) for position in range(len(self.pieces)))
+        return covers_together((s for s in writers if s is not None), self.kernel.buffer(name))
+
+    def _assignment(self, position: int, name: str) -> Statement | None:
+        """What a task begins with on the buffer, if nobody uses these elements before."""
+        piece = self.pieces[position]
+        statements = piece.task.statements
         statement = next((s for s in statements if s.target.buffer == name), None)
         if statement is None or any(
             access.buffer == name for s in statements for access in accesses(s.value)
         ):
-            return False
-        on_chip = first.schedule is not None and first.task.kernel.buffer(name).role is Role.OUT
-        is_whole = (statement.update == "=" or on_chip) and covers(
-            statement, self.kernel.buffer(name)
-        )
-        return is_whole and self._comes_first(statement, first.task.held)
+            return None
+        on_chip = piece.schedule is not None and piece.task.kernel.buffer(name).role is Role.OUT
+        is_set = statement.update == "=" or on_chip
+        return statement if is_set and self._comes_first(statement, position) else None
 
-    def _comes_first(self, writer: Statement, held: tuple[str, ...]) -> bool:
-        """Does no other statement under the same held loops use an element before it is written?
+    def _comes_first(self, writer: Statement, position: int) -> bool:
+        """Does no other statement use an element before it is written?
 
         Loops over which the target does not move write all of it again.
         """
-        for piece in self.pieces:
+        held = self.pieces[position].task.held
+        alone = replace(writer, value=Literal(0))  # what it reads comes from elsewhere
+        for number, piece in enumerate(self.pieces):
             for other in piece.task.statements:
                 common = [n for n in held if n in [loop.name for loop in other.loops]]
                 moving = tuple(n for n in common if writer.target.moves_with(n))
                 resting = [n for n in common if n not in moving]
-                if other is not writer and not may_distribute(writer, other, moving, resting):
+                if number < position and not may_swap(alone, other, may_reassociate=False):
+                    return False
+                if other is not writer and not may_distribute(alone, other, moving, resting):
                     return False
         return True
 

@@ -7,7 +7,6 @@ Not its job: how wide strips are (`keep_parts`), two parts of different sizes (`
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
 from typing import TypeVar
 
 from isamap.errors import KernelError
@@ -40,7 +39,9 @@ def strip_nest(kernel: Kernel, around: str, position: int, loop: str, size: int)
     `for t: (for i in 9: T[i] = f(h[t], i)); (for j in 9: h[t + 1, j] = g(T[j]))` becomes, in strips
     of 3, `for t, s in 3: (for i in 3: T[i] = f(h[t], 3*s + i)); (for j in 3: h[t + 1, 3*s + j] =
     g(T[j]))`. Statements follow the range as in `split_nest`. A temporary of which each strip needs
-    only what it has written itself holds no more than that.
+    only what it has written itself holds no more than that. What comes after the one at `position`
+    and meets earlier ones of other strips, as a state that they read does, runs whole after all
+    strips, with all that follows.
 
     Args:
         kernel: any verified kernel.
@@ -50,8 +51,8 @@ def strip_nest(kernel: Kernel, around: str, position: int, loop: str, size: int)
         size: divides the loop's extent.
 
     Raises:
-        KernelError: no such loops or size, a statement does not move with the range, or strips
-            depend on each other.
+        KernelError: no such loops or size, a statement does not move with the range, or strips up
+            to that of the statement at `position` depend on each other.
 
     Source: loop fusion and array contraction (Gao, Olsen, Sarkar and Thekkath, LCPC 1992); derived
     here.
@@ -68,16 +69,19 @@ def strip_nest(kernel: Kernel, around: str, position: int, loop: str, size: int)
     (name,) = fresh_names(kernel, (f"{loop}_strip",))
     strip = Loop(name, extent // size)
     fixed = tuple(x.name for x in old[0].loops[:depth])
-    new = []
+    new: list[Statement] = []
     for number, statement, span in zip(numbers, old, spans, strict=True):
         if span is None or (span.first, span.last) != (0, extent - 1):
             raise KernelError(f"statement {number} does not move with {loop!r}")
-        new.append(_in_strips(statement, span.loop, strip, size, fixed))
-    for a, b in combinations(new, 2):
-        if not may_distribute(a, b, (name,), fixed):
-            pair = " and ".join(repr(s.target.buffer) for s in (a, b))
+        found = _in_strips(statement, span.loop, strip, size, fixed)
+        tied = next((one for one in new if not may_distribute(one, found, (name,), fixed)), None)
+        if tied is not None:
+            if number > position:
+                break
+            pair = " and ".join(repr(s.target.buffer) for s in (tied, found))
             raise KernelError(f"strips of {pair} depend on each other")
-    before, after = kernel.statements[: numbers[0]], kernel.statements[numbers[-1] + 1 :]
+        new.append(found)
+    before, after = kernel.statements[: numbers[0]], kernel.statements[numbers[0] + len(new) :]
     for buffer in kernel.buffers:
         outside = (s for s in (*before, *after) if buffer.name in _buffers(s))
         if buffer.role is Role.TEMP and not any(outside):

@@ -12,7 +12,7 @@ from isamap.ir import Kernel, load_kernel, parse_semantics
 from isamap.planner import Wishes, find_plan
 from isamap.program import Program
 from isamap.resources import find_hardware, find_kernel
-from isamap.rewrites import carry
+from isamap.rewrites import carry, split_range, strip_nest
 from isamap.verify import verify_full
 from tests.planner.homes import search
 from tests.planner.test_random_plans import assert_slow_emulator_agrees
@@ -36,8 +36,8 @@ for t in range({t}):
 """
 
 
-def layer(steps: int, batch: int, size: int) -> Kernel:
-    text = STEPS.replace("{t} + 1", str(steps + 1)).format(t=steps, z=batch, n=size)
+def layer(steps: int, batch: int, size: int, source: str = STEPS) -> Kernel:
+    text = source.replace("{t} + 1", str(steps + 1)).format(t=steps, z=batch, n=size)
     return parse_semantics(text, "layer")
 
 
@@ -59,6 +59,27 @@ def test_states_on_chip_hold_the_right_numbers(sizes: tuple[int, int, int]) -> N
     program = placed(kernel, TRAINIUM)
     assert verify_full(program, kernel, TRAINIUM).is_verified
     assert_slow_emulator_agrees(program, kernel, "trainium")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strip", "cut"),
+    [((3, 2, 12), 4, 3), ((2, 1, 512), 256, 128)],
+    ids=str,
+)
+def test_strips_and_parts_of_them_find_their_places_on_chip(
+    sizes: tuple[int, int, int], strip: int, cut: int
+) -> None:
+    kernel = layer(*sizes, STEPS.replace("R[z, j] + S[z, j]", "S[z, j] + S[z, j]"))
+    form = strip_nest(carry(kernel, "h", "t"), "t", 2, "j_2", strip)
+    form = split_range(split_range(form, 2, "j_2", cut), 1, "j", cut)
+    assert form.buffer("R").shape[1] == strip and form.buffer("S").shape[1] == sizes[2]
+    tried = search(form, TRAINIUM, WISHES.time_limit_s)
+    found = tried.schedule(tried.trials()[0][0])
+    assert found is not None, "every task has a covering that finds its buffers on chip"
+    homes = {name for task in found.tasks for name in task.piece.homes}
+    assert homes == {"h_state", "R", "S"}
+    assert verify_full(found.program, kernel, TRAINIUM).is_verified
+    assert_slow_emulator_agrees(found.program, kernel, "trainium")
 
 
 def test_a_state_that_the_accelerator_writes_and_reads_is_kept() -> None:

@@ -97,9 +97,32 @@ def test_what_cannot_run_in_strips(position: int, loop: str, size: int, message:
         strip_nest(read(STEPS), "t", position, loop, size)
 
 
-def test_a_state_in_one_place_is_not_written_before_all_of_it_was_read() -> None:
-    kernel = read(STEPS.replace("h[t, p]", "h[0, p]").replace("h[t + 1, j]", "h[0, j]"))
-    with pytest.raises(KernelError, match="strips of 'R' and 'h' depend on each other"):
+IN_PLACE = STEPS.replace("h[t, p]", "h[0, p]").replace("h[t + 1, j]", "h[0, j]")
+
+
+def test_a_state_in_one_place_is_written_when_all_of_it_was_read() -> None:
+    """After the strips of all that reads it; what it is made from stays whole till then."""
+    kernel = read(IN_PLACE)
+    found = strip_nest(kernel, "t", 1, "j_2", 2)
+    assert [tuple(x.extent for x in s.loops[1:3]) for s in found.statements] == [
+        (3, 2), (3, 2), (3, 2), (6,)
+    ]  # fmt: skip
+    assert {b.name: b.shape for b in found.buffers if b.name in "RS"} == {"R": (2,), "S": (6,)}
+    assert_same_meaning(found, kernel)
+
+
+def test_strips_of_what_a_sum_reads_whole_do_not_come_before_it() -> None:
+    kernel = read(
+        """
+x, U, h = In(i32, 2, 6), In(i8, 6, 6), InOut(i32, 3, 6)
+for t in range(2):
+  for j in range(6):
+    h[0, j] = x[t, j]
+  for j, p in grid(6, 6):
+    h[1, j] += h[0, p] * i32(U[p, j])
+"""
+    )
+    with pytest.raises(KernelError, match="strips of 'h' and 'h' depend on each other"):
         strip_nest(kernel, "t", 1, "j_2", 2)
 
 
