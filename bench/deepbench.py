@@ -84,7 +84,7 @@ def _show_progress(done: int, total: int, seconds: float) -> None:
 @click.option("--suite", type=click.Choice((*SUITES, "all")), default="all")
 @click.option("--limit", type=int, help="Only the first so many rows.")
 @click.option("--every", type=int, default=1, help="Only every so-manieth row.")
-@click.option("--emulate", type=float, default=40e6, help="Most calls of a program to emulate.")
+@click.option("--emulate", type=float, default=40e6, help="Most calls to emulate; 0: none.")
 @click.option("--time-limit", type=float, default=20.0, help="Solver seconds per row.")
 @click.option("--processes", type=int, default=NUM_PROCESSES, help="Rows at a time.")
 @click.option("--load", multiple=True, help="A line for the header: what else was running.")

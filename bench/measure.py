@@ -93,7 +93,10 @@ def time_within(program: Program, hw: Hardware, limits: Limits) -> Timing | None
 
 
 def extrapolate(program: Program, hw: Hardware, limits: Limits) -> int | None:
-    """Cycles of a program with too many calls: from small pieces, else from pieces at the limit."""
+    """Cycles of a program with too many calls: from small pieces, else from pieces at the limit;
+    None where no call shall be emulated."""
+    if not limits.emulated_calls:
+        return None
     small = _piece_cycles(program, hw, limits.emulated_calls // PIECES)
     return _piece_cycles(program, hw, limits.emulated_calls) if small is None else small
 
