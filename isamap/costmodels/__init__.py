@@ -92,7 +92,6 @@ __all__ = [
     "axis_extent",
     "axis_strides",
     "block_limits",
-    "block_limits",
     "bound_cycles",
     "busiest",
     "chip_bytes",
