@@ -26,10 +26,10 @@ from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, uni
 from .passes import (
     fetches,
     fill_units,
-    flow_cycles,
     flow_passes,
     moves_blocks,
     needs_one_slot,
+    paid_cycles,
     stay_of,
     tile_cycles,
 )
@@ -82,7 +82,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     ports: dict[Port, float] = dict(work.ports)
     for flow in work.flows:
         passes = flow_passes(covering, tiling, flow)
-        busy = flow_cycles(covering, tiling, flow) / counts[flow.unit]
+        busy = passes * paid_cycles(covering, tiling, flow) / counts[flow.unit]
         units[flow.unit] = units.get(flow.unit, 0.0) + busy
         for port, cycles in flow.ports:
             ports[port] = ports.get(port, 0.0) + passes * cycles

@@ -44,7 +44,12 @@ def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
 
 def flow_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:
     """Issue cycles of all calls of a flow."""
-    cycles = flow_passes(covering, tiling, flow) * flow.pass_cycles
+    return flow_passes(covering, tiling, flow) * paid_cycles(covering, tiling, flow)
+
+
+def paid_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:
+    """Issue cycles of a flow's pass, with what calls cost that a tile does not fill."""
+    cycles = flow.pass_cycles
     for name, lost in flow.short:
         axis = operand_plan(covering, flow.operand).axis(name)
         counts = [trips(covering, tiling, loop) for loop in axis.loops]
