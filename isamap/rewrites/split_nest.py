@@ -4,18 +4,19 @@ In: a verified kernel, neighbours under a loop that hand elements on, a place to
 kernel. Not its job: where to cut (the planner), cutting one statement (`split_range`).
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from isamap.errors import KernelError
 from isamap.ir import Affine, Kernel, Statement, accesses, may_swap
 
-from .edit import all_loops, rebuild
+from .edit import rebuild
 from .fission import fission, positions_under
+from .nest_sites import find_place, name_place, nest_ranges
 from .split_range import split_range
 from .variant import Rewrite
 
+SIGN = "<"  # in names of sites
 BEFORE, AFTER = -1, 2  # sides of what runs before and after both parts
 
 
@@ -147,32 +148,23 @@ def _in_order(kernel: Kernel, first: int, sides: list[int], fixed: tuple[str, ..
 
 def split_nest_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """Every loop of every statement under every loop, cut anywhere."""
-    for around in all_loops(kernel):
-        for position in positions_under(kernel, around.name):
-            for loop in kernel.statements[position].loops:
-                for count in range(1, loop.extent):
-                    try:
-                        found = split_nest(kernel, around.name, position, loop.name, count)
-                    except KernelError:
-                        break
-                    yield nest_site(kernel, around.name, position, loop.name, count), found
+    for around, position, loop in nest_ranges(kernel):
+        for count in range(1, loop.extent):
+            try:
+                found = split_nest(kernel, around, position, loop.name, count)
+            except KernelError:
+                break
+            yield nest_site(kernel, around, position, loop.name, count), found
 
 
 def nest_site(kernel: Kernel, around: str, position: int, loop: str, count: int) -> str:
     """How the site of an application is called."""
-    target = kernel.statements[position].target.buffer
-    return f"{target} ({position}) under {around}: {loop} < {count}"
+    return name_place(kernel, (around, position, loop, count), SIGN)
 
 
 def split_nest_at(kernel: Kernel, site: str) -> Kernel:
     """The application of that name; KernelError as `split_nest`, or where it is none."""
-    parts = re.fullmatch(r"\w+ \((\d+)\) under (\w+): (\w+) < (\d+)", site)
-    if parts is None:
-        raise KernelError(f"{site!r} is no place to split a nest")
-    place = parts[2], int(parts[1]), parts[3], int(parts[4])
-    if place[1] >= len(kernel.statements) or nest_site(kernel, *place) != site:
-        raise KernelError(f"{kernel.name!r} has no nest {site!r}")
-    return split_nest(kernel, *place)
+    return split_nest(kernel, *find_place(kernel, site, SIGN))
 
 
 SPLIT_NEST = Rewrite(

@@ -4,7 +4,6 @@ In: a verified kernel, neighbours under a loop that hand elements on, a size. Ou
 Not its job: how wide strips are (`keep_parts`), two parts of different sizes (`split_nest`).
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
@@ -24,10 +23,12 @@ from isamap.ir import (
     may_distribute,
 )
 
-from .edit import all_accesses, all_loops, fresh_names, map_accesses, rebuild, substitute_loops
-from .fission import positions_under
+from .edit import all_accesses, fresh_names, map_accesses, rebuild, substitute_loops
+from .nest_sites import find_place, name_place, nest_ranges
 from .split_nest import find_range, follow_range, tear_apart
 from .variant import Rewrite
+
+SIGN = "by"  # in names of sites
 
 Item = TypeVar("Item")
 
@@ -159,32 +160,23 @@ def _buffers(statement: Statement) -> set[str]:
 
 def strip_nest_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """Every loop of every statement under every loop, in strips of every size."""
-    for around in all_loops(kernel):
-        for position in positions_under(kernel, around.name):
-            for loop in kernel.statements[position].loops:
-                for size in range(2, loop.extent):
-                    try:
-                        found = strip_nest(kernel, around.name, position, loop.name, size)
-                    except KernelError:
-                        continue
-                    yield strip_site(kernel, around.name, position, loop.name, size), found
+    for around, position, loop in nest_ranges(kernel):
+        for size in range(2, loop.extent):
+            try:
+                found = strip_nest(kernel, around, position, loop.name, size)
+            except KernelError:
+                continue
+            yield strip_site(kernel, around, position, loop.name, size), found
 
 
 def strip_site(kernel: Kernel, around: str, position: int, loop: str, size: int) -> str:
     """How the site of an application is called."""
-    target = kernel.statements[position].target.buffer
-    return f"{target} ({position}) under {around}: {loop} by {size}"
+    return name_place(kernel, (around, position, loop, size), SIGN)
 
 
 def strip_nest_at(kernel: Kernel, site: str) -> Kernel:
     """The application of that name; KernelError as `strip_nest`, or where it is none."""
-    parts = re.fullmatch(r"\w+ \((\d+)\) under (\w+): (\w+) by (\d+)", site)
-    if parts is None:
-        raise KernelError(f"{site!r} is no place for strips")
-    place = parts[2], int(parts[1]), parts[3], int(parts[4])
-    if place[1] >= len(kernel.statements) or strip_site(kernel, *place) != site:
-        raise KernelError(f"{kernel.name!r} has no nest {site!r}")
-    return strip_nest(kernel, *place)
+    return strip_nest(kernel, *find_place(kernel, site, SIGN))
 
 
 STRIP_NEST = Rewrite(
