@@ -1,6 +1,6 @@
 """Recurrent weights that stay: `python bench/gru_steps.py --hw trainium --first 3 --every 4`.
 
-In: DeepBench's server rows of GRUs, a machine. Out: a text table: whole layers, emulated, against
+In: DeepBench's rows of GRUs, a machine. Out: a text table: whole layers, emulated, against
 the product of every step by the maker's published nest (`published_nests`), which keeps nothing.
 Not its job: rows on gemmini and vta (`deepbench`).
 """
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 import click  # noqa: E402
-from deepbench_rows import read_rnns  # noqa: E402
+from deepbench_rows import SUITES, read_rnns  # noqa: E402
 from few_steps import time_steps  # noqa: E402
 from host import header  # noqa: E402
 from published_nests import Product, nki_program, tpu_program  # noqa: E402
@@ -150,6 +150,7 @@ def row_line(row: Row) -> str:
 
 @click.command()
 @click.option("--hw", type=click.Choice(tuple(MACHINES)), default="trainium")
+@click.option("--suite", type=click.Choice(SUITES), default="inference_server")
 @click.option("--every", type=int, default=4, help="Only every so-manieth row.")
 @click.option("--first", type=int, default=0, help="From this row on.")
 @click.option("--hidden", multiple=True, type=int, help="Only rows of so many units.")
@@ -158,6 +159,7 @@ def row_line(row: Row) -> str:
 @click.option("--out", type=click.File("w"), default="-", help="Text file to write.")
 def main(
     hw: str,
+    suite: str,
     every: int,
     first: int,
     hidden: tuple[int, ...],
@@ -165,13 +167,13 @@ def main(
     load: tuple[str, ...],
     out: TextIO,
 ) -> None:
-    """GRU layers of DeepBench's server rows on a machine, and what keeping their weights gains."""
+    """GRU layers of a suite of DeepBench on a machine, and what keeping their weights gains."""
     machine = load_hardware(find_hardware(hw))
     rows = []
     loads = [f"load       {line}" for line in load]
     print(*header(("numpy", "ortools")), *loads, "", *LEGEND, "", titles(COLUMNS),
           sep="\n", file=out, flush=True)  # fmt: skip
-    for shape in read_rnns("inference_server", (Cell.GRU,))[first::every]:
+    for shape in read_rnns(suite, (Cell.GRU,))[first::every]:
         if not hidden or shape.hidden in hidden:
             rows.append(measure(shape, machine, time_limit))
             print(row_line(rows[-1]), file=out, flush=True)
