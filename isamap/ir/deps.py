@@ -42,6 +42,9 @@ class Order(Enum):
     ANY = "any"
 
 
+Relations = tuple[tuple[str, Order], ...]  # of some shared loops, each once
+
+
 def loop_kinds(statement: Statement, fixed: Collection[str] = ()) -> dict[str, LoopKind]:
     """Kind of every loop of one statement taken alone; loops in `fixed` are held and left out."""
     return {
@@ -66,11 +69,12 @@ def kernel_loop_kinds(kernel: Kernel) -> dict[str, LoopKind]:
 
 def kind_within(statements: list[Statement], loop: str, fixed: Collection[str]) -> LoopKind:
     """Kind of `loop` over statements that all have it, with the loops in `fixed` held."""
-    order = dict.fromkeys(fixed, Order.EQUAL)
+    order = (*((name, Order.EQUAL) for name in fixed), (loop, Order.LATER))
     kind = LoopKind.PARALLEL
-    for first in statements:
-        for second in statements:
-            found = conflict(first, second, {**order, loop: Order.LATER})
+    reads = [(statement, accesses(statement.value)) for statement in statements]
+    for first in reads:
+        for second in reads:
+            found = _conflict(*first, *second, order)
             if found is LoopKind.SEQUENTIAL:
                 return found
             if found is LoopKind.REDUCTION:
@@ -134,9 +138,11 @@ def may_distribute(
     is a conflict, soft or hard, between an iteration of `second` and a later one of `first`.
     """
     held = dict.fromkeys(fixed, Order.EQUAL)
+    reads = accesses(first.value), accesses(second.value)
     for depth, loop in enumerate(shared):
         rest = dict.fromkeys(shared[depth + 1 :], Order.ANY)
-        if conflict(first, second, {**held, loop: Order.EARLIER, **rest}) is not LoopKind.PARALLEL:
+        order = tuple({**held, loop: Order.EARLIER, **rest}.items())
+        if _conflict(first, reads[0], second, reads[1], order) is not LoopKind.PARALLEL:
             return False
         held[loop] = Order.EQUAL
     return True
@@ -148,13 +154,26 @@ def conflict(first: Statement, second: Statement, order: dict[str, Order]) -> Lo
     Loops not in `order` vary freely. Returns PARALLEL for none, REDUCTION for soft, SEQUENTIAL for
     hard.
     """
-    for read in accesses(second.value):
-        if may_touch(first, first.target, second, read, order):
+    reads = accesses(first.value), accesses(second.value)
+    return _conflict(first, reads[0], second, reads[1], tuple(order.items()))
+
+
+def _conflict(
+    first: Statement,
+    first_reads: tuple[Access, ...],
+    second: Statement,
+    second_reads: tuple[Access, ...],
+    order: Relations,
+) -> LoopKind:
+    """As `conflict`; what each statement reads is given: most pairs touch no common buffer."""
+    target, other = first.target, second.target
+    for read in second_reads:
+        if read.buffer == target.buffer and _meets(first, target, second, read, order):
             return LoopKind.SEQUENTIAL
-    for read in accesses(first.value):
-        if may_touch(first, read, second, second.target, order):
+    for read in first_reads:
+        if read.buffer == other.buffer and _meets(first, read, second, other, order):
             return LoopKind.SEQUENTIAL
-    if not may_touch(first, first.target, second, second.target, order):
+    if target.buffer != other.buffer or not _meets(first, target, second, other, order):
         return LoopKind.PARALLEL
     is_soft = first.update == second.update != "="
     return LoopKind.REDUCTION if is_soft else LoopKind.SEQUENTIAL
@@ -164,9 +183,11 @@ def may_touch(
     first: Statement, a: Access, second: Statement, b: Access, order: dict[str, Order]
 ) -> bool:
     """Can `a` in an iteration x of `first` and `b` in an iteration y of `second` be one element?"""
-    if a.buffer != b.buffer:
-        return False
-    return _may_meet(first.loops, a.indices, second.loops, b.indices, tuple(order.items()))
+    return a.buffer == b.buffer and _meets(first, a, second, b, tuple(order.items()))
+
+
+def _meets(first: Statement, a: Access, second: Statement, b: Access, order: Relations) -> bool:
+    return _may_meet(first.loops, a.indices, second.loops, b.indices, order)
 
 
 @lru_cache(maxsize=MEMORY)
@@ -175,7 +196,7 @@ def _may_meet(
     indices: tuple[Affine, ...],
     second: tuple[Loop, ...],
     others: tuple[Affine, ...],
-    order: tuple[tuple[str, Order], ...],
+    order: Relations,
 ) -> bool:
     """Can indices in an iteration x of `first` equal others in an iteration y of `second`?
 

@@ -100,18 +100,20 @@ def candidates(
     kernel: Kernel,
     index: int,
     hw: Hardware,
-    mismatches: list[Mismatch],
+    mismatches: list[Mismatch] | None = None,
     held: tuple[str, ...] = (),
     ends: Ends | None = None,
     *,
     moves: bool = False,
 ) -> tuple[Candidate, ...]:
-    """All matches of all compute instructions, sorted by compute bound (stable).
+    """All matches of all compute instructions, sorted by compute bound (stable); appends to
+    `mismatches`, if given, why others failed.
 
     With `ends`, instructions that compute a sum and what becomes of it match too; with `moves`,
     those that copy to or from a place on chip.
     """
     found = []
+    failed = [] if mismatches is None else mismatches
     for instruction in hw.instructions:
         role = role_of(instruction)
         is_move = moves and role in MOVING and not instruction.multicast
@@ -120,16 +122,17 @@ def candidates(
         if ends and ends.outlet and len(instruction.semantics.statements) > 1:
             matches, mismatch = match_joined(kernel, index, ends, instruction, held)
         else:
-            matches, mismatch = match_statement(kernel, index, instruction, held)
+            explains = mismatches is not None
+            matches, mismatch = match_statement(kernel, index, instruction, held, explains=explains)
         if mismatch is not None:
-            mismatches.append(mismatch)
+            failed.append(mismatch)
         for match in matches:
             loops = next(tile_loops(kernel, index, match), None)
             if loops is None:
-                mismatches.append(Mismatch(instruction.name, index, NO_TILING, NO_ZEROS))
+                failed.append(Mismatch(instruction.name, index, NO_TILING, NO_ZEROS))
                 continue
             if match.is_whole and any(loop.is_reduction and loop.units > 1 for loop in loops):
-                mismatches.append(Mismatch(instruction.name, index, NO_TILING, TOO_LONG))
+                failed.append(Mismatch(instruction.name, index, NO_TILING, TOO_LONG))
                 continue
             bound = shared_cycles(instruction, match.binding, loops, hw)
             found.append(Candidate(match, bound))

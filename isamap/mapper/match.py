@@ -37,7 +37,7 @@ from isamap.ir import (
     without_casts,
 )
 
-from .spelling import instruction_spellings, kernel_spellings
+from .spelling import firm_operations, instruction_spellings, kernel_spellings
 
 MAX_GROUP = 3  # loops bound to one instruction loop; longer groups need extents below 16 ** (1 / 3)
 
@@ -94,13 +94,18 @@ class Bindings:
 
 
 def match_statement(
-    kernel: Kernel, index: int, instruction: Instruction, held: tuple[str, ...] = ()
+    kernel: Kernel,
+    index: int,
+    instruction: Instruction,
+    held: tuple[str, ...] = (),
+    *,
+    explains: bool = True,
 ) -> tuple[tuple[Match, ...], Mismatch | None]:
     """All matches of `instruction` on statement `index`, or the nearest reason why there is none.
 
-    Loops in `held` stay outside.
+    Loops in `held` stay outside. `explains`: is the reason wanted? It takes most of the time.
     """
-    trees, mismatch = unify(kernel, index, instruction)
+    trees, mismatch = unify(kernel, index, instruction, explains=explains)
     statement = kernel.statements[index]
     different = dict.fromkeys((t.operands, t.immediates, t.foreign_inlets) for t in trees)
     found = tuple(
@@ -118,27 +123,32 @@ def several(instruction: Instruction) -> str:
 
 
 def unify(
-    kernel: Kernel, index: int, instruction: Instruction
+    kernel: Kernel, index: int, instruction: Instruction, *, explains: bool = True
 ) -> tuple[tuple[Bindings, ...], Mismatch | None]:
     """All ways in which the instruction's operation tree is that of statement `index`, loops
-    aside."""
+    aside; why there is none if `explains`."""
     statement = kernel.statements[index]
     if len(instruction.semantics.statements) != 1:
         return (), Mismatch(instruction.name, index, 0, several(instruction))
     pattern, subject = instruction.semantics.statements[0], statement
     if pattern.update != statement.update:
         if not _may_spell_out(pattern, statement):
+            if not explains:
+                return (), None
             reason = _saturation(kernel, statement, instruction)
             reason = reason or _update_reason(pattern, statement)
             return (), Mismatch(instruction.name, index, 1, reason)
         pattern, subject = spelled_update(pattern), spelled_update(statement)
+    if not explains and firm_operations(pattern.value) != firm_operations(subject.value):
+        return (), None
     unifier = Unifier(kernel, instruction)
     trees = tuple(dict.fromkeys(unifier.unify_statement(pattern, subject)))
     if trees:
         return trees, None
     exact = (_exact(pattern, instruction.semantics), _exact(subject, kernel))
-    trees = tuple(dict.fromkeys(Unifier(kernel, instruction).unify_statement(*exact)))
-    if trees:
+    if exact != (pattern, subject):
+        trees = tuple(dict.fromkeys(Unifier(kernel, instruction).unify_statement(*exact)))
+    if trees or not explains:
         return trees, None
     reason = _saturation(kernel, statement, instruction) or unifier.reason
     own = instruction.semantics.statements[0]

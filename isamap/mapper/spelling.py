@@ -15,6 +15,7 @@ Source: derived here.
 
 import math
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from isamap.hwdesc import Instruction
 from isamap.ir import (
@@ -25,6 +26,7 @@ from isamap.ir import (
     Immediate,
     Literal,
     Typing,
+    is_cast,
     is_integer,
     nearest_float,
     scalar_type,
@@ -32,6 +34,19 @@ from isamap.ir import (
 
 WIDE_FLOATS = ("f16", "bf16", "f32", "f64")  # f8e4m3 overflows to NaN
 ZERO = Literal(0)
+LOOSE = ("*", "max", "relu", "round_even")  # what the laws put in, take out or replace, with casts
+MEMORY = 2**12  # answers that are kept
+
+
+@lru_cache(maxsize=MEMORY)
+def firm_operations(value: Expr) -> tuple[str, ...]:
+    """The operations that neither the laws nor `exact_form` add, drop or replace, sorted:
+    expressions that differ in them are never spellings of one."""
+    if not isinstance(value, Apply):
+        return ()
+    inner = [op for arg in value.args for op in firm_operations(arg)]
+    is_loose = is_cast(value.op) or value.op in LOOSE
+    return tuple(sorted(inner if is_loose else [*inner, value.op]))
 
 
 def plain(expr: Expr) -> Expr:

@@ -172,12 +172,15 @@ class _Cutter:
 
     def _distribute(self, group: tuple[int, ...], held: tuple[str, ...]) -> list[tuple[int, ...]]:
         """Cut a run wherever every statement before may run wholly before every one after."""
-        parts: list[list[int]] = [[group[0]]]
-        for position in range(1, len(group)):
-            before, after = group[:position], group[position:]
-            if all(self._may_part(a, b, held) for a in before for b in after):
+        parts: list[list[int]] = []
+        end = 0  # positions before are in the same part as one before them
+        for position, number in enumerate(group):
+            if position == end:
                 parts.append([])
-            parts[-1].append(group[position])
+            parts[-1].append(number)
+            later = range(len(group) - 1, max(end - 1, position), -1)
+            tied = (b for b in later if not self._may_part(number, group[b], held))
+            end = max(end, next(tied, position) + 1)
         return [tuple(part) for part in parts]
 
     def _may_part(self, a: int, b: int, held: tuple[str, ...]) -> bool:

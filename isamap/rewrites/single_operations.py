@@ -43,13 +43,13 @@ def single_operations(kernel: Kernel, position: int) -> Kernel:
     Source: three-address code (Aho et al., Compilers, section 6.2); derived here.
     """
     statement = kernel.statements[position]
+    if not _has_two_operations(statement.value):  # most often so, and soon told
+        raise KernelError(f"statement {position} has no two operations")
     row = _Row(kernel, statement)
     free = [loop.name for loop in statement.loops if loop.name not in row.ordered]
     if not all(statement.target.moves_with(name) for name in free):
         raise KernelError(f"statement {position} does not work element by element")
     value = row.reduce(statement.value)
-    if not row.statements:
-        raise KernelError(f"statement {position} has no two operations")
     update, value = normalise_update(statement.target, statement.update, value)
     last = replace(statement, update=update, value=value)
     before, after = kernel.statements[:position], kernel.statements[position + 1 :]
@@ -78,12 +78,7 @@ class _Row:
 
     def _element(self, value: Expr) -> Expr:
         """The value as an element, a cast one, or a number."""
-        if not isinstance(value, Apply) or not accesses(value):
-            return value
-        inner: Expr = value
-        while isinstance(inner, Apply) and is_cast(inner.op):
-            inner = inner.args[0]
-        if not isinstance(inner, Apply):
+        if not _is_computed(value):
             return value
         if value not in self.known:
             self.known[value] = self._compute(value)
@@ -103,6 +98,21 @@ class _Row:
         loc = self.statement.loc
         self.statements.append(Statement(self.statement.loops, target, "=", reduced, loc=loc))
         return target
+
+
+def _has_two_operations(value: Expr) -> bool:
+    """Is an argument of the outermost operation itself the result of one?"""
+    if not isinstance(value, Apply):
+        return False
+    return any((_has_two_operations if is_cast(value.op) else _is_computed)(a) for a in value.args)
+
+
+def _is_computed(value: Expr) -> bool:
+    """Is it neither an element, cast or not, nor a number?"""
+    inner = value
+    while isinstance(inner, Apply) and is_cast(inner.op):
+        inner = inner.args[0]
+    return isinstance(inner, Apply) and bool(accesses(inner))
 
 
 def single_operations_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:

@@ -173,3 +173,14 @@ def _widened(expr: object) -> object:
         if expr.op.removeprefix("sat_") in ("i4", "i8", "u8", "i16")
         else whole
     )
+
+
+@pytest.mark.parametrize("name", ["gemmini", "x86_avx512", "nvidia_hopper_mma", "tpu_v1"])
+def test_whoever_asks_for_no_reason_gets_the_same_matches(name: str) -> None:
+    """Each instruction's semantics is a kernel for all others of the machine."""
+    machine = load_hardware(ROOT / "hw_specs" / f"{name}.yaml")
+    single = [x for x in machine.instructions if len(x.semantics.statements) == 1]
+    for kernel in [x.semantics for x in single if not x.immediates]:
+        for instruction in single:
+            found, _ = match_statement(kernel, 0, instruction)
+            assert match_statement(kernel, 0, instruction, explains=False) == (found, None)

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isamap.ir import Expr, Kernel, interpret, parse_semantics
-from isamap.mapper.spelling import kernel_spellings, plain, relu_first, scaled_by_one
+from isamap.ir import Apply, Expr, Kernel, interpret, parse_semantics
+from isamap.mapper.spelling import (
+    firm_operations,
+    kernel_spellings,
+    plain,
+    relu_first,
+    scaled_by_one,
+)
 
 EDGES = [2**31 - 1, -(2**31), 2**24, 2**24 + 1, 2**23 + 1, 0, 1, -1, 127, 128, -128, -129, 32768]
 WHOLE = st.one_of(
@@ -119,3 +125,11 @@ def test_only_whole_elements_in_reach_of_f32_are_scaled_by_one(form: str, dtype:
     head = f"x, y = In({dtype}, 1), Out({result}, 1)\nfor i in range(1):\n"
     value = plain(parse_semantics(f"{head}    y[i] = {form}\n", "k").statements[0].value)
     assert kernel_spellings(value, {"x": dtype}) == (value,)
+
+
+@given(st.sampled_from(FORMS), SCALES)
+def test_no_law_touches_firm_operations(form: str, scale: float) -> None:
+    (statement,) = kernel_of(form.format(s=scale), 3).statements
+    value = Apply("exp", (Apply("f32", (statement.value,)),))
+    spelled = kernel_spellings(value, {"x": "i32", "y": "i8"})
+    assert {firm_operations(one) for one in spelled} == {("exp",)}
