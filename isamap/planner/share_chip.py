@@ -4,9 +4,9 @@ In: the tree of tasks, how each of them runs. Out: where each task's stays begin
 its job: addresses of single stays (`place`), what happens when there is too little room (`plan`).
 
 A memory in which a task keeps something from one iteration to the next is apart from what all
-others under the same held loop use of it. Everything else lies apart too as far as there is room,
-so that none waits for another one to be done with it; with tokens, where tasks wait for each other
-anyway, it begins at one place.
+others under the same held loop use of it; a fifo, whose entries pass in order, no other may use.
+Everything else lies apart too as far as there is room, so that none waits for another one to be
+done with it; with tokens, where tasks wait for each other anyway, it begins at one place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ from .piece import Piece
 @dataclass(frozen=True, slots=True)
 class Room:
     """`starts`: task number -> memory -> first byte, for tasks that do not begin at 0. `crowded`:
-    numbers of tasks that keep data where there is too little room; `others`: of those beside them
-    that keep nothing."""
+    numbers of tasks that keep data where there is too little room, or out of a fifo's turn;
+    `others`: of those beside them that keep nothing."""
 
     starts: Mapping[int, Mapping[str, int]]
     crowded: tuple[int, ...] = ()
@@ -57,12 +57,26 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
         if len(group) < 2 or (not keepers and is_token):
             continue
         others = tuple(piece for piece in group if piece not in keepers)
-        found = _side_by_side(keepers, others, taken, hw)
+        found = None
+        if not _keeps_out_of_turn(keepers, group, hw):
+            found = _side_by_side(keepers, others, taken, hw)
         if found is None:
             numbers = (tuple(p.task.number for p in some) for some in (keepers, others))
             return Room({}, *numbers)
         starts |= found
     return Room(starts)
+
+
+def _keeps_out_of_turn(keepers: Sequence[Piece], group: Sequence[Piece], hw: Hardware) -> bool:
+    """Does a task keep an entry of a fifo through which another one of the group passes? Entries
+    are read in the order in which they were written: what is read later is no longer there."""
+    return any(
+        hw.memory(name).fifo is not None and name in (ends_of(other, {}, hw) or {})
+        for keeper in keepers
+        for name in kept_in(keeper)
+        for other in group
+        if other is not keeper
+    )
 
 
 def _side_by_side(

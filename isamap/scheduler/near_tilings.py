@@ -40,15 +40,16 @@ def _kind(covering: Covering) -> tuple[object, ...]:
 def _carried_over(
     loops: tuple[TiledLoop, ...], tiling: Tiling, covering: Covering, hw: Hardware
 ) -> Tiling:
-    """The same tiles, or the largest below where there are none of that size; all of a loop that
-    was one tile."""
+    """The same tiles, or the largest below where there are none of that size, or the least there
+    are; all of a loop that was one tile."""
     new = {old.name: loop.name for old, loop in zip(loops, covering.loops, strict=True)}
     units = {loop.name: loop.units for loop in loops}
     sizes = sizes_by_loop(covering, hw)
-    tiles = [
-        (new[name], max(s for s in sizes[new[name]] if s <= tile or tile == units[name]))
-        for name, tile in tiling.tiles
-    ]
+    tiles = []
+    for name, tile in tiling.tiles:
+        known = sizes[new[name]]
+        below = [size for size in known if size <= tile or tile == units[name]]
+        tiles.append((new[name], max(below, default=known[0])))
     stays = (replace(s, kept=tuple(new[name] for name in s.kept)) for s in tiling.stays)
     return Tiling(
         tuple(tiles),

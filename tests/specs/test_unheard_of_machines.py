@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import isamap
 from isamap.hwdesc import check_hardware, load_hardware
-from tests.specs.mapped import Sizes, map_and_run
+from isamap.ir import parse_semantics
+from tests.specs.mapped import Sizes, assert_computes, map_and_run
 
 FOLDER = Path(__file__).parent
 MACHINES = sorted((FOLDER / "machines").glob("*.yaml"))
@@ -46,3 +48,26 @@ def test_the_file_has_no_mistakes(file: Path) -> None:
 @pytest.mark.parametrize(("file", "name", "sizes"), CASES)
 def test_an_instruction_computes_it(file: Path, name: str, sizes: Sizes) -> None:
     assert map_and_run(name, load_hardware(file), sizes, 0.3)
+
+
+IN_STEPS = """
+h, U, V = InOut(i8, 4, 2, 8), In(i8, 8, 8), In(i8, 8, 8)
+T, S = Temp(i32, 3, 2, 8), Temp(i32, 3, 2, 8)
+for t in range(3):
+  for b, j, p in grid(2, 8, 8):
+    T[t, b, j] += i32(h[t, b, p]) * i32(U[p, j])
+  for b, j, p in grid(2, 8, 8):
+    S[t, b, j] += i32(h[t, b, p]) * i32(V[p, j])
+  for b, j in grid(2, 8):
+    h[t + 1, b, j] = i8(T[t, b, j] - S[t, b, j])
+"""
+
+
+def test_weights_of_two_products_in_turn_pass_one_fifo_again_in_every_step() -> None:
+    """What stayed in it would be read after what the other product wrote behind it."""
+    hw = load_hardware(FOLDER / "machines" / "fifo_array.yaml")
+    kernel = parse_semantics(IN_STEPS, "in_steps")
+    found = isamap.map(kernel, hw, verify="off")
+    assert isinstance(found, isamap.PlanResult)
+    assert sum(not task.on_host for task in found.plan.tasks) == 2
+    assert_computes(kernel, found.program, hw)
