@@ -12,6 +12,7 @@ from .bounds import Bound, find_bounds
 from .compulsory import compulsory_bytes
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .host_costs import host_costs
+from .in_order import find_held_up
 from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
 from .occupancy import least_occupancy
@@ -102,6 +103,7 @@ __all__ = [
     "fill_units",
     "find_bounds",
     "find_span",
+    "find_held_up",
     "find_turn",
     "first_call_cycles",
     "floor_costs",

@@ -23,6 +23,7 @@ from .aim import Costs
 from .caches import refill_cycles
 from .direct_ports import Port
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
+from .in_order import find_held_up, idle_cycles
 from .passes import (
     fetches,
     fill_units,
@@ -132,6 +133,13 @@ def _paces(
         if flow.unit != work.compute_unit:
             swept = swept_cycles(covering, work, tiling, flow, hw)
             yield units[flow.unit] + swept, unit_ends(work, flow.unit)
+    for stay in tiling.stays:
+        plan = operand_plan(covering, stay.operand)
+        held_up = find_held_up(work, plan, stay.residence, hw)
+        if held_up is not None:
+            unit = held_up.drain.unit
+            idle = idle_cycles(covering, work, tiling, stay, held_up, hw)
+            yield units[unit] + idle, unit_ends(work, unit)
     for port, cycles in ports.items():
         yield cycles, port_ends(work, port)
     yield from round_cycles(covering, work, tiling, hw)

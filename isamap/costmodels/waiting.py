@@ -10,6 +10,7 @@ from math import prod
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
+from .in_order import find_held_up, times_held_up
 from .passes import (
     fetches,
     fill_units,
@@ -27,6 +28,19 @@ from .work import Flow, Work
 
 
 def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware) -> float:
+    """Cycles that the compute unit waits for this stay because it cannot be moved in time: itself,
+    or what is queued behind it."""
+    stall = own_stall_cycles(covering, work, tiling, stay, hw)
+    held_up = find_held_up(work, operand_plan(covering, stay.operand), stay.residence, hw)
+    if held_up is None:
+        return stall
+    times = times_held_up(covering, tiling, stay, held_up.drain, hw)
+    return max(stall, held_up.waiting_cycles * times)
+
+
+def own_stall_cycles(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware
+) -> float:
     """Cycles that the compute unit waits for this stay because it cannot be prefetched in time.
 
     Copies on the compute unit itself: their latency every time. A single block: a fetch of latency

@@ -85,6 +85,8 @@ class Objective:
         for flow in self.work.flows:
             if flow.unit in units:
                 turns.add_swept(flow, self._stay(flow), add_up(units[flow.unit]), pace)
+        for stay in self.vars.stays:
+            turns.add_held_up(stay, units, pace, self.passes)
         for name in self.vars.loops:
             stalls.add_uneven(name, pace.computing, self.passes)
         total = pace.total(self._startup(horizon), self._finish(horizon), add_up(losses))

@@ -15,6 +15,7 @@ from isamap.costmodels import (
     block_limits,
     drain_latency_cycles,
     fill_units,
+    find_held_up,
     is_renamed,
     moves_blocks,
     needs_one_slot,
@@ -26,6 +27,7 @@ from isamap.costmodels import (
 from isamap.hwdesc import Hardware, Synchronisation
 
 from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
+from .in_order import times_held_up
 from .options import tile_options
 from .variables import StayVars, Variables
 
@@ -132,6 +134,13 @@ class Stalls:
         if needs_one_slot(stay.plan, self.hw):
             self._add_plane_stall(stay, stall, mine, label)
             return stall + waiting
+        held_up = find_held_up(self.work, stay.plan, stay.number, self.hw)
+        if held_up is not None:
+            passes = self.passes[self.work.flows.index(held_up.drain)]
+            every = ceil(SCALE * held_up.waiting_cycles)
+            for times, literals in times_held_up(self.vars, stay, passes, self.hw):
+                held = self.cp.model.add(stall + waiting >= every * times)
+                held.only_enforce_if(literals)
         changes = (*stay.changes.values(), *stay.changes_inner.values())
         refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
         replaced = self.cp.any_of([*changes, *refetch], f"replaced_{label}")

@@ -10,6 +10,7 @@ from isamap.costmodels import (
     Flow,
     Stay,
     Work,
+    find_held_up,
     find_turn,
     is_renamed,
     may_occupy,
@@ -23,6 +24,7 @@ from isamap.costmodels import (
 from isamap.hwdesc import Hardware
 
 from .algebra import Bool, Linear, Number, add_up, negated
+from .in_order import times_held_up
 from .pace import Pace
 from .stalls import SCALE, tile_cycles
 from .variables import StayVars, Variables
@@ -87,6 +89,24 @@ class Turns:
                 conditions.append(negated(stay.is_low))
             swept = self.cp.model.add(count * busy >= load + count * left)
             swept.only_enforce_if(conditions)
+
+    def add_held_up(
+        self, stay: StayVars, units: dict[str, list[Linear]], pace: Pace, passes: dict[int, Number]
+    ) -> None:
+        """A queue that idles until a result is there that it takes out (see analytical._paces)."""
+        held_up = find_held_up(self.work, stay.plan, stay.number, self.hw)
+        if held_up is None:
+            return
+        unit = held_up.drain.unit
+        count = {unit.name: unit.count for unit in self.hw.units}[unit]
+        busy = pace.behind(unit_ends(self.work, unit))
+        load, every = add_up(units[unit]), count * ceil(SCALE * held_up.idle_cycles)
+        drained = passes[self.work.flows.index(held_up.drain)]
+        for times, literals in times_held_up(self.vars, stay, drained, self.hw):
+            idle = self.cp.model.add(count * busy >= load + every * times)
+            idle.only_enforce_if(literals)
+        fetches = self.vars.fetches(stay, f"idle_{stay.label}")
+        self.cp.model.add(count * busy >= every * fetches)
 
     def _last_fetch(self, flow: Flow, label: str) -> Linear:
         """What the last tile fetches of a flow: nothing where the data rest."""

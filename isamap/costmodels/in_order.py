@@ -1,0 +1,89 @@
+"""What waits behind results in a queue that takes them out and brings data in, too.
+
+In: a covering, its work, a tiling, the machine. Out: how long one drain holds up what is queued
+behind it, and how often. Not its job: a result's own way back in (`waiting.swap_limits`).
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+from isamap.hwdesc import Hardware, Synchronisation
+from isamap.mapper import Covering, OperandPlan
+
+from .passes import fetches, flow_cycles, flow_passes, may_leave_late, moves_blocks
+from .tiling import Stay, Tiling, guards, operand_plan, trips
+from .work import Flow, Work
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUp:
+    """Per drain that stands in the queue before the fills of what is computed next: `idle_cycles`
+    of the queue, from its last fill until the result is there; `waiting_cycles` of the computing
+    unit, until the first fill behind the drain has arrived."""
+
+    drain: Flow
+    idle_cycles: float
+    waiting_cycles: float
+
+
+def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) -> HeldUp | None:
+    """None where nothing else is queued, or nobody waits for an earlier use."""
+    place = plan.name, residence
+    flows = [f for f in work.flows if f.unit != work.compute_unit]
+    drain = next((f for f in flows if f.is_drain and (f.operand, f.residence) == place), None)
+    never_waits = hw.memory(plan.residences[residence].memory).never_waits
+    if drain is None or never_waits or hw.synchronisation is Synchronisation.TOKENS:
+        return None
+    transfer = plan.residences[residence].drain
+    assert transfer is not None, "it has a flow"
+    fills = [f for f in flows if f.unit == drain.unit and not f.is_drain and f.operand != plan.name]
+    if not fills or transfer.onward is not None:
+        return None
+    idle = work.latency_cycles + max(f.lead_cycles - f.first_cycles for f in fills)
+    waiting = work.latency_cycles - work.issue_cycles + drain.first_cycles
+    return HeldUp(drain, idle, waiting + min(f.lead_cycles for f in fills))
+
+
+def idle_cycles(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, held_up: HeldUp, hw: Hardware
+) -> float:
+    """Of the queue in all. Behind a tile's fills come the drains of the tile before, the next
+    tile's fills, and then its own drains, if it leaves late."""
+    if not leaves_late(covering, tiling, stay):
+        times = times_held_up(covering, tiling, stay, held_up.drain, hw)
+        return held_up.idle_cycles * times
+    moved = sum(
+        flow_cycles(covering, tiling, f) for f in work.flows if f.unit == held_up.drain.unit
+    )
+    count = {unit.name: unit.count for unit in hw.units}[held_up.drain.unit]
+    return max(0.0, held_up.idle_cycles * fetches(covering, tiling, stay) - moved / count)
+
+
+def times_held_up(
+    covering: Covering, tiling: Tiling, stay: Stay, drain: Flow, hw: Hardware
+) -> float:
+    """How often a drain stands before other fills: never where tiles leave late; once per tile
+    where all its blocks leave in the last round of a sum; else with every block."""
+    if leaves_late(covering, tiling, stay):
+        return 0.0
+    plan = operand_plan(covering, stay.operand)
+    active = [name for name in tiling.inner if tiling.tile(name) > 1]
+    is_whole = stay.level > 0 and active and active[0] not in plan.loops
+    if is_whole or not moves_blocks(covering, stay, hw):
+        return fetches(covering, tiling, stay)
+    blocks = prod(covering.loop(name).units for name in plan.loops)
+    return flow_passes(covering, tiling, drain) * blocks
+
+
+def leaves_late(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
+    """Is a tile in one of several slots taken out behind the fills of the next one, where their
+    queue also does other work?"""
+    if stay.level == 0 or stay.slots == 1 or stay.kept:
+        return False
+    rests = guards(covering, tiling, stay).outer
+    moving = (n for n in tiling.outer if trips(covering, tiling, n) > 1 and n not in rests)
+    return (
+        may_leave_late(operand_plan(covering, stay.operand), stay.residence)
+        and not set(rests) & set(covering.held)
+        and any(name not in covering.held for name in moving)
+    )

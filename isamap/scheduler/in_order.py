@@ -1,0 +1,81 @@
+"""How often drains hold up what is queued behind them, as CP-SAT terms (formulas:
+costmodels/in_order).
+
+In: the variables. Out: counts, each with the literals under which it holds. Not its job: what one
+of them costs (`stalls`, `turns`).
+"""
+
+from math import prod
+
+from isamap.costmodels import Stay, may_leave_late, moves_blocks
+from isamap.hwdesc import Hardware
+
+from .algebra import Bool, Linear, Number, negated
+from .variables import StayVars, Variables
+
+
+def times_held_up(
+    variables: Variables, stay: StayVars, passes: Number, hw: Hardware
+) -> list[tuple[Linear, list[Bool]]]:
+    """At least so many times, each where all its literals hold; `passes`: of the drain."""
+    label = f"held_up_{stay.label}"
+    always = _stays_in_turn(variables, stay, label)
+    times: list[tuple[Linear, list[Bool]]] = [(variables.fetches(stay, label), always)]
+    blocks = prod(loop.units for n, loop in variables.loops.items() if n in stay.plan.loops)
+    by_block = [*always]
+    if not moves_blocks(variables.covering, Stay(stay.plan.name, stay.number, 1, 1), hw):
+        if stay.is_never_low:
+            return times
+        by_block += _literals(stay.is_low)
+    elif not stay.is_always_low:
+        whole = variables.cp.any_of(_outermost_sums(variables, stay, label), f"sums_{label}")
+        if not isinstance(stay.is_low, int):
+            whole = variables.cp.both(whole, negated(stay.is_low), f"whole_{label}")
+        by_block.append(negated(whole))
+    return [*times, (blocks * passes, by_block)]
+
+
+def _stays_in_turn(variables: Variables, stay: StayVars, label: str) -> list[Bool]:
+    """Literals under which tiles do not leave late."""
+    cp = variables.cp
+    if not may_leave_late(stay.plan, stay.number) or stay.is_always_low:
+        return []
+    if isinstance(stay.is_double, int) and not stay.is_double:
+        return []
+    free = [name for name in variables.loops if name not in variables.covering.held]
+    loops = {**stay.changes, **stay.refetch}
+    moves = cp.any_of([loops[name] for name in free], f"moves_{label}")
+    reasons = [negated(moves), *stay.kept.values(), *_literals(stay.is_low)]
+    reasons += [negated(literal) for literal in _literals(stay.is_double)]
+    for name in variables.loops:
+        if name in free or name in stay.plan.loops:
+            continue
+        again = negated(stay.refetch[name])
+        reasons.append(cp.both(variables.many_tiles[name], again, f"rests_{label}_{name}"))
+    return [cp.any_of(reasons, f"in_turn_{label}")]
+
+
+def _outermost_sums(variables: Variables, stay: StayVars, label: str) -> list[Bool]:
+    """Per loop that the stay ignores: is it the outermost within a tile?"""
+    found = []
+    for name in variables.loops:
+        if name in stay.plan.loops:
+            continue
+        outside = [
+            variables.cp.both(
+                variables.many_units[other],
+                variables.outside_inner[other, name],
+                f"{label}_{name}_{other}",
+            )
+            for other in variables.loops
+            if other != name
+        ]
+        inside = variables.cp.any_of(outside, f"inside_{label}_{name}")
+        many = variables.many_units[name]
+        found.append(variables.cp.both(many, negated(inside), f"outermost_{label}_{name}"))
+    return found
+
+
+def _literals(value: Number) -> list[Bool]:
+    """The literal, if it is one and no constant."""
+    return [] if isinstance(value, int) else [value]
