@@ -24,6 +24,7 @@ from .json_parts import Json, versions_to_json
 from .units import show_seconds, show_share
 from .write import write_json
 
+NOTHING = "nothing to compare ('isamap map --explain' says what instructions do not compute)"
 NEAR = 1.05  # times the winner: the closed form's first is as good
 
 
@@ -60,6 +61,8 @@ def tuned_line(tuned: Tuned) -> str:
     if found is None:
         return f"{shape}: {tuned.problem}"
     origin = ", known" if tuned.is_recalled else ""
+    if not found.num_candidates:
+        return f"{shape}: {show_seconds(found.seconds)}, {NOTHING}{origin}"
     agreed = "" if found.correlation is None else f", rank correlation {found.correlation:.2f}"
     first = "" if found.winner == 0 else f" (its first {show_seconds(found.first_s)})"
     return (
@@ -70,8 +73,9 @@ def tuned_line(tuned: Tuned) -> str:
 
 def summary_lines(done: Sequence[Tuned]) -> list[str]:
     """How good the closed form is."""
-    found = [tuned.outcome for tuned in done if tuned.outcome is not None]
-    failed = len(done) - len(found)
+    measured = [tuned.outcome for tuned in done if tuned.outcome is not None]
+    found = [outcome for outcome in measured if outcome.num_candidates]
+    failed = len(done) - len(measured)
     lines = [f"{_shapes(failed)} could not be measured"] if failed else []
     if not found:
         return lines

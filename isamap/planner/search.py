@@ -7,13 +7,14 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from isamap.costmodels import Aim, Costs, Metric, host_costs
+from isamap.costmodels import ANALYTICAL, Aim, Costs, Metric, host_costs
 from isamap.errors import LimitError, MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.scheduler import Answer, Status, Wishes, find_schedule, limit_error, with_nearest
 
 from .best_plan import find_best_plan
+from .compare_tasks import compare_tasks
 from .plan import Plan, is_single
 from .uses_little import uses_little
 
@@ -68,8 +69,15 @@ def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> An
 
 
 def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:
-    left_s = max(0.0, deadline - time.perf_counter())
     wishes = replace(wishes, ahead=(), uncopied=wishes.ahead)  # tasks agree on layouts
+    if wishes.cost.num_candidates == 1:
+        return _best_plan(kernel, hw, wishes, deadline)
+    plan = _best_plan(kernel, hw, replace(wishes, cost=ANALYTICAL), deadline)
+    return compare_tasks(plan, hw, wishes)
+
+
+def _best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:
+    left_s = max(0.0, deadline - time.perf_counter())
     if wishes.aim.is_separable:
         return find_best_plan(kernel, hw, replace(wishes, time_limit_s=left_s))
     return _mixed_plan(kernel, hw, replace(wishes, time_limit_s=left_s / (2 + MIXES)))

@@ -5,16 +5,19 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import isamap
 from isamap.cli.main import main
 from isamap.cli.read_shapes import read_shapes
-from isamap.cli.show_tune import show_tune
+from isamap.cli.show_tune import show_tune, summary_lines, tuned_line
 from isamap.codegen import CSource, Toolchain
+from isamap.ir import interpret, random_arrays
 from isamap.measured import Measured, Measurement, Outcome, correlate_ranks
 from isamap.native import Tuned, tune
+from tests.ir.float_bounds import BOUNDS
 
 CODEGEN = Path(__file__).parent.parent / "codegen"
 SGEMM = f"{CODEGEN / 'c_kernels.py'}:sgemm"
@@ -75,6 +78,26 @@ def test_a_kernel_of_several_tasks_is_timed_as_a_whole(tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_each_product_of_a_recurrent_layer_is_compared_and_the_layer_stays_right(
+    tmp_path: Path,
+) -> None:
+    timer = FakeTimer()
+    model = Measured(3, tmp_path / "m", timer)
+    sizes = {"steps": 3, "batch": 2, "inputs": 5, "hidden": 17}
+    built = isamap.build(
+        "gru", "x86_avx2", sizes=sizes, cost=model, may_reassociate=True, time_limit_s=1
+    )
+    assert [len(contenders) for contenders in built.mapped.compared] == [3, 3]
+    assert timer.num_calls == 2  # nothing is measured for plans that were not chosen
+    for contenders in built.mapped.compared:
+        assert contenders[-1].schedule.cost == min(c.schedule.cost for c in contenders)
+    arrays = random_arrays(built.kernel, seed=1)
+    expected = interpret(built.kernel, arrays)["h"]
+    both = 2 * BOUNDS["gru"](arrays)  # each may be off by as much
+    np.testing.assert_allclose(built(**arrays), expected, rtol=0, atol=both)
+
+
+@needs_compiler
 def test_a_shape_that_cannot_be_mapped_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     model = Measured(2, tmp_path / "m", FakeTimer())
     shapes = [{"m": 2**40, "n": 2, "k": 2}, {"m": 2, "n": 2, "k": 2}]
@@ -117,6 +140,13 @@ def test_ctrl_c_ends_the_command_with_what_is_done(capsys: pytest.CaptureFixture
         "rank correlation of predicted and measured times over the candidates of a shape: median"
         " -1.00, least -1.00",
     ]
+
+
+def test_a_shape_without_candidates_says_so_and_counts_for_nothing() -> None:
+    outcome = Outcome(1e-6, 1e-6, 1e-6, 0, 0, None)
+    line = tuned_line(Tuned({"m": 2}, outcome))
+    assert line.startswith("m 2: 1 µs, nothing to compare (")
+    assert summary_lines([Tuned({"m": 2}, outcome)]) == []
 
 
 KNOWN = ("m", "n", "k")
