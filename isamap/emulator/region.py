@@ -11,7 +11,7 @@ from math import gcd, prod
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import Instruction
-from isamap.ir import Access, Kernel, Role, accesses, size_bytes
+from isamap.ir import Access, Affine, Kernel, Role, accesses, size_bytes
 from isamap.program import Issue
 
 from .ranges import Interval
@@ -145,8 +145,8 @@ def _region(
     origin: list[int] = []
     for axis, (index, shape) in enumerate(zip(access.indices, buffer.shape)):
         stride = operand.strides_bytes[axis]
-        parts = _merge(index.terms, least)
-        first = index.constant
+        terms, first = _rising(index, issue)
+        parts = _merge(terms, least)
         if access.pad is not None:
             parts, first, skip, limit = _cut(parts, first, shape)
             if limit is not None and limit <= 0:
@@ -167,6 +167,22 @@ def _region(
     )
 
 
+def _rising(index: Affine, issue: Issue) -> tuple[tuple[tuple[str, int], ...], int]:
+    """Terms and constant of an index that takes the same values and falls with no loop."""
+    spans = dict(issue.extents)
+    terms, first = [], index.constant
+    for name, coefficient in index.terms:
+        if coefficient < 0:
+            if spans[name].total is not None:
+                raise ProgramError(
+                    f"the emulator cannot run an operand index that falls with {name!r},"
+                    " whose extent changes"
+                )
+            first += coefficient * (spans[name].limit - 1)
+        terms.append((name, abs(coefficient)))
+    return tuple(terms), first
+
+
 Part = tuple[int, tuple[tuple[str, int], ...]]  # step, and (loop, factor) pairs
 
 
@@ -175,8 +191,6 @@ def _merge(terms: tuple[tuple[str, int], ...], least: Mapping[str, int]) -> list
     r`."""
     parts: list[tuple[int, list[tuple[str, int]], int]] = []  # step, terms, certain count
     for name, coefficient in sorted(terms, key=lambda term: term[1]):
-        if coefficient < 0:
-            raise ProgramError(f"the emulator cannot run an operand index that falls with {name!r}")
         for position, (step, members, count) in enumerate(parts):
             factor = coefficient // step
             if coefficient % step == 0 and factor <= count:

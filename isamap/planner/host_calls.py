@@ -15,17 +15,15 @@ from isamap.ir import (
     Buffer,
     Kernel,
     Loop,
-    LoopKind,
     Role,
     Statement,
     accesses,
-    is_float,
-    loop_kinds,
+    index_range,
     pretty_statement,
 )
 from isamap.mapper import Task
 from isamap.program import Address, Issue, Layout, Operand, Span
-from isamap.rewrites import map_accesses, rename_loops, substitute_access
+from isamap.rewrites import map_accesses, rename_loops
 from isamap.scheduler import tile_name
 
 
@@ -54,14 +52,14 @@ def is_simple(layout: Layout) -> bool:
 
 
 def may_run_on_host(task: Task) -> bool:
-    """Do indices never fall, and do none that are padded move with a held loop?"""
-    statement = _rising(task)
+    """Does no padded index move with a held loop?"""
+    statement = task.statement
     held = {loop.name for loop in statement.loops if loop.name in task.held and loop.extent > 1}
     return not any(
-        coefficient < 0 or (access.pad is not None and name in held)
+        access.pad is not None and name in held
         for access in (statement.target, *accesses(statement.value))
         for index in access.indices
-        for name, coefficient in index.terms
+        for name in index.names
     )
 
 
@@ -74,7 +72,7 @@ def call_statements(
     What an earlier statement writes is the operand of a later one on the same place.
 
     Raises:
-        MappingError: a padded access moves with a held loop, or an index falls with a loop.
+        MappingError: a padded access moves with a held loop.
     """
     bodies = _apart([_may_call(task) for task in tasks], tasks)
     inner = [x.name for body, task in zip(bodies, tasks, strict=True) for x in _free(body, task)]
@@ -106,13 +104,12 @@ def call_statements(
 
 
 def _may_call(task: Task) -> Statement:
-    statement = _rising(task)
+    statement = task.statement
     if not may_run_on_host(task):
         raise MappingError(
             f"the host cannot run\n{pretty_statement(statement)}",
             loc=statement.loc,
-            hint="indices that fall, or padded ones that move with a held loop, are not supported"
-            " there",
+            hint="padded indices that move with a held loop are not supported there",
         )
     return statement
 
@@ -149,33 +146,6 @@ def views_of(
     }
 
 
-def _rising(task: Task) -> Statement:
-    """The statement with those loops run backwards that only ever make indices fall.
-
-    Not in float sums, whose order is their meaning. Loops of one iteration move nothing.
-    """
-    statement = task.statement
-    kinds = loop_kinds(statement, task.held)
-    rounds = is_float(task.kernel.buffer(statement.target.buffer).dtype)
-    backwards: dict[str, Affine] = {}
-    for loop in statement.loops:
-        free = kinds.get(loop.name) is LoopKind.PARALLEL or (
-            kinds.get(loop.name) is LoopKind.REDUCTION and not rounds
-        )
-        every = (statement.target, *accesses(statement.value))
-        steps = [index.coefficient(loop.name) for access in every for index in access.indices]
-        falls = min(steps, default=0) < 0
-        if falls and loop.extent == 1:
-            backwards[loop.name] = Affine.of([])
-        elif falls and free and max(steps) <= 0:
-            backwards[loop.name] = Affine.of([(loop.name, -1)], loop.extent - 1)
-    return replace(
-        statement,
-        target=substitute_access(statement.target, backwards),
-        value=map_accesses(statement.value, lambda access: substitute_access(access, backwards)),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _View:
     """An operand of a host call: the part of an array that one access moves over."""
@@ -196,7 +166,8 @@ class _View:
 def _view(
     access: Access, buffer: Buffer, home: Home, inner: dict[str, int], trips: dict[str, int]
 ) -> _View:
-    """Constants and held loops go into the address, dimensions that do not move are dropped."""
+    """Constants and held loops go into the address, dimensions that do not move are dropped; an
+    index that falls counts from its lowest value."""
     address = Affine((), home.address)
     shape, indices, strides = [], [], []
     for dim, index in enumerate(access.indices):
@@ -212,8 +183,10 @@ def _view(
             continue
         address = address + (held + (index.constant + border)).scaled(stride)
         if moving.terms or (dim == len(access.indices) - 1 and not indices):
-            shape.append(1 + sum(c * (inner[n] - 1) for n, c in moving.terms))
-            indices.append(moving)
+            low, high = index_range(moving, inner)
+            address = address + low * stride
+            shape.append(1 + high - low)
+            indices.append(moving + -low)
             strides.append(stride)
     local = Access(access.buffer, tuple(indices), access.pad)
     return _View("", buffer.dtype, tuple(shape), local, address, tuple(strides))

@@ -9,7 +9,7 @@ import pytest
 
 import isamap
 from isamap.hwdesc import load_hardware
-from isamap.ir import load_kernel
+from isamap.ir import load_kernel, parse_semantics
 from isamap.mapper import cut_tasks, flatten
 from isamap.resources import find_hardware, find_kernel
 from tests.ir.kernel_sizes import ODD_SIZES, Sizes
@@ -54,3 +54,31 @@ def test_machines_without_a_host_say_which_statement_they_lack(name: str) -> Non
     text = str(caught.value)
     assert "no instruction of outer computes\n" in text or "carries a dependence:\n" in text
     assert caught.value.loc is not None
+
+
+FALLING = [
+    """
+x, w, y = In(f32, 11), In(f32, 4), Out(f32, 11)
+for i, p in grid(11, 4):
+  y[i] += x.at(i - p, pad=0) * w[p]
+""",
+    """
+a, b, c = In(f32, 6), In(f32, 3), Out(f32, 9)
+for i, j in grid(6, 3):
+  c[i - j + 3] += a[i] * b[j]
+""",
+    """
+h, x = InOut(f32, 5, 6), In(f32, 4, 6)
+for s in range(4):
+  for j in range(6):
+    h[3 - s, j] = tanh(h[4 - s, 5 - j] + x[3 - s, j])
+""",
+]
+
+
+@pytest.mark.parametrize("machine", ["gemmini", "vta"])
+@pytest.mark.parametrize("text", FALLING)
+def test_the_host_reads_and_writes_at_indices_that_fall(text: str, machine: str) -> None:
+    found = isamap.map(parse_semantics(text, "falling"), machine, verify="full")
+    assert isinstance(found, isamap.PlanResult) and found.timing is not None
+    assert found.verification.is_verified and found.verification.tolerance == 0.0
