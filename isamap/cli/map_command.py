@@ -76,7 +76,10 @@ def map_command(
     max_dram_bytes: str | None, rooms: tuple[str, ...], time_limit: float, workers: int, seed: int,
 ) -> None:  # fmt: skip
     """Map KERNEL (a file, a bundled name, either with :NAME) onto a machine."""
-    from . import read_aim, show_map  # start-up time: the solver and NumPy load only now
+    from isamap.codegen import check_form  # start-up time: the solver and NumPy load only now
+    from isamap.compile import load_machine
+
+    from . import read_aim, show_map
 
     show = show_map.Show(top, explain, listing, json_path, program_path, folder)
     question = show_map.Question(
@@ -89,8 +92,16 @@ def map_command(
     if emit is not None and folder is None:
         raise IsamapError(f"--emit {emit} writes several files", hint="add '-o DIR'")
     if pareto is not None:
+        one = {"--emit": emit, "-o": folder, "--program": program_path, "--listing": listing}
+        for option in (name for name, value in one.items() if value):
+            raise IsamapError(
+                f"{option} is for one schedule, --pareto shows several",
+                hint="ask for one of them: --objective, or --max-cycles, --max-energy ..",
+            )
         show_map.show_front(question, read_aim.read_metrics("--pareto", pareto), json_path)
         return
+    if emit in ("bin", "c", "asm"):
+        check_form(emit, load_machine(hardware), base)
     result = show_map.show_map(question, show)
     if result.verification.is_wrong:
         raise SystemExit(EXIT_WRONG)

@@ -31,6 +31,7 @@ from .c import (
     generate_timer,
     missing_features,
 )
+from .check_form import check_form
 
 __all__ = [
     "Binary",
@@ -45,6 +46,7 @@ __all__ = [
     "Toolchain",
     "assemble",
     "can_measure",
+    "check_form",
     "disassemble",
     "find_toolchain",
     "generate_c",

@@ -5,9 +5,10 @@ In: commands. Out: files and listings. Not its job: what the binaries compute (t
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
-from isamap.cli import main
+from isamap.cli import main, show_map
 
 
 def run(*arguments):
@@ -52,6 +53,29 @@ def test_c_is_records_or_intrinsics(tmp_path):
     assert "vmmlaq_s32" in (tmp_path / "gemm.c").read_text()
     done = run("map", "pooling", "--hw", "gemmini", *arguments[4:8])
     assert done.exit_code == 2 and "between two runs of gemmini" in done.output
+
+
+@pytest.mark.parametrize(
+    ("form", "machine", "message"),
+    [
+        ("bin", "outer", "outer does not say how programs are written as bits"),
+        ("c", "mesh", "no instruction of mesh has C text"),
+        ("c", "vta", "vta does not say how records are written in C"),
+        ("asm", "gemmini", "no instruction of gemmini has assembly text"),
+    ],
+)
+def test_a_form_that_the_machine_lacks_is_refused_before_the_search(
+    tmp_path, monkeypatch, form, machine, message
+):
+    monkeypatch.setattr(show_map, "map", lambda *a, **k: pytest.fail("it searches"))
+    done = run("map", "gemm", "--hw", machine, "--emit", form, "-o", tmp_path / "out")
+    assert done.exit_code == 2 and message in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_front_is_not_written_as_one_schedule(tmp_path):
+    done = run("map", "gemm", "--hw", "gemmini", "--pareto", "cycles,energy", "-o", tmp_path / "o")
+    assert done.exit_code == 2 and "-o is for one schedule, --pareto shows several" in done.output
 
 
 def test_bytes_that_are_no_program_are_refused(tmp_path):

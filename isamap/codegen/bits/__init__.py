@@ -3,7 +3,7 @@
 In: a Program and its machine. Out: binaries, their listing. Not its job: deciding anything.
 """
 
-from .assemble import Binary, EncodedRun, assemble, run_bytes, table_bytes
+from .assemble import Binary, EncodedRun, assemble, check_base, run_bytes, table_bytes
 from .call import CallKind, Calls, Form, HostStep, TableRange
 from .read_binary import disassemble
 from .write_asm import write_asm
@@ -19,6 +19,7 @@ __all__ = [
     "HostStep",
     "TableRange",
     "assemble",
+    "check_base",
     "disassemble",
     "list_binary",
     "run_bytes",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from isamap.errors import ProgramError
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Encoding, Hardware, Synchronisation
 from isamap.program import Program
 
 from .call import Calls, HostStep, TableRange, count_calls, in_order
@@ -68,21 +68,27 @@ class Binary:
         return tuple(part for part in self.parts if isinstance(part, EncodedRun))
 
 
+def check_base(hw: Hardware, base: int | None) -> Encoding:
+    """The machine's encoding, if it has one and data may lie at `base`; else a ProgramError."""
+    if hw.encoding is None:
+        raise ProgramError(
+            f"{hw.name} does not say how programs are written as bits",
+            hint="describe byte order and formats under 'encoding' in its file",
+        )
+    align = hw.encoding.base_align
+    if base is not None and base % align:
+        raise ProgramError(f"base address {base} is no multiple of {align} bytes")
+    return hw.encoding
+
+
 def assemble(program: Program, hw: Hardware, base: int | None = None) -> Binary:
     """The binary of a program; `base`: where its data lies (None: the machine's default).
 
     Raises:
         ProgramError: the machine has no encoding, or a call cannot be written in it.
     """
-    encoding = hw.encoding
-    if encoding is None:
-        raise ProgramError(
-            f"{hw.name} does not say how programs are written as bits",
-            hint="describe byte order and formats under 'encoding' in its file",
-        )
+    encoding = check_base(hw, base)
     base = encoding.base if base is None else base
-    if base % encoding.base_align:
-        raise ProgramError(f"base address {base} is no multiple of {encoding.base_align} bytes")
     end = data_bytes(program)
     constants = {"base": base}
     for name, size in encoding.constants:
