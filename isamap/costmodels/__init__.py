@@ -38,7 +38,7 @@ from .rounds import (
     ring_ends,
     round_trip_cycles,
 )
-from .span import Passing, Room, Span, Use, find_span
+from .span import Passing, Room, Round, Span, Use, find_span, one_round
 from .tiling import (
     Guards,
     Stay,
@@ -85,6 +85,7 @@ __all__ = [
     "STARVED_ENDS",
     "Passing",
     "Room",
+    "Round",
     "Span",
     "Stay",
     "Tiling",
@@ -125,6 +126,7 @@ __all__ = [
     "moves_blocks",
     "needs_one_slot",
     "occupied_latency",
+    "one_round",
     "onward_cycles",
     "operand_plan",
     "passage_rounds",

@@ -89,19 +89,32 @@ class Span:
     ahead: Ahead | None = None
 
 
-def find_span(
-    covering: Covering, tiling: Tiling, hw: Hardware, shared: frozenset[str], fresh: frozenset[str]
-) -> Span:
-    """One iteration of the loops in `shared`, the first one of those in `fresh`."""
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One iteration of loops that other tasks share: of a covering, as one by itself, its work."""
+
+    covering: Covering
+    shared: frozenset[str]
+    once: Covering
+    work: Work
+
+
+def one_round(covering: Covering, hw: Hardware, shared: frozenset[str]) -> Round:
+    """One iteration of the loops in `shared`."""
     once = _one_iteration(covering, shared)
+    return Round(covering, shared, once, count_work(once, hw))
+
+
+def find_span(one: Round, tiling: Tiling, hw: Hardware, fresh: frozenset[str]) -> Span:
+    """Of one iteration of shared loops, the first one of those in `fresh`."""
+    covering, shared, once = one.covering, one.shared, one.once
     known = frozenset(
         (stay.operand, stay.residence)
         for stay in tiling.stays
         if not shared & set(guards(covering, tiling, stay).outer) <= fresh
     )
-    work = count_work(once, hw)
-    flows = tuple(f for f in work.flows if (f.operand, f.residence) not in known)
-    work = replace(work, flows=flows)
+    flows = tuple(f for f in one.work.flows if (f.operand, f.residence) not in known)
+    work = replace(one.work, flows=flows)
     tiling = replace(tiling, stays=tiling.stays)  # its guards are those of another covering
     found = estimate(once, work, tiling, hw)
     uses = tuple(_uses(once, work, tiling, hw, found))

@@ -42,12 +42,17 @@ class Tiling:
     _stay_of: dict[tuple[str, int], Stay] = field(init=False, repr=False, compare=False)
     # what `guards` found, for the covering that it was asked about last
     _guards: "dict[Stay, tuple[Covering, Guards]]" = field(init=False, repr=False, compare=False)
+    # memory, alignment and bytes of all that lies on chip, by the covering's identity
+    rooms: dict[int, tuple[Covering, tuple[tuple[str, int, int], ...]]] = field(
+        init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         # the closed form asks for them by name thousands of times
         object.__setattr__(self, "_tile_of", dict(self.tiles))
         object.__setattr__(self, "_stay_of", {(s.operand, s.residence): s for s in self.stays})
         object.__setattr__(self, "_guards", {})
+        object.__setattr__(self, "rooms", {})
 
     def tile(self, loop: str) -> int:
         """Units of `loop` in a tile."""

@@ -64,6 +64,13 @@ class Expression:
     text: str
     node: Node = field(compare=False, repr=False)
     loc: Loc | None = field(default=None, compare=False, repr=False)
+    # the free names, sorted, and values that were asked for: the same few, a hundred thousand times
+    names: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    _values: dict[tuple[int, ...], int] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(sorted(node_names(self.node))))
+        object.__setattr__(self, "_values", {})
 
     @staticmethod
     def parse(
@@ -89,14 +96,12 @@ class Expression:
         """The expression that is just `value`."""
         return _of(Constant(value))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Free names, sorted."""
-        return tuple(sorted(node_names(self.node)))
-
     def evaluate(self, values: Mapping[str, int]) -> int:
         """Value with every name bound, rounded up to an integer."""
-        return math.ceil(evaluate_node(self.node, values))
+        key = tuple([values[name] for name in self.names])
+        if key not in self._values:
+            self._values[key] = math.ceil(evaluate_node(self.node, values))
+        return self._values[key]
 
     def evaluate_exact(self, values: Mapping[str, int]) -> Fraction:
         """Value with every name bound, not rounded (energies)."""

@@ -10,7 +10,7 @@ Source: Kennedy and Allen, Optimizing Compilers for Modern Architectures, sectio
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from isamap.ir import (
@@ -78,6 +78,10 @@ class Task:
     volatile: tuple[tuple[str, str], ...] = ()
     ends: Ends | None = None
     parts: tuple["Task", ...] = ()
+    _touched: frozenset[str] = field(init=False, repr=False, compare=False)  # often asked for
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_touched", self._find_touched())
 
     def setting(self, homes: Mapping[str, str] = NOTHING) -> Setting:
         """What surrounds the task's kernel, with some buffers in these memories."""
@@ -91,6 +95,9 @@ class Task:
     @property
     def touched(self) -> frozenset[str]:
         """Buffers in the external memory that the task reads or writes."""
+        return self._touched
+
+    def _find_touched(self) -> frozenset[str]:
         names = {
             name
             for s in self.statements

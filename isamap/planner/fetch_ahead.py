@@ -44,7 +44,10 @@ def fetch_ahead(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
             cycles, _, found = min(rivals, key=lambda row: row[:2], default=(inf, 0.0, now))
             if cycles < best:
                 now, best = found, int(cycles)
-    return placed if now is before else replace(tree.put(now), cut=placed.cut)
+    if now is before:
+        return placed
+    lowered = {n: task if task is before[n] else _lowered(task, tree.hw) for n, task in now.items()}
+    return replace(tree.put(lowered), cut=placed.cut)
 
 
 def _cycles(tree: TaskTree, planned: Planned) -> float:
@@ -99,13 +102,20 @@ def _smaller(old: PlannedTask, stay: Stay, hw: Hardware) -> Iterator[tuple[int, 
 
 
 def _with_tiling(old: PlannedTask, tiling: Tiling, hw: Hardware) -> PlannedTask | None:
-    """The task with another tiling; None where that is not legal."""
+    """The task with another tiling, its program not made yet; None where that is not legal."""
     schedule = old.best
     if old.answer is None or not is_legal(schedule.covering, tiling, hw):
         return None
-    program = lower(schedule.covering, tiling, hw)
-    assert program is not None, "a legal tiling has a place"
     found = estimate(schedule.covering, schedule.work, tiling, hw)
     solution = replace(schedule.solution, tiling=tiling)
-    best = replace(schedule, solution=solution, estimate=found, program=program)
+    best = replace(schedule, solution=solution, estimate=found)
     return replace(old, answer=replace(old.answer, best=best), cycles=found.cycles)
+
+
+def _lowered(planned: PlannedTask, hw: Hardware) -> PlannedTask:
+    """The task with the program of its tiling."""
+    assert planned.answer is not None, "only schedules have tilings"
+    program = lower(planned.best.covering, _tiling(planned), hw)
+    assert program is not None, "a legal tiling has a place"
+    best = replace(planned.best, program=program)
+    return replace(planned, answer=replace(planned.answer, best=best))

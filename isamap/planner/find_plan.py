@@ -152,7 +152,7 @@ def plan_whole(
             failure = scheduler.find(task)
             assert isinstance(failure, MappingError) or most < inf, "what has a schedule is planned"
             raise failure if isinstance(failure, MappingError) else TooSlowError(kernel.name, most)
-    tree = TaskTree(kernel, nodes, hw)
+    tree = TaskTree(kernel, nodes, hw, known.spans)
     kept = keep_on_chip(tree, planned, scheduler)
     tried = try_all_places(tree, kept.placed, wishes.aim)
     joined = with_joined_calls(tree, tried)

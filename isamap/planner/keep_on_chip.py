@@ -9,9 +9,9 @@ are all such buffers together, those that hang together by tasks, and each alone
 cycles than all before stays.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 
 from isamap.errors import MappingError
 from isamap.hwdesc import MemoryKind, Synchronisation
@@ -57,7 +57,7 @@ def keep_on_chip(
         MappingError: as `make_room` and `place_tasks`, with all buffers in the external memory.
     """
     search = HomeSearch(tree, planned, scheduler)
-    best = search.settle(planned)
+    best = search.settle(planned, scheduler.most)
     if scheduler.hw.synchronisation is Synchronisation.TOKENS:
         return Kept(best)
     if scheduler.is_late:
@@ -73,7 +73,7 @@ def keep_on_chip(
         if together in tried or (number < len(whole) and homes and not search.is_crowded(best)):
             continue
         tried.append(together)
-        found = search.schedule(together)
+        found = search.schedule(together, best.cycles)
         if found is not None and search.rank(found) < search.rank(best):
             best, homes = found, together
     return Kept(best)
@@ -97,11 +97,30 @@ class HomeSearch:
         """Least for what the aim likes best."""
         return self.scheduler.wishes.aim.rank(placed.costs(self.hw))
 
-    def settle(self, planned: Mapping[int, PlannedTask]) -> PlacedTasks:
-        """The tasks side by side, each on the accelerator or the host, there in as few calls."""
+    def settle(self, planned: Mapping[int, PlannedTask], most: float) -> PlacedTasks:
+        """The tasks side by side, each on the accelerator or the host, there in as few calls; not
+        all is tried where they take `most` cycles or more."""
         fitting = make_room(self.nodes, planned, self.scheduler)
         placed = place_tasks(self.tree, fitting, self.scheduler.wishes.aim)
-        return fetch_ahead(self.tree, with_joined_calls(self.tree, placed))
+        joined = with_joined_calls(self.tree, placed)
+        if self._least_cycles(joined.tasks) + joined.repack_cycles >= most:
+            return joined
+        return fetch_ahead(self.tree, joined)
+
+    def _least_cycles(self, tasks: Iterable[PlannedTask]) -> float:
+        """What these tasks take with any room to fetch ahead; 0 where it is not cycles alone that
+        count."""
+        if not self.scheduler.wishes.aim.is_fastest:
+            return 0
+        ways = {planned.task.number: (planned,) for planned in tasks}
+        return self.tree.line.cycles(ways, is_ample=True)
+
+    def _is_slow(self, planned: Mapping[int, PlannedTask], most: float) -> bool:
+        """Do the tasks take `most` cycles wherever they lie? Not asked where the host takes part,
+        as others may go there, or its tasks elsewhere."""
+        if any(task.on_host for task in planned.values()):
+            return False
+        return self._least_cycles(planned.values()) >= most
 
     def is_crowded(self, placed: PlacedTasks) -> bool:
         """Does a task take longer than with all the chip to itself?"""
@@ -176,8 +195,8 @@ class HomeSearch:
                 return memory.name
         return None
 
-    def schedule(self, homes: Homes) -> PlacedTasks | None:
-        """The plan with these homes; None where there is none."""
+    def schedule(self, homes: Homes, most: float = inf) -> PlacedTasks | None:
+        """The plan with these homes; None where there is none, or it takes `most` cycles."""
         agreed = agree_layouts(self.tasks, homes, self.scheduler)
         if agreed is None:
             return None
@@ -195,7 +214,7 @@ class HomeSearch:
                     continue
                 memory_map = MemoryMap(self.kernel, pieces, on_chip)
                 if all(memory_map.is_written_first(name) for name in homes):
-                    return self.settle(changed)
+                    return None if self._is_slow(changed, most) else self.settle(changed, most)
             except MappingError:
                 pass
             return None

@@ -24,6 +24,7 @@ from .compose import compose
 from .count_repacks import Repack, repacks
 from .host_calls import may_run_on_host
 from .join_calls import join_calls
+from .known_spans import KnownSpans
 from .plan import PlannedTask, host_task_cycles
 from .share_chip import share_chip
 from .timeline import Timeline, Ways
@@ -69,11 +70,17 @@ class PlacedTasks:
 class TaskTree:
     """The tasks of one kernel; what is found for one choice of how they run serves the others."""
 
-    def __init__(self, kernel: Kernel, nodes: tuple[TaskNode, ...], hw: Hardware) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        nodes: tuple[TaskNode, ...],
+        hw: Hardware,
+        spans: KnownSpans | None = None,
+    ) -> None:
         self.kernel = kernel
         self.nodes = nodes
         self.hw = hw
-        self.line = Timeline(nodes, hw)
+        self.line = Timeline(nodes, hw, spans or KnownSpans())
         self._known: dict[tuple[TaskWay, ...], PlacedTasks] = {}
 
     def put(self, planned: Mapping[int, PlannedTask]) -> PlacedTasks:

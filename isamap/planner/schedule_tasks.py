@@ -25,6 +25,7 @@ from isamap.scheduler import (
     without,
 )
 
+from .known_spans import KnownSpans
 from .layout_option import Option
 from .piece import Piece
 from .plan import PlannedTask, TaskKey, task_key
@@ -62,6 +63,7 @@ class Known:
     )
     joined: dict[Alike, int] = field(default_factory=dict)
     coverings: KnownCoverings = field(default_factory=KnownCoverings)
+    spans: KnownSpans = field(default_factory=KnownSpans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +115,14 @@ class TaskScheduler:
 
     def _in_more_room(self, task: Task, around: Around) -> Iterator[Answer | MappingError]:
         """What is best, or why nothing is, where nothing else differs than that less is taken."""
-        here = without(self.hw, dict(around.taken))
+        here = dict(around.taken)
         for other, answer in self._answers(task).items():
-            there = without(self.hw, dict(other.taken))
-            sizes = zip(here.memories, there.memories, strict=True)
+            there = dict(other.taken)
             is_alike = (other.homes, other.agreed) == (around.homes, around.agreed)
             is_proven = isinstance(answer, MappingError) or answer.status is Status.OPTIMAL
             is_proven = is_proven and self._holds(answer)
-            if is_alike and is_proven and all(a.size_bytes <= b.size_bytes for a, b in sizes):
+            is_roomier = all(size <= here.get(memory, 0) for memory, size in there.items())
+            if is_alike and is_proven and is_roomier:
                 yield answer
 
     def coverings(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from isamap.costmodels import guards, operand_plan
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Task, TaskNode, flatten
-from isamap.scheduler import passages, place
+from isamap.scheduler import room_ends
 
 from .chip_homes import home_ends, place_homes
 from .piece import Piece
@@ -56,7 +56,7 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
         keepers = [piece for piece in group if kept_in(piece)]
         if len(group) < 2 or (not keepers and is_token):
             continue
-        others = tuple(piece for piece in group if piece not in keepers)
+        others = [piece for piece in group if not any(piece is one for one in keepers)]
         found = None
         if not _keeps_out_of_turn(keepers, group, hw):
             found = _side_by_side(keepers, others, taken, hw)
@@ -127,14 +127,4 @@ def ends_of(piece: Piece, starts: Mapping[str, int], hw: Hardware) -> dict[str, 
     assert piece.schedule is not None, "only scheduled tasks are on chip"
     tiling = piece.schedule.solution.tiling
     assert tiling is not None, "a schedule has a tiling"
-    places = place(piece.schedule.covering, tiling, hw, starts=starts)
-    if places is None:
-        return None
-    ends: dict[str, int] = {}
-    for slot in places.slots:
-        end = slot.base + slot.slot_bytes * slot.stay.slots
-        ends[slot.residence.memory] = max(ends.get(slot.residence.memory, 0), end)
-    for way, passage in passages(piece.schedule.covering).items():
-        end = places.passage(way) + passage.slots * passage.block_bytes
-        ends[passage.memory] = max(ends.get(passage.memory, 0), end)
-    return ends
+    return room_ends(piece.schedule.covering, tiling, hw, starts)

@@ -12,24 +12,24 @@ least so long.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
-from math import ceil, inf
+from math import ceil, inf, prod
 
-from isamap.costmodels import Passing, Room, Span, Use, find_span
+from isamap.costmodels import Passing, Room, Span, Use
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.ir import Order, accesses, may_touch
+from isamap.ir import Loop, Order, accesses, may_touch
 from isamap.mapper import Task, TaskLoop, TaskNode, flatten
-from isamap.scheduler import place
 
+from .known_spans import KnownSpans, Region, Regions
 from .plan import PlannedTask
 
 ROUNDS = 4  # of a loop that are followed one by one
 
-Region = tuple[str, int, int]  # a memory, first byte of a stay in it, end of the last
 # a task, its answer's identity, whether it is on the host, cycles, loops in their first round
 SpanKey = tuple[int, int, bool, int, frozenset[str]]
-Round = tuple[float, list[Span]]  # of a task: when it begins, what it may take
-NEVER: Round = 0.0, []
+Begun = tuple[float, list[Span]]  # a round of a task: when it begins, what it may take
+NEVER: Begun = 0.0, []
 # in the same round of the loops around both tasks, these loops, those of them that hand on
 Feeds = tuple[bool, tuple[str, ...], tuple[str, ...]]
 Ways = Mapping[int, tuple[PlannedTask, ...]]  # task number -> on the host, off it, or both
@@ -38,61 +38,85 @@ Ways = Mapping[int, tuple[PlannedTask, ...]]  # task number -> on the host, off 
 class Timeline:
     """The tasks of one tree; what is found for one choice of how they run serves the others.
 
-    Schedules are told apart by identity: `spans` keeps those alive that it knows.
+    Schedules are told apart by identity: `span_of` keeps those alive that it knows. `spans`: of
+    schedules on this machine; grows.
     """
 
-    def __init__(self, nodes: tuple[TaskNode, ...], hw: Hardware) -> None:
+    def __init__(self, nodes: tuple[TaskNode, ...], hw: Hardware, spans: KnownSpans) -> None:
         self.nodes = nodes
         self.hw = hw
-        self.feeds: dict[tuple[int, int], Feeds] = {}
-        self.spans: dict[SpanKey, tuple[PlannedTask, Span]] = {}
-        self.regions: dict[int, dict[tuple[str, int], Region]] = {}  # by identity of the answer
+        self.tasks = {task.number: task for task in flatten(nodes)}
+        self.feeders: dict[int, tuple[tuple[int, Feeds], ...]] = {}  # by the reader's number
+        self.apart: dict[int, tuple[int, ...]] = {}
+        self.spans = spans
+        self.span_of: dict[SpanKey, tuple[PlannedTask, Span]] = {}
         self.delays: dict[tuple[int, int], tuple[float, float]] = {}
+        self.room_delays: dict[tuple[int, int], float] = {}
 
-    def cycles(self, ways: Ways) -> int:
+    def cycles(self, ways: Ways, *, is_ample: bool = False) -> int:
         """Of all tasks, without what is laid out anew in between; of those with several ways to
-        run, no more than the best choice takes."""
-        line = _Line(self, ways)
-        line.run(self.nodes, ())
+        run, no more than the best choice takes. `is_ample`: as if there were room on chip for all
+        that units can fetch ahead."""
+        line = _Line(self, ways, is_ample)
+        line.run(self.nodes, (), frozenset())
         ports: dict[tuple[str, str], int] = {}
-        for task in flatten(self.nodes):
-            mine = ways[task.number]
+        for number in self.tasks:
+            mine = ways[number]
             if not any(way.on_host for way in mine):
                 for port, cycles in mine[0].best.estimate.port_cycles:
                     ports[port] = ports.get(port, 0) + cycles
         return ceil(max(line.end, *ports.values(), 0))
+
+    def feeding(self, reader: int) -> tuple[tuple[int, Feeds], ...]:
+        """The tasks on which another one depends, by their numbers."""
+        if reader not in self.feeders:
+            found = ((n, _feeds(task, self.tasks[reader])) for n, task in self.tasks.items())
+            self.feeders[reader] = tuple((n, f) for n, f in found if f[0] or f[2])
+        return self.feeders[reader]
+
+    def not_under(self, number: int) -> tuple[int, ...]:
+        """The tasks that share no held loop with another one."""
+        if number not in self.apart:
+            held = set(self.tasks[number].held)
+            self.apart[number] = tuple(
+                n for n, task in self.tasks.items() if n != number and not held & set(task.held)
+            )
+        return self.apart[number]
 
 
 class _Line:
     """Tasks in their order. `free`: from when on units are; `written`: how tasks ran, in the round
     before the latest and in the latest."""
 
-    def __init__(self, known: Timeline, ways: Ways) -> None:
+    def __init__(self, known: Timeline, ways: Ways, is_ample: bool) -> None:
         self.ways = ways
+        self.is_ample = is_ample
+        self.known = known
         self.hw = known.hw
         self.is_token = known.hw.synchronisation is Synchronisation.TOKENS
         self.free: dict[str, float] = {}
-        self.written: dict[int, tuple[Round, Round]] = {}
-        self.feeds = known.feeds
+        self.written: dict[int, tuple[Begun, Begun]] = {}
         self.end = 0.0
-        self.spans = known.spans
-        self.regions = known.regions
+        self.span_of = known.span_of
         self.delays = known.delays
 
-    def run(self, nodes: tuple[TaskNode, ...], around: tuple[tuple[str, bool, int], ...]) -> None:
-        """One after the other; `around`: loops, whether in their first round, and their extents."""
+    def run(
+        self, nodes: tuple[TaskNode, ...], around: tuple[Loop, ...], fresh: frozenset[str]
+    ) -> None:
+        """One after the other, under loops of which some are in their first round."""
         for node in nodes:
             if isinstance(node, Task):
-                self._place(node, around)
+                self._place(node, around, fresh)
             else:
-                self._repeat(node, around)
+                self._repeat(node, around, fresh)
 
-    def _repeat(self, node: TaskLoop, around: tuple[tuple[str, bool, int], ...]) -> None:
+    def _repeat(self, node: TaskLoop, around: tuple[Loop, ...], fresh: frozenset[str]) -> None:
         last = 0.0
         extent = node.loop.extent
         for number in range(min(extent, ROUNDS)):
             begin = self.end
-            self.run(node.body, (*around, (node.loop.name, number == 0, extent)))
+            first = fresh | {node.loop.name} if number == 0 else fresh
+            self.run(node.body, (*around, node.loop), first)
             last = self.end - begin
         self._skip(max(0, extent - ROUNDS) * last)
 
@@ -104,22 +128,24 @@ class _Line:
             for number, ((old, before), (new, latest)) in self.written.items()
         }
 
-    def _place(self, task: Task, around: tuple[tuple[str, bool, int], ...]) -> None:
-        spans = [self._span(way, around) for way in self.ways[task.number]]
-        fresh = frozenset(name for name, is_first, _ in around if is_first)
+    def _place(self, task: Task, around: tuple[Loop, ...], fresh: frozenset[str]) -> None:
+        spans = [self._span(way, around, fresh) for way in self.ways[task.number]]
         is_known = len(spans) == 1
         uses = spans[0].uses if is_known else ()
         ahead = spans[0].ahead if is_known and not self.is_token else None
-        fetch = begin = self._roomy(task, spans[0]) if is_known else 0.0
+        if ahead is not None and self.is_ample:
+            ahead = replace(ahead, room_cycles=inf, lead=inf)
+        fetch = begin = self._roomy(task, spans[0]) if is_known and not self.is_ample else 0.0
         for use in uses:
             free = self.free.get(use.unit, 0.0) - use.first
             if ahead is not None and use.unit in ahead.units:
                 fetch = max(fetch, free)
             else:
                 begin = max(begin, free)
-        for number, rounds in self.written.items():
-            soon, ready = self._ready(number, rounds, task, spans, fresh)
-            fetch, begin = max(fetch, soon), max(begin, ready)
+        for number, feeds in self.known.feeding(task.number):
+            if number in self.written:
+                soon, ready = self._ready(number, feeds, task, spans, fresh)
+                fetch, begin = max(fetch, soon), max(begin, ready)
         begin = self.end if self.is_token else max(fetch, begin)
         done = begin  # as if everything had begun then
         if ahead is not None:
@@ -138,33 +164,41 @@ class _Line:
         """From when on nobody needs what lies where the task puts its data: tasks begin at the same
         places on chip, but for those under one held loop (`share_chip`)."""
         begin = 0.0
-        for number, (_, (start, others)) in self.written.items():
-            other = self.ways[number][0].task
-            if len(others) == 1 and not set(other.held) & set(task.held) and other != task:
-                for old, new in product(others[0].rooms, span.rooms):
-                    mine = self._region(task.number, new)
-                    theirs = self._region(number, old)
-                    begin = max(begin, start + _release(old, theirs, new, mine))
+        for number in self.known.not_under(task.number):
+            _, (start, others) = self.written.get(number, (NEVER, NEVER))
+            if len(others) == 1:
+                begin = max(begin, start + self._room_delay(number, others[0], task.number, span))
         return begin
 
-    def _region(self, number: int, room: Room) -> Region:
-        return self.regions[id(self.ways[number][0].answer)][room.operand, room.residence]
+    def _room_delay(self, before: int, old: Span, number: int, new: Span) -> float:
+        """Cycles from the begin of a task to that of another one that needs its room."""
+        key = id(old), id(new)  # both live in `span_of`
+        if key not in self.known.room_delays:
+            theirs, mine = self._regions(before), self._regions(number)
+            releases = (
+                _release(o, theirs[o.operand, o.residence], n, mine[n.operand, n.residence])
+                for o, n in product(old.rooms, new.rooms)
+            )
+            self.known.room_delays[key] = max(releases, default=-inf)
+        return self.known.room_delays[key]
+
+    def _regions(self, number: int) -> Regions:
+        (way,) = self.ways[number]
+        return {} if way.on_host else self.known.spans.regions(way.best, self.hw)
 
     def _ready(
         self,
         number: int,
-        rounds: tuple[Round, Round],
+        feeds: Feeds,
         reader: Task,
         spans: list[Span],
         fresh: frozenset[str],
     ) -> tuple[float, float]:
         """The earliest begins, of units that run ahead and of the others, at which the reader finds
         all that another task writes; `fresh`: loops that are in their first round."""
-        before, latest = rounds
+        before, latest = self.written[number]
         writer = self.ways[number][0].task
-        same_round, shared, carriers = self._feeds(writer, reader)
-        if not same_round and not carriers:
-            return 0.0, 0.0
+        same_round, shared, carriers = feeds
         next_round = any(
             loop not in fresh and fresh.issuperset(shared[shared.index(loop) + 1 :])
             for loop in carriers
@@ -178,66 +212,47 @@ class _Line:
         return begin + min(soon), begin + min(ready)
 
     def _delay(self, writer: Task, reader: Task, written: Span, span: Span) -> tuple[float, float]:
-        key = id(written), id(span)  # both live in `spans`
+        key = id(written), id(span)  # both live in `span_of`
         if key not in self.delays:
             self.delays[key] = _delays(writer, reader, written, span)
         return self.delays[key]
 
-    def _feeds(self, writer: Task, reader: Task) -> Feeds:
-        """Does the reader depend on the writer in the same round of the loops around both? These
-        loops, and those in a later round of which it does, all loops further out being in the
-        same one."""
-        key = writer.number, reader.number
-        if key not in self.feeds:
-            shared = tuple(name for name in writer.held if name in reader.held)
-            equal = [dict.fromkeys(shared[:depth], Order.EQUAL) for depth in range(len(shared) + 1)]
-            same = _reads(writer, reader, equal[-1])
-            carriers = tuple(
-                loop
-                for outside, loop in zip(equal, shared)
-                if _reads(writer, reader, outside | {loop: Order.LATER})
-            )
-            self.feeds[key] = same, shared, carriers
-        return self.feeds[key]
-
-    def _span(self, planned: PlannedTask, around: tuple[tuple[str, bool, int], ...]) -> Span:
+    def _span(self, planned: PlannedTask, around: tuple[Loop, ...], fresh: frozenset[str]) -> Span:
         """One round of a task."""
-        fresh = frozenset(name for name, is_first, _ in around if is_first)
         key = planned.task.number, id(planned.answer), planned.on_host, planned.cycles, fresh
-        if key not in self.spans:
-            self.spans[key] = planned, self._find_span(planned, around, fresh)
-        return self.spans[key][1]
+        if key not in self.span_of:
+            if planned.on_host:
+                span = _host_span(planned, prod(loop.extent for loop in around), self.hw)
+            else:
+                shared = frozenset(loop.name for loop in around)
+                span = self.known.spans.span(planned.best, self.hw, shared, fresh)
+            self.span_of[key] = planned, span
+        return self.span_of[key][1]
 
-    def _find_span(
-        self,
-        planned: PlannedTask,
-        around: tuple[tuple[str, bool, int], ...],
-        fresh: frozenset[str],
-    ) -> Span:
-        if planned.on_host:
-            assert self.hw.host is not None, "only a host runs such tasks"
-            cycles: float = planned.cycles
-            for _, _, extent in around:
-                cycles /= extent
-            names = [unit.name for unit in self.hw.units]
-            busy = [self.hw.host.unit] if self.hw.host.is_apart else names
-            uses = tuple(Use(name, 0.0, cycles) for name in busy)
-            touched = (Passing(name, "", 1, 0.0, 0.0) for name in sorted(planned.task.touched))
-            target = planned.task.statement.target.buffer
-            written = Passing(target, "", 1, cycles, cycles)
-            return Span(cycles, uses, (), tuple(touched), (written,))
-        best = planned.best
-        assert best.solution.tiling is not None, "a schedule has a tiling"
-        places = place(best.covering, best.solution.tiling, self.hw)
-        assert places is not None, "a schedule has a place"
-        self.regions[id(planned.answer)] = {
-            (slot.stay.operand, slot.stay.residence): (
-                slot.residence.memory, slot.base, slot.base + slot.slot_bytes * slot.stay.slots
-            )
-            for slot in places.slots
-        }  # fmt: skip
-        shared = frozenset(name for name, _, _ in around)
-        return find_span(best.covering, best.solution.tiling, self.hw, shared, fresh)
+
+def _host_span(planned: PlannedTask, rounds: int, hw: Hardware) -> Span:
+    """One of so many rounds of a task on the host."""
+    assert hw.host is not None, "only a host runs such tasks"
+    cycles = planned.cycles / rounds
+    busy = [hw.host.unit] if hw.host.is_apart else [unit.name for unit in hw.units]
+    uses = tuple(Use(name, 0.0, cycles) for name in busy)
+    touched = (Passing(name, "", 1, 0.0, 0.0) for name in sorted(planned.task.touched))
+    written = Passing(planned.task.statement.target.buffer, "", 1, cycles, cycles)
+    return Span(cycles, uses, (), tuple(touched), (written,))
+
+
+def _feeds(writer: Task, reader: Task) -> Feeds:
+    """Does the reader depend on the writer in the same round of the loops around both? These loops,
+    and those in a later round of which it does, all loops further out being in the same one."""
+    shared = tuple(name for name in writer.held if name in reader.held)
+    equal = [dict.fromkeys(shared[:depth], Order.EQUAL) for depth in range(len(shared) + 1)]
+    same = _reads(writer, reader, equal[-1])
+    carriers = tuple(
+        loop
+        for outside, loop in zip(equal, shared)
+        if _reads(writer, reader, outside | {loop: Order.LATER})
+    )
+    return same, shared, carriers
 
 
 def _reads(writer: Task, reader: Task, order: dict[str, Order]) -> bool:

@@ -7,7 +7,7 @@ from .legality import Breach, Part, breaches, is_legal, memory_of, option_breach
 from .limit_error import limit_error, with_nearest
 from .limit_machine import check_aim, limit_machine, without
 from .lower import lower, lower_nest
-from .place import EXTERNAL_ALIGN_BYTES, NOTHING, passages, place, used_bytes
+from .place import EXTERNAL_ALIGN_BYTES, NOTHING, place, room_ends, used_bytes
 from .same_layout import LayoutKey, layout_key, same_layout
 from .schedule import find_schedule
 from .search_coverings import rank_of
@@ -47,10 +47,10 @@ __all__ = [
     "lower_nest",
     "memory_of",
     "option_breaches",
-    "passages",
     "place",
     "rank_of",
     "room_breaches",
+    "room_ends",
     "same_layout",
     "signal",
     "solve",

@@ -132,9 +132,43 @@ def needed_bytes(
     covering: Covering, tiling: Tiling, starts: Mapping[str, int] = NOTHING
 ) -> Mapping[str, int]:
     """Room that each memory must have for the stays, gaps for alignment included."""
-    used = _lay_out(covering, tiling, starts)[1]
-    _lay_out_passages(covering, used)
+    used = dict(starts)
+    for memory, align, size in _rooms(covering, tiling):
+        used[memory] = -(-used.get(memory, 0) // align) * align + size
     return used
+
+
+def room_ends(
+    covering: Covering, tiling: Tiling, hw: Hardware, starts: Mapping[str, int] = NOTHING
+) -> dict[str, int] | None:
+    """First free byte of every memory that stays and passages use, laid out from `starts` on; None
+    when they do not fit."""
+    needed = needed_bytes(covering, tiling, starts)
+    if any(size > hw.memory(name).size_bytes for name, size in needed.items()):
+        return None
+    return {memory: needed[memory] for memory, _, _ in _rooms(covering, tiling)}
+
+
+def _rooms(covering: Covering, tiling: Tiling) -> tuple[tuple[str, int, int], ...]:
+    """Memory, alignment and bytes of all stays and passages, in the order in which they lie."""
+    known = tiling.rooms.get(id(covering))
+    if known is not None and known[0] is covering:
+        return known[1]
+    found = []
+    for stay in _laid_out(covering, tiling):
+        plan = operand_plan(covering, stay.operand)
+        residence = plan.residences[stay.residence]
+        _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
+        found.append((residence.memory, residence.align_bytes, slot_bytes * stay.slots))
+    for passage in passages(covering).values():
+        found.append((passage.memory, passage.align_bytes, passage.slots * passage.block_bytes))
+    tiling.rooms[id(covering)] = covering, tuple(found)
+    return tuple(found)
+
+
+def _laid_out(covering: Covering, tiling: Tiling) -> list[Stay]:
+    """The stays in the order in which they lie: that wastes least room."""
+    return sorted(tiling.stays, key=lambda stay: -_align(covering, stay))
 
 
 def _lay_out(
@@ -143,7 +177,7 @@ def _lay_out(
     """The stays in their memories, and where each memory's free room begins."""
     used = dict(starts)
     slots = []
-    for stay in sorted(tiling.stays, key=lambda s: -_align(covering, s)):  # wastes least room
+    for stay in _laid_out(covering, tiling):
         plan = operand_plan(covering, stay.operand)
         residence = plan.residences[stay.residence]
         strides, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)

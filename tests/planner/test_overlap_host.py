@@ -13,6 +13,7 @@ from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, load_kernel
 from isamap.planner import Plan, Wishes, find_best_plan, find_plan
 from isamap.planner.inline_on_host import inline_on_host
+from isamap.planner.known_spans import KnownSpans
 from isamap.planner.overlap_host import overlap_host
 from isamap.planner.timeline import Timeline
 from isamap.planner.turn_handed_on import turn_handed_on
@@ -72,14 +73,16 @@ def test_a_host_that_is_the_same_core_takes_turns(plan: Plan) -> None:
     ways = {task.task.number: (task,) for task in plan.tasks}
     alone = sum(task.cycles for task in plan.tasks)
     assert (
-        Timeline(plan.nodes, GEMMINI).cycles(ways)
+        Timeline(plan.nodes, GEMMINI, KnownSpans()).cycles(ways)
         < alone
-        <= Timeline(plan.nodes, core).cycles(ways)
+        <= Timeline(plan.nodes, core, KnownSpans()).cycles(ways)
     )
     beside = time_program(plan.program, GEMMINI).cycles
     emulated = [time_program(plan.program, core, compiled=way).cycles for way in (False, None)]
     assert emulated[0] == emulated[1] > beside
-    assert emulated[0] == pytest.approx(Timeline(plan.nodes, core).cycles(ways), rel=0.05)
+    assert emulated[0] == pytest.approx(
+        Timeline(plan.nodes, core, KnownSpans()).cycles(ways), rel=0.05
+    )
     turns = find_plan(layer(2, 1, 33), core, WISHES)
     parts = list(overlap_host(turns, GEMMINI))
     assert parts and not list(overlap_host(turns, core))
