@@ -100,16 +100,19 @@ def test_what_is_packed_ahead_lies_as_its_vectors_want(sizes: tuple[int, int, in
 FEW = ((1, 203, 310), (21, 1, 4099), (4, 203, 310), (3, 21, 4099), (13, 2, 57))
 
 
+@pytest.mark.parametrize("machine", ["x86_avx512", "x86_avx2"])
 @pytest.mark.parametrize("sizes", FEW, ids=str)
-def test_rows_times_a_few_vectors_are_summed_along_the_rows(sizes: tuple[int, int, int]) -> None:
+def test_rows_times_a_few_vectors_are_summed_along_the_rows(
+    machine: str, sizes: tuple[int, int, int]
+) -> None:
     """Sizes that end within a block in every direction."""
-    skip_unless_native("x86_avx512")
+    skip_unless_native(machine)
     wishes = Wishes(may_reassociate=True)
     given = dict(zip("mnk", sizes, strict=True))
-    found = map_program(f"{KERNELS}:sgemm_nt", "x86_avx512", wishes, sizes=given)
+    found = map_program(f"{KERNELS}:sgemm_nt", machine, wishes, sizes=given)
     assert "dot_block_f32" in listing(found.program)
     done = isamap.run_on(
-        f"{KERNELS}:sgemm_nt", "x86_avx512", sizes=given, time_limit_s=1, may_reassociate=True,
+        f"{KERNELS}:sgemm_nt", machine, sizes=given, time_limit_s=1, may_reassociate=True,
         flags=("-Wall", "-Wextra", "-Werror"),
     )  # fmt: skip
     assert done.mismatch is None
