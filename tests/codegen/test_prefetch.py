@@ -63,14 +63,20 @@ def test_more_lines_than_anyone_reads_are_not_asked_for(
     assert not hints(generate_c(program(hw, "ijp"), hw).text)
 
 
-def test_rows_that_begin_within_a_line_may_touch_one_line_more(tmp_path: Path) -> None:
-    """Rows of B are 38 floats apart: 32 bytes of each, and the last of them."""
+@pytest.mark.parametrize(
+    ("vectors", "asked"), [(2, [3 * 152, 3 * 152 + 16, 3 * 152 + 31]), (1, [4 * 152, 4 * 152 + 15])]
+)
+def test_rows_that_begin_within_a_line_may_touch_one_line_more(
+    tmp_path: Path, vectors: int, asked: list[int]
+) -> None:
+    """Rows of B are 38 floats apart: 16 bytes of each per vector, and the last of them; 3 steps
+    ahead for two vectors, 4 for one."""
     hw = asking(tmp_path)
     covering = product(hw, 4, 38, 20)
-    found = lower(covering, tiled(covering, 2, 2, tuple("ijp")), hw)
+    found = lower(covering, tiled(covering, 2, vectors, tuple("ijp")), hw)
     assert found is not None
     offsets = [place.rpartition("+ ")[2] for place in hints(generate_c(found, hw).text)]
-    assert offsets[:3] == ["456)", "472)", "487)"]  # 3 x 152 bytes ahead; 31 of them further on
+    assert offsets[: len(asked)] == [f"{place})" for place in asked]
 
 
 def test_of_what_lies_side_by_side_new_lines_are_asked_for(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ within the external one are like arrays, unless they stay there.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, gcd
 
 from isamap.hwdesc import Hardware, Memory
 from isamap.ir import size_bytes
@@ -67,7 +67,7 @@ def _hinted(
             continue  # in the same line for some iterations
         if memory != hw.external.name and _walked(terms, (loop, *around)) <= cache.size_bytes:
             continue  # copied there, and still in the cache
-        is_aligned = all(c % line == 0 for _, c in terms)
+        grid = gcd(line, *(c for _, c in terms))
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
         if is_walk and (is_outer or any(r.last - r.first >= line for r in reads)):
             continue  # each call walks by itself, or most of them in a loop further inside
@@ -76,9 +76,7 @@ def _hinted(
         found = [
             (place, run)
             for run in _runs(reads)
-            for place in (
-                _new_lines(run, line, step) if is_walk else _places(run, line, is_aligned)
-            )
+            for place in (_new_lines(run, line, step) if is_walk else _places(run, line, grid))
         ]
         for place, run in found if len(found) <= MAX_HINTS else ():
             read = next(r for r in run if r.first <= place <= r.last)
@@ -164,12 +162,14 @@ def _runs(reads: list[_Read]) -> list[list[_Read]]:
     return runs
 
 
-def _places(run: list[_Read], line: int, is_aligned: bool) -> tuple[int, ...]:
-    """A byte in each line that the run may touch: one line more unless it begins with one."""
+def _places(run: list[_Read], line: int, grid: int) -> tuple[int, ...]:
+    """A byte in each line that the run may touch where loops move it by multiples of `grid`: one
+    line more if it may begin late in the first one."""
     first, last = run[0].first, max(r.last for r in run)
-    places = range(first - first % line if is_aligned else first, last + 1, line)
-    inside = tuple(max(place, first) for place in places)
-    return inside if is_aligned or last // line == first // line else (*inside, last)
+    latest = first % grid + line - grid  # in its line
+    inside = tuple(max(place, first) for place in range(first - first % grid, last + 1, line))
+    num_lines = (latest + last - first) // line + 1
+    return inside if len(inside) >= num_lines else (*inside, last)
 
 
 def _new_lines(run: list[_Read], line: int, step: int) -> range:
