@@ -4,14 +4,17 @@ Times are never compared with anything but 0.
 """
 
 import os
+import re
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import isamap
-from isamap.codegen import CSource, find_toolchain, generate_c
+from isamap.codegen import CSource, find_toolchain, generate_c, generate_timer
+from isamap.hwdesc import Hardware, LargePages
 from isamap.measured import ProcessTimer
 from isamap.measured.timed_process import Elapsed, RunError, TimedProcess
 from isamap.measured.timer import LEAST_ROUNDS, MOST_ROUNDS, Run, race
@@ -27,10 +30,15 @@ HW = isamap.load_hardware(CODEGEN / "vec4.yaml")
 
 @pytest.fixture(scope="module")
 def source() -> CSource:
+    return made(HW)
+
+
+def made(hw: Hardware) -> CSource:
+    """A product for this machine."""
     sizes = {"m": 3, "n": 5, "k": 7}
     kernel = f"{CODEGEN / 'c_kernels.py'}:sgemm_adds"
     wishes = Wishes(time_limit_s=1.0, may_reassociate=True)
-    return generate_c(map_program(kernel, HW, wishes, sizes=sizes).program, HW)
+    return generate_c(map_program(kernel, hw, wishes, sizes=sizes).program, hw)
 
 
 def altered(source: CSource, statement: str) -> CSource:
@@ -135,3 +143,14 @@ def test_short_calls_are_timed_many_at_once() -> None:
     race([run])
     assert run.count == 400
     assert run.measurement().seconds == pytest.approx(1e-5)
+
+
+def test_arrays_lie_on_the_pages_that_the_machine_says(source: CSource) -> None:
+    sizes = [p.layout.size_bytes for p in source.parameters]
+    assert len(set(sizes)) > 1
+    external = replace(HW.external, large_pages=LargePages(2**21, max(sizes)))
+    memories = tuple(external if m == HW.external else m for m in HW.memories)
+    text = generate_timer(made(replace(HW, memories=memories)))
+    rooms = re.findall(r"isamap_room\((\d+), (\d)\)", text)
+    assert rooms == [(str(size), str(int(size == max(sizes)))) for size in sizes]
+    assert ", 1)" not in generate_timer(source)

@@ -10,7 +10,6 @@ Its argument is how many seconds an answer may take; it ends itself (SIGALRM) wh
 from .generate import CSource
 
 PAGE_BYTES = 4096  # how arrays are aligned
-LARGE_BYTES = 2**22  # arrays that lie on large pages where the system has them, as NumPy's do
 # Floats are small whole numbers, never denormal; sums of them stay finite. Types that C lacks get
 # the bits of bfloat16 numbers 0, 1, -1, 2.
 FLOATS = ("float", "double", "_Float16")
@@ -34,14 +33,16 @@ static int64_t isamap_now(clockid_t clock) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void *isamap_room(size_t bytes) {
+static void *isamap_room(size_t bytes, int is_large) {
   void *place = NULL;
   if (posix_memalign(&place, ALIGN, bytes)) {
     fputs("no room for the arrays\\n", stderr);
     exit(1);
   }
 #ifdef MADV_HUGEPAGE
-  if (bytes >= LARGE) madvise(place, bytes, MADV_HUGEPAGE);
+  if (is_large) madvise(place, bytes, MADV_HUGEPAGE);
+#else
+  (void)is_large;
 #endif
   return place;
 }
@@ -51,14 +52,20 @@ static void *isamap_room(size_t bytes) {
 def generate_timer(source: CSource) -> str:
     """C text of a program that times the function on arrays of its own."""
     lines = [*HEAD.splitlines(), f'#include "{source.name}.h"', ""]
-    lines += [f"#define ALIGN {PAGE_BYTES}", f"#define LARGE {LARGE_BYTES}"]
-    lines += [*CLOCK.splitlines(), "", "int main(int number, char **words) {"]
+    lines += [
+        f"#define ALIGN {PAGE_BYTES}",
+        *CLOCK.splitlines(),
+        "",
+        "int main(int number, char **words) {",
+    ]
     for p in source.parameters:
         c_type = p.c_type.removeprefix("const ")
         value = VALUES.get(c_type, NUMBER if c_type in FLOATS else INTEGER)
+        size = p.layout.size_bytes
+        is_large = source.large_from_bytes is not None and size >= source.large_from_bytes
         lines += [
-            f"  {c_type} *{p.name}_ = isamap_room({p.layout.size_bytes});",
-            f"  for (int64_t i = 0; i < (int64_t)({p.layout.size_bytes} / sizeof *{p.name}_); ++i)",
+            f"  {c_type} *{p.name}_ = isamap_room({size}, {int(is_large)});",
+            f"  for (int64_t i = 0; i < (int64_t)({size} / sizeof *{p.name}_); ++i)",
             f"    {p.name}_[i] = ({c_type})({value});",
         ]
     given = ", ".join(f"{p.name}_" for p in source.parameters)
