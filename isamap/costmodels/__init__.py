@@ -12,7 +12,7 @@ from .bounds import Bound, find_bounds
 from .compulsory import compulsory_bytes
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .host_costs import host_costs
-from .in_order import find_held_up
+from .in_order import HeldUp, find_held_up
 from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
 from .occupancy import least_occupancy
@@ -74,6 +74,7 @@ __all__ = [
     "Estimate",
     "FASTEST",
     "Flow",
+    "HeldUp",
     "Formula",
     "Guards",
     "Load",

@@ -19,11 +19,13 @@ from .work import Flow, Work
 class HeldUp:
     """Per drain that stands in the queue before the fills of what is computed next: `idle_cycles`
     of the queue, from its last fill until the result is there; `waiting_cycles` of the computing
-    unit, until the first fill behind the drain has arrived."""
+    unit, until the first fill behind the drain has arrived. `is_apart`: must it keep a distance
+    from all computing before it, that of later tiles included?"""
 
     drain: Flow
     idle_cycles: float
     waiting_cycles: float
+    is_apart: bool
 
 
 def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) -> HeldUp | None:
@@ -39,9 +41,11 @@ def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) ->
     fills = [f for f in flows if f.unit == drain.unit and not f.is_drain and f.operand != plan.name]
     if not fills or transfer.onward is not None:
         return None
-    idle = work.latency_cycles + max(f.lead_cycles - f.first_cycles for f in fills)
-    waiting = work.latency_cycles - work.issue_cycles + drain.first_cycles
-    return HeldUp(drain, idle, waiting + min(f.lead_cycles for f in fills))
+    way = max(f.lead_cycles - f.first_cycles for f in fills)
+    latency = max(work.latency_cycles, drain.apart_cycles)
+    waiting = latency - work.issue_cycles + drain.first_cycles
+    waiting += min(f.lead_cycles for f in fills)
+    return HeldUp(drain, latency + way, waiting, drain.apart_cycles > 0)
 
 
 def idle_cycles(
@@ -49,9 +53,8 @@ def idle_cycles(
 ) -> float:
     """Of the queue in all. Behind a tile's fills come the drains of the tile before, the next
     tile's fills, and then its own drains, if it leaves late."""
-    if not leaves_late(covering, tiling, stay):
-        times = times_held_up(covering, tiling, stay, held_up.drain, hw)
-        return held_up.idle_cycles * times
+    if held_up.is_apart or not leaves_late(covering, tiling, stay):
+        return held_up.idle_cycles * times_held_up(covering, tiling, stay, held_up, hw)
     moved = sum(
         flow_cycles(covering, tiling, f) for f in work.flows if f.unit == held_up.drain.unit
     )
@@ -60,19 +63,18 @@ def idle_cycles(
 
 
 def times_held_up(
-    covering: Covering, tiling: Tiling, stay: Stay, drain: Flow, hw: Hardware
+    covering: Covering, tiling: Tiling, stay: Stay, held_up: HeldUp, hw: Hardware
 ) -> float:
-    """How often a drain stands before other fills: never where tiles leave late; once per tile
-    where all its blocks leave in the last round of a sum; else with every block."""
-    if leaves_late(covering, tiling, stay):
+    """How often a drain waits and stands before other fills: where tiles leave late, never, or with
+    every tile from which it must keep a distance; else with every block where blocks move one by
+    one, as if each brought new operands."""
+    is_late = leaves_late(covering, tiling, stay)
+    if is_late and not held_up.is_apart:
         return 0.0
-    plan = operand_plan(covering, stay.operand)
-    active = [name for name in tiling.inner if tiling.tile(name) > 1]
-    is_whole = stay.level > 0 and active and active[0] not in plan.loops
-    if is_whole or not moves_blocks(covering, stay, hw):
+    if is_late or not moves_blocks(covering, stay, hw):
         return fetches(covering, tiling, stay)
-    blocks = prod(covering.loop(name).units for name in plan.loops)
-    return flow_passes(covering, tiling, drain) * blocks
+    blocks = prod(covering.loop(name).units for name in operand_plan(covering, stay.operand).loops)
+    return flow_passes(covering, tiling, held_up.drain) * blocks
 
 
 def leaves_late(covering: Covering, tiling: Tiling, stay: Stay) -> bool:

@@ -27,6 +27,21 @@ def overlap_cycles(
     return max(0.0, min(block_cycles, float(issue_cycles)) - computing.stream.every_cycles)
 
 
+def apart_cycles(
+    first: Instruction, then: Instruction, values: Mapping[str, int], hw: Hardware
+) -> int:
+    """Least cycles from the start of a call of extents `values` to any later one of another
+    instruction."""
+    return max(
+        (
+            rule.cycles.evaluate({n: values[n] for n in rule.cycles.names})
+            for rule in hw.distances
+            if rule.which is Which.ALWAYS and (rule.first, rule.then) == (first.name, then.name)
+        ),
+        default=0,
+    )
+
+
 def entry_cycles(computing: Instruction, values: Mapping[str, int], hw: Hardware) -> int:
     """Least cycles from one new entry to the next between calls of extents `values`."""
     name = computing.name

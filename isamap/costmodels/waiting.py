@@ -34,7 +34,7 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
     held_up = find_held_up(work, operand_plan(covering, stay.operand), stay.residence, hw)
     if held_up is None:
         return stall
-    times = times_held_up(covering, tiling, stay, held_up.drain, hw)
+    times = times_held_up(covering, tiling, stay, held_up, hw)
     return max(stall, held_up.waiting_cycles * times)
 
 

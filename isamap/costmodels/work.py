@@ -21,7 +21,7 @@ from isamap.mapper import (
 
 from .cores import received, shared_use
 from .direct_ports import Port, direct_ports, served_cycles, split_cycles
-from .streaming import entry_cycles, latency_cycles, overlap_cycles
+from .streaming import apart_cycles, entry_cycles, latency_cycles, overlap_cycles
 from .traffic import Moved, add_up_moved, count_moved
 from .transfer_calls import first_block_cycles, full_values, short_calls, transfer_classes
 
@@ -57,6 +57,7 @@ class Flow:
     is_onward: bool = False
     is_again: bool = False
     short: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    apart_cycles: int = 0
 
     @property
     def is_first(self) -> bool:
@@ -340,6 +341,7 @@ def _flow(
         memory.num_entries if memory.fifo is not None else 0,
         entry_cycles(computing, call, hw) if memory.fifo is not None else 0,
         short=short_calls(transfer, instruction, classes),
+        apart_cycles=apart_cycles(computing, instruction, call, hw) if is_drain else 0,
     )
 
 

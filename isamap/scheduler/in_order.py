@@ -7,7 +7,7 @@ of them costs (`stalls`, `turns`).
 
 from math import prod
 
-from isamap.costmodels import Stay, may_leave_late, moves_blocks
+from isamap.costmodels import HeldUp, Stay, may_leave_late, moves_blocks
 from isamap.hwdesc import Hardware
 
 from .algebra import Bool, Linear, Number, negated
@@ -15,23 +15,19 @@ from .variables import StayVars, Variables
 
 
 def times_held_up(
-    variables: Variables, stay: StayVars, passes: Number, hw: Hardware
+    variables: Variables, stay: StayVars, held_up: HeldUp, passes: Number, hw: Hardware
 ) -> list[tuple[Linear, list[Bool]]]:
     """At least so many times, each where all its literals hold; `passes`: of the drain."""
     label = f"held_up_{stay.label}"
     always = _stays_in_turn(variables, stay, label)
-    times: list[tuple[Linear, list[Bool]]] = [(variables.fetches(stay, label), always)]
+    by_tile = [] if held_up.is_apart else always
+    times: list[tuple[Linear, list[Bool]]] = [(variables.fetches(stay, label), by_tile)]
     blocks = prod(loop.units for n, loop in variables.loops.items() if n in stay.plan.loops)
     by_block = [*always]
     if not moves_blocks(variables.covering, Stay(stay.plan.name, stay.number, 1, 1), hw):
         if stay.is_never_low:
             return times
         by_block += _literals(stay.is_low)
-    elif not stay.is_always_low:
-        whole = variables.cp.any_of(_outermost_sums(variables, stay, label), f"sums_{label}")
-        if not isinstance(stay.is_low, int):
-            whole = variables.cp.both(whole, negated(stay.is_low), f"whole_{label}")
-        by_block.append(negated(whole))
     return [*times, (blocks * passes, by_block)]
 
 
@@ -53,27 +49,6 @@ def _stays_in_turn(variables: Variables, stay: StayVars, label: str) -> list[Boo
         again = negated(stay.refetch[name])
         reasons.append(cp.both(variables.many_tiles[name], again, f"rests_{label}_{name}"))
     return [cp.any_of(reasons, f"in_turn_{label}")]
-
-
-def _outermost_sums(variables: Variables, stay: StayVars, label: str) -> list[Bool]:
-    """Per loop that the stay ignores: is it the outermost within a tile?"""
-    found = []
-    for name in variables.loops:
-        if name in stay.plan.loops:
-            continue
-        outside = [
-            variables.cp.both(
-                variables.many_units[other],
-                variables.outside_inner[other, name],
-                f"{label}_{name}_{other}",
-            )
-            for other in variables.loops
-            if other != name
-        ]
-        inside = variables.cp.any_of(outside, f"inside_{label}_{name}")
-        many = variables.many_units[name]
-        found.append(variables.cp.both(many, negated(inside), f"outermost_{label}_{name}"))
-    return found
 
 
 def _literals(value: Number) -> list[Bool]:

@@ -109,14 +109,11 @@ def _resting_tiles(frame: Frame, slot: Slot) -> tuple[str, ...]:
 def _before(
     frame: Frame, moving: Loops, rests: tuple[str, ...], nodes: tuple[Node, ...]
 ) -> tuple[Node, ...]:
-    """`nodes` one step earlier in the loops, once per step: what rests is over outside the loop
-    that steps, and begins inside it."""
-    tiles = [tile_name(n) for n in frame.tiling.outer]
-    order = [*tiles, *(unit_name(n) for n in frame.tiling.inner)]
+    """`nodes` one step earlier in the loops, once per step: when what rests is over, so that no
+    fill of this step waits behind them."""
     found: list[Node] = []
     for number, (_, name) in enumerate(moving):
-        outside = order[: order.index(name)]
-        once = tuple((rest, Edge.LAST if rest in outside else Edge.FIRST) for rest in rests)
+        once = tuple((rest, Edge.LAST) for rest in rests)
         begins = tuple((inside, Edge.FIRST) for _, inside in moving[number + 1 :])
         one_less = {name: Affine.of([(name, 1)], -1)}
         values = one_less | _ends(frame, moving[number + 1 :])

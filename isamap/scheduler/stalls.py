@@ -138,7 +138,7 @@ class Stalls:
         if held_up is not None:
             passes = self.passes[self.work.flows.index(held_up.drain)]
             every = ceil(SCALE * held_up.waiting_cycles)
-            for times, literals in times_held_up(self.vars, stay, passes, self.hw):
+            for times, literals in times_held_up(self.vars, stay, held_up, passes, self.hw):
                 held = self.cp.model.add(stall + waiting >= every * times)
                 held.only_enforce_if(literals)
         changes = (*stay.changes.values(), *stay.changes_inner.values())

@@ -102,7 +102,7 @@ class Turns:
         busy = pace.behind(unit_ends(self.work, unit))
         load, every = add_up(units[unit]), count * ceil(SCALE * held_up.idle_cycles)
         drained = passes[self.work.flows.index(held_up.drain)]
-        for times, literals in times_held_up(self.vars, stay, drained, self.hw):
+        for times, literals in times_held_up(self.vars, stay, held_up, drained, self.hw):
             idle = self.cp.model.add(count * busy >= load + every * times)
             idle.only_enforce_if(literals)
         fetches = self.vars.fetches(stay, f"idle_{stay.label}")
