@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import isamap
-from isamap.codegen import generate_c
+from isamap.codegen import Toolchain, generate_c
 from isamap.compile import build_kernel
 from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware
 from isamap.ir import interpret, random_arrays
 from isamap.native import execute_c, whole_arrays
+from isamap.native.mapped import map_program
 from isamap.native.threads import on_threads
 from isamap.program import For, Issue, Node, Program, Spread
 from isamap.scheduler import Wishes, find_schedule
@@ -76,6 +77,29 @@ def test_tasks_that_hand_on_arrays_wait_for_each_other(tmp_path: Path) -> None:
     assert built.source.num_threads == 2
     arrays = whole_arrays(built.kernel, 0)
     assert np.array_equal(built(**arrays), interpret(built.kernel, arrays)["C"])
+
+
+def test_time_steps_on_threads_give_the_same_bits_as_on_one() -> None:
+    kernel, _ = build_kernel("gru", {"steps": 3, "batch": 2, "inputs": 5, "hidden": 17}, None)
+    arrays = random_arrays(kernel, 1)
+    wishes = Wishes(time_limit_s=0.2, may_reassociate=True)
+    results = []
+    for threads in (1, 2):
+        mapped = map_program(kernel, "x86_avx2", wishes, threads=threads)
+        flags = (*STRICT, "-fsanitize=address,undefined") if threads > 1 else STRICT
+        results.append(execute_c(mapped.program, mapped.hardware, arrays, flags)["h"].tobytes())
+    assert results[0] == results[1]
+    assert generate_c(mapped.program, mapped.hardware, mapped.given).num_threads == 2
+
+
+def test_a_compiler_without_openmp_is_told_by_its_package(tmp_path: Path) -> None:
+    compiler = tmp_path / "clang"
+    compiler.write_text("#!/bin/sh\necho 'ld: cannot find -lomp: No such file' >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    toolchain = Toolchain(str(compiler), (), ())
+    with pytest.raises(isamap.IsamapError, match="cannot find -lomp") as caught:
+        toolchain.compile_shared(tmp_path / "a.c", tmp_path / "a.so", ("-fopenmp",))
+    assert caught.value.hint is not None and "apt-get install libomp-dev" in caught.value.hint
 
 
 def first_spread(nodes: tuple[Node, ...]) -> For:

@@ -22,6 +22,8 @@ FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fopenmp-si
 GCC_FLAGS = ("-fno-predictive-commoning",)
 LIBRARIES = ("-lm",)  # for what is linked: with one, a header alone would be linked too
 COMPILE_SECONDS = 120
+OPENMP_LIBRARY = "-lomp"  # clang's, a package of its own, which linkers name so when it is missing
+NO_OPENMP = "threads need clang's OpenMP: apt-get install libomp-dev; or use gcc: CC=gcc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ class Toolchain:
             command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
         )
         if done.returncode:
-            raise IsamapError(f"{self.compiler} failed: {done.stderr[:1500]}")
+            hint = NO_OPENMP if OPENMP_LIBRARY in done.stderr else ""
+            raise IsamapError(f"{self.compiler} failed: {done.stderr[:1500]}", hint=hint)
 
 
 def find_toolchain(hw: Hardware) -> Toolchain:
