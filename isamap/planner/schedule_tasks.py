@@ -103,7 +103,9 @@ class TaskScheduler:
 
     def _holds(self, found: Answer | MappingError) -> bool:
         """Was at least as much asked for as now?"""
-        return not isinstance(found, TooSlowError) or self.most <= found.most
+        if isinstance(found, TooSlowError | Answer):
+            return self.most <= found.most
+        return True
 
     def least(self, task: Task, around: Around) -> Answer | None:
         """A schedule that is no worse than the best one beside what is taken, if any is known."""
@@ -157,6 +159,7 @@ class TaskScheduler:
                 known_coverings=self.known.coverings,
                 most=self.most if wishes.cost.num_candidates == 1 else inf,
                 roomier=self.least(task, around),
+                is_part=True,
             )
         except MappingError as error:
             return error

@@ -4,6 +4,7 @@ In: nothing but these nodes. Out: frozen values. Not its job: finding them (`sch
 """
 
 from dataclasses import dataclass
+from math import inf
 
 from isamap.costmodels import Aim, Estimate, Price, Work
 from isamap.ir import Kernel
@@ -62,6 +63,8 @@ class Answer:
     and so does `bound` for what `aim` minimises; `status` is OPTIMAL when the chosen schedule
     reaches it. `fastest`: a schedule that is better but repacks buffers, if any. `contenders`: what
     the cost model chose from, if it was asked about several, in the order of the closed form.
+    `most`: chosen where less than that was asked for; of what takes more, something more natural
+    might be chosen.
     """
 
     kernel: Kernel
@@ -77,6 +80,7 @@ class Answer:
     is_complete: bool
     seconds: float
     contenders: tuple[Contender, ...] = ()
+    most: float = inf
 
     @property
     def program(self) -> Program:

@@ -3,6 +3,8 @@
 In: a covering, its work, the machine. Out: a model to solve and to hint. Not its job: solving.
 """
 
+import re
+from dataclasses import replace
 from hashlib import blake2b
 
 from ortools.sat.python import cp_model
@@ -15,6 +17,7 @@ from .algebra import Bool
 from .objective import Objective
 from .variables import StayVars, Variables
 
+NAMED = re.compile(r'name: "[^"]*"')  # of variables, in a model's text
 WIDE = 2**48  # of 1500 time steps of a large layer: 2**51
 
 
@@ -37,9 +40,11 @@ class TilingModel:
     @property
     def digest(self) -> bytes:
         """Equal for models of the same loops and stays, with the same constraints, objective and
-        costs of first tiles."""
+        costs of first tiles; what loops are called does not matter."""
+        loops = [replace(loop, name="") for loop in self.covering.loops]
         stays = [(plan.name, len(plan.residences)) for plan in self.covering.operands]
-        text = f"{self.covering.loops} {stays} {self.model.proto} {self.first_tiles}"
+        proto = NAMED.sub("", str(self.model.proto))
+        text = f"{loops} {stays} {proto} {self.first_tiles}"
         return blake2b(text.encode()).digest()
 
     @property

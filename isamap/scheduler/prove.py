@@ -5,7 +5,7 @@ not know.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import ceil, inf
 
@@ -46,14 +46,31 @@ def prove(
     if known is None or aim.limits:  # whose models change while they are solved
         return solving.solve(cutoff)
     digest = solving.built.digest
-    solution = solving.recall(known.proven.get(digest), cutoff)
+    names = {loop.name: str(number) for number, loop in enumerate(covering.loops)}
+    before = known.proven.get(digest)
+    back = {number: name for name, number in names.items()}
+    solution = solving.recall(_renamed(before, back) if before else None, cutoff)
     if solution is None:
         near = near_tilings(known, covering, hw) if aim == FASTEST else ()
         solution = solving.solve(cutoff, near)
-        known.proven[digest] = _best_known(known.proven.get(digest), solution, cutoff)
+        known.proven[digest] = _best_known(before, _renamed(solution, names), cutoff)
         if solution.status is Status.OPTIMAL and solution.tiling is not None:
             remember(known, covering, solution.tiling)
     return solution
+
+
+def _renamed(solution: Solution, names: Mapping[str, str]) -> Solution:
+    """With other names of its loops."""
+    tiling = solution.tiling
+    if tiling is None:
+        return solution
+    renamed = Tiling(
+        tuple((names[name], tile) for name, tile in tiling.tiles),
+        tuple(names[name] for name in tiling.outer),
+        tuple(names[name] for name in tiling.inner),
+        tuple(replace(s, kept=tuple(names[name] for name in s.kept)) for s in tiling.stays),
+    )
+    return replace(solution, tiling=renamed)
 
 
 def _best_known(old: Solution | None, new: Solution, cutoff: float | None) -> Solution:

@@ -46,12 +46,14 @@ def find_schedule(
     known_coverings: KnownCoverings | None = None,
     most: float = inf,
     roomier: Answer | None = None,
+    is_part: bool = False,
 ) -> Answer:
     """Solve coverings, lowest bounds first, until no remaining bound beats the best schedule.
 
     `max_rank`: of the coverings that are looked at (`rank_of`). `known`: models by the same aim.
     `known_coverings`: of kernels on this machine; grows. `most`: of the aim's value; only schedules
-    below are of use. `roomier`: what is best where less is taken.
+    below are of use. `roomier`: what is best where less is taken. `is_part`: of a plan, in which
+    `fastest` is not asked for.
 
     Raises:
         MappingError: nothing matches, no copy fits, no single unit fits the memories, the aim's
@@ -65,7 +67,9 @@ def find_schedule(
     least = floor_costs(kernel, hw) if around.are_none else Costs(0, 0, 0)
     if roomier is not None and wishes.aim.is_fastest:
         least = least.at_least(Costs(roomier.best.estimate.cycles, 0, 0))
-    search = CoveringSearch(room, wishes, least, begin + wishes.time_limit_s, known, most)
+    search = CoveringSearch(
+        room, wishes, least, begin + wishes.time_limit_s, known, most, is_part=is_part
+    )
     found = (known_coverings or KnownCoverings()).find(
         kernel, hw, around.setting, may_reassociate=wishes.may_reassociate
     )
@@ -117,6 +121,7 @@ def _answer(
         search.is_complete,
         seconds,
         search.contenders,
+        search.holds_below,
     )
 
 

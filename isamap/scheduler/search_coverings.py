@@ -11,6 +11,7 @@ from itertools import groupby, islice
 from math import inf
 
 from isamap.costmodels import (
+    ANALYTICAL,
     Candidate,
     Costs,
     Work,
@@ -56,6 +57,8 @@ class CoveringSearch:
         deadline: float,
         known: KnownModels | None = None,
         most: float = inf,
+        *,
+        is_part: bool = False,
     ) -> None:
         self.hw = hw
         self.wishes = wishes
@@ -64,6 +67,8 @@ class CoveringSearch:
         self.deadline = deadline
         self.known = known or KnownModels()
         self.most = most  # of the aim's value: only what is below is of use
+        # nobody asks what is better than the chosen one and repacks buffers
+        self.is_part = is_part and wishes.cost is ANALYTICAL
         self.floor = 0.0  # nothing that was not looked at is below
         self.by_rank: dict[int, Schedule] = {}
         self.open_bounds: list[
@@ -190,6 +195,9 @@ class CoveringSearch:
         cutoff = min([*rivals, *([self.most] if self.most < inf else [])], default=None)
         bound = self.wishes.aim.value(least)
         passed = Alternative(covering, round(least.cycles), None, bound, None)
+        if self.is_part and self._is_outdone(rank, bound):
+            self.alternatives.append(passed)
+            return
         if cutoff is not None and bound >= cutoff:
             self._note_slow(rank, rivals)
             self.alternatives.append(passed)
@@ -218,11 +226,22 @@ class CoveringSearch:
             return
         self._keep(covering, work, solution, passed)
 
+    def _is_outdone(self, rank: int, bound: float) -> bool:
+        """Would a more natural schedule be chosen before one that only takes so much?"""
+        limit = self._tolerance() * bound
+        return any(r < rank and known.cost <= limit for r, known in self.by_rank.items())
+
     def _note_slow(self, rank: int, rivals: list[float]) -> None:
         """A covering was passed over: unless for one that is as natural, it is not below `most`."""
         if not rivals:
             self.num_slow += 1
             self.slow_rank = min(self.slow_rank, rank)
+
+    @property
+    def holds_below(self) -> float:
+        """Asked for less than so much, the search would choose the same: above, a more natural
+        schedule that was passed over may be chosen."""
+        return self.most if self.slow_rank < self._rank(self.chosen().covering) else inf
 
     def drop_unnatural(self) -> None:
         """Where the most natural schedule is chosen whatever it takes, one that is not below `most`

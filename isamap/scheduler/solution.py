@@ -38,9 +38,9 @@ class KnownModels:
     """What was found for coverings by one aim; grows.
 
     `proven`: by `TilingModel.digest`: coverings that differ only in how buffers lie outside the
-    chip, or of one task among different others, often have the same one. Where caches decide, by a
-    covering's loops and residences. `alike`: the best tilings of the same call on other sizes, each
-    with its loops, the latest last.
+    chip, or of one task among different others, often have the same one; loops are called by their
+    numbers. Where caches decide, by a covering's loops and residences. `alike`: the best tilings of
+    the same call on other sizes, each with its loops, the latest last.
     """
 
     proven: dict[object, Solution] = field(default_factory=dict)
