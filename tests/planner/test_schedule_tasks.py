@@ -5,6 +5,7 @@ In: isamap/planner/schedule_tasks.py. Out: nothing. Not its job: schedules thems
 
 import time
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 from isamap.errors import MappingError, TooSlowError
@@ -13,7 +14,7 @@ from isamap.ir import load_kernel, parse_semantics
 from isamap.mapper import cut_tasks, flatten
 from isamap.planner import Wishes
 from isamap.planner.schedule_tasks import Around, Known, TaskScheduler, alike
-from isamap.scheduler import Answer
+from isamap.scheduler import Answer, find_schedule
 
 ROOT = Path(__file__).parents[2]
 GEMMINI = load_hardware(str(ROOT / "hw_specs" / "gemmini.yaml"))
@@ -73,6 +74,29 @@ def test_what_is_too_slow_to_be_of_use_is_looked_for_again_where_more_is_of_use(
     assert just.best.estimate.cycles == found.best.estimate.cycles
     below = replace(scheduler(), most=found.best.estimate.cycles).find(TASK)
     assert isinstance(below, TooSlowError)
+
+
+def test_a_choice_made_where_little_is_of_use_is_made_again_where_more_is() -> None:
+    sizes = {"m": 64, "n": 80, "k": 96}
+    (task,) = flatten(cut_tasks(load_kernel(ROOT / "kernels" / "gemm.py", sizes, "gemm_nt")))
+    tasks = scheduler()
+    natural = scheduler().find(task)
+    assert isinstance(natural, Answer) and natural.best.is_natural and natural.most == inf
+    repacked = replace(tasks, most=natural.best.cost).find(task)
+    assert isinstance(repacked, Answer) and repacked.most == natural.best.cost
+    assert repacked.best.cost < natural.best.cost and not repacked.best.is_natural
+    again = tasks.find(task)
+    assert isinstance(again, Answer)
+    assert (again.best.cost, again.best.covering) == (natural.best.cost, natural.best.covering)
+
+
+def test_only_the_chosen_schedule_is_looked_for_where_nobody_asks_for_others() -> None:
+    kernel = load_kernel(ROOT / "kernels" / "gemm.py", {"m": 64, "n": 80, "k": 96}, "gemm_nt")
+    whole = find_schedule(kernel, GEMMINI)
+    part = find_schedule(kernel, GEMMINI, is_part=True)
+    assert whole.fastest is not None and part.fastest is None
+    assert (part.best.cost, part.status) == (whole.best.cost, whole.status)
+    assert part.bound == whole.bound
 
 
 def test_parts_are_alike_whatever_the_order_of_their_dimensions() -> None:

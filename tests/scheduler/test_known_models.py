@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from isamap.costmodels import count_work
-from isamap.mapper import Covering
+from isamap.ir import parse_semantics
+from isamap.mapper import Covering, coverings
 from isamap.scheduler import KnownModels, Solution, Status, solve
 from isamap.scheduler.model import TilingModel
 from isamap.scheduler.near_tilings import near_tilings
@@ -33,6 +34,18 @@ def test_a_model_that_is_known_gives_its_solution_again() -> None:
     first = find(known)
     assert first.status is Status.OPTIMAL and len(known.proven) == 1
     assert find(known) == first and find(known, cutoff=first.value + 1) == first
+
+
+def test_what_loops_are_called_does_not_matter() -> None:
+    text = "A, B, C = In(i8, 37, 41), In(i8, 53, 41), InOut(i32, 37, 53)\n"
+    text += "for x, y, z in grid(37, 53, 41):\n  C[x, y] += i32(A[x, z]) * i32(B[y, z])\n"
+    other = next(coverings(parse_semantics(text, "product"), HW, []))
+    known = KnownModels()
+    first = find(known)
+    again = solve(other, count_work(other, HW), HW, time_limit_s=60.0, known=known)
+    alone = solve(other, count_work(other, HW), HW, time_limit_s=60.0)
+    assert len(known.proven) == 1 and (again.value, again.status) == (first.value, first.status)
+    assert again.tiling == alone.tiling and again.tiling != first.tiling
 
 
 def test_nothing_below_the_best_is_looked_for() -> None:
