@@ -4,7 +4,7 @@ In: the command line of pytest. Out: `golden`, which holds text against a file. 
 verdicts on behaviour.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,14 @@ import pytest
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden`: write golden files anew; read the difference before it is kept."""
     parser.addoption("--update-golden", action="store_true", help="Write golden files anew.")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What programs keep for later stays out of the user's caches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture

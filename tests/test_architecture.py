@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "resources": ("errors",),
     "write_all": ("errors",),
     "shortest_paths": (),
+    "cache_folder": (),
     "lazy": (),
     "ir": ("errors", "lazy"),
     "cexpr": ("errors", "ir"),
@@ -28,7 +29,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "hwdesc": ("errors", "lazy", "shortest_paths", "ir"),
     "program": ("errors", "ir", "hwdesc"),
     "emulator": ("errors", "ir", "cexpr", "hwdesc", "program"),
-    "codegen": ("errors", "ir", "cexpr", "hwdesc", "program", "write_all"),
+    "codegen": ("errors", "cache_folder", "ir", "cexpr", "hwdesc", "program", "write_all"),
     "exercise": ("errors", "ir", "hwdesc", "program"),
     "mapper": ("errors", "shortest_paths", "ir", "rewrites", "hwdesc", "program"),
     "costmodels": ("errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper"),
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "scheduler",
     ),
     "measured": (  # where candidates meet the C that runs them
-        "errors", "ir", "hwdesc", "program", "codegen", "costmodels", "version",
+        "errors", "cache_folder", "ir", "hwdesc", "program", "codegen", "costmodels", "version",
     ),
     "verify": (
         "errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper", "costmodels",

@@ -9,13 +9,13 @@ is one transaction, a second process waits for its turn. `user_version` holds th
 
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
+from isamap.cache_folder import cache_folder
 from isamap.errors import IsamapError
 
 from .subject import Subject
@@ -90,13 +90,7 @@ def default_path() -> Path:
     given = os.environ.get(VARIABLE, "")
     if given:
         return Path(given)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "isamap" / FILE
+    return cache_folder() / FILE
 
 
 class Database:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isamap.codegen import CSource, Parameter, Toolchain, find_toolchain, generate_c, generate_main
-from isamap.errors import IsamapError
+from isamap.codegen import CSource, Parameter, find_toolchain, generate_c, generate_main
 from isamap.hwdesc import Hardware
 from isamap.ir import numpy_dtype
 from isamap.program import Program, unpack
@@ -20,7 +19,6 @@ from isamap.program import Program, unpack
 from .binding import bind
 
 RUN_SECONDS = 120.0
-MANY = 4  # programs whose common headers are read once
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -63,9 +61,8 @@ def execute_together(
         for source in sources:
             (folder / f"{source.name}.h").write_text(source.header)
         threaded = dict.fromkeys(flag for source in sources for flag in source.flags)
-        flags = (*threaded, *flags)
-        headers = hw.compiler.headers if hw.compiler and len(runs) >= MANY else ()
-        _compile(toolchain, tuple(files), headers, flags)
+        linked = ("-static",) if toolchain.run else ()
+        toolchain.compile_program(tuple(files), folder / "program", (*linked, *threaded, *flags))
         given = [_given(source, held) for source, (_, held) in zip(sources, runs, strict=True)]
         (folder / "input").write_bytes(b"".join(given))
         ends = (str(folder / "input"), str(folder / "output"))
@@ -77,25 +74,6 @@ def execute_together(
         outputs.append(_outputs(source.parameters, data[:size]))
         data = data[size:]
     return outputs
-
-
-def _compile(
-    toolchain: Toolchain, files: tuple[Path, ...], headers: tuple[str, ...], flags: tuple[str, ...]
-) -> None:
-    """An executable called `program` beside the files; `headers` are read once for all of them,
-    unless that makes the compiler stumble (GCC 12 crashes over headers of SVE)."""
-    linked = ("-static", *flags) if toolchain.run else flags
-    program = files[0].with_name("program")
-    if headers:
-        shared = files[0].with_name("shared.h")
-        shared.write_text("".join(f"#include <{header}>\n" for header in headers))
-        try:
-            ahead = toolchain.precompile(shared, flags)
-            toolchain.compile_program(files, program, (*linked, *ahead))
-            return
-        except IsamapError:
-            pass
-    toolchain.compile_program(files, program, linked)
 
 
 def _given(source: CSource, arrays: Arrays) -> bytes:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import isamap
-from isamap.codegen import find_toolchain
 from isamap.ir import interpret, random_arrays
 from isamap.native import ArrayError, execute_c, execute_together
 from isamap.verify import compare
@@ -99,14 +98,3 @@ def test_many_programs_run_in_one_process_each_on_its_own_arrays() -> None:
     outputs = execute_together([(program, arrays) for arrays in given], mapped.hardware)
     for arrays, got in zip(given, outputs, strict=True):
         assert compare(got, interpret(mapped.kernel, arrays), "the kernel's meaning") is None
-
-
-def test_headers_are_compiled_ahead_of_the_files_that_read_them(tmp_path: Path) -> None:
-    toolchain = find_toolchain(isamap.load_hardware(VEC4))
-    header, source = tmp_path / "shared.h", tmp_path / "main.c"
-    header.write_text("static const int answer = 0;\n")
-    source.write_text("int main(void) { return answer; }\n")
-    ahead = toolchain.precompile(header, ("-O1",))
-    header.write_text("#error read again\n")
-    toolchain.compile_program((source,), tmp_path / "main", ("-O1", *ahead))
-    toolchain.execute(tmp_path / "main", (), 10.0)

@@ -14,6 +14,8 @@ from pathlib import Path
 from isamap.errors import IsamapError
 from isamap.hwdesc import CompilerRule, Hardware
 
+from .read_ahead import give_up, read_ahead
+
 COMPILERS = ("cc", "gcc", "clang")
 # floats round after every operation; registers of one memory may hold several types in turn
 FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fopenmp-simd")
@@ -28,11 +30,15 @@ NO_OPENMP = "threads need clang's OpenMP: apt-get install libomp-dev; or use gcc
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A compiler with its flags, and the command before an executable (none: it runs here)."""
+    """A compiler with its flags, and the command before an executable (none: it runs here).
+
+    `headers`: what every C file for the machine includes.
+    """
 
     compiler: str
     flags: tuple[str, ...]
     run: tuple[str, ...]
+    headers: tuple[str, ...] = ()
 
     @property
     def all_flags(self) -> tuple[str, ...]:
@@ -53,13 +59,6 @@ class Toolchain:
     ) -> None:
         """An executable from C files."""
         self._compile(extra, sources, target, LIBRARIES)
-
-    def precompile(self, header: Path, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Read a header once for many C files, which are then compiled with the same `extra` and
-        these flags."""
-        target = header.with_name(f"{header.name}.gch")
-        self._compile((*extra, "-x", "c-header"), (header,), target)
-        return ("-include", str(header))
 
     def execute(self, program: Path, arguments: tuple[str, ...], timeout_s: float) -> str:
         """Run an executable; what it printed.
@@ -87,14 +86,23 @@ class Toolchain:
         target: Path,
         libraries: tuple[str, ...] = (),
     ) -> None:
-        files = [*map(str, sources), *libraries]
-        command = [self.compiler, *self.all_flags, *extra, "-o", str(target), *files]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
-        )
+        command = [self.compiler, *self.all_flags, *extra]
+        rest = ["-o", str(target), *map(str, sources), *libraries]
+        ahead = read_ahead(command, self.version(), self.headers, len(sources))
+        done = _run([*command, *ahead, *rest])
+        if done.returncode and ahead:
+            done = _run([*command, *rest])
+            if not done.returncode:
+                give_up(ahead)
         if done.returncode:
             hint = NO_OPENMP if OPENMP_LIBRARY in done.stderr else ""
             raise IsamapError(f"{self.compiler} failed: {done.stderr[:1500]}", hint=hint)
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
+    )
 
 
 def find_toolchain(hw: Hardware) -> Toolchain:
@@ -107,7 +115,7 @@ def find_toolchain(hw: Hardware) -> Toolchain:
     compiler = _find_compiler(rule, hw)
     if rule.run and shutil.which(rule.run[0]) is None:
         raise _missing(f"'{rule.run[0]}', which runs programs for {hw.name}, is not", rule)
-    return Toolchain(compiler, rule.flags, rule.run)
+    return Toolchain(compiler, rule.flags, rule.run, rule.headers)
 
 
 def missing_features(rule: CompilerRule) -> tuple[str, ...]:
