@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from tilings import active_loops, all_tilings, keepable_loops, slot_choices
 
@@ -110,17 +111,22 @@ def _draw(covering: Covering, hw: Hardware, generator: random.Random) -> Tiling:
     return Tiling(tuple(tiles.items()), outer, inner, tuple(stays))
 
 
-def search_divisors(candidates: Sequence[Candidate], hw: Hardware, *, limit_s: float) -> Found:
-    """Every legal tiling whose tiles divide, as far as time goes."""
+def search_divisors(
+    candidates: Sequence[Candidate], hw: Hardware, *, limit_s: float, seed: int = 0
+) -> Found:
+    """Every legal tiling whose tiles divide, as far as time goes: sizes in random order."""
     best = _Best(hw)
+    generator = random.Random(seed)
     for candidate in candidates:
         covering = candidate[0]
-        sizes = {
-            loop.name: [1] if loop.is_held else _divisors(loop.units)[::-1]
-            for loop in covering.loops
-        }
-        for tiling in all_tilings(covering, hw, sizes):
-            best.see(candidate, tiling)
+        names = [loop.name for loop in covering.loops]
+        divisors = [[1] if loop.is_held else _divisors(loop.units) for loop in covering.loops]
+        sizes = list(product(*divisors))
+        generator.shuffle(sizes)
+        for chosen in sizes:
+            tiles = {name: [tile] for name, tile in zip(names, chosen, strict=True)}
+            for tiling in all_tilings(covering, hw, tiles, lambda: best.seconds() > limit_s):
+                best.see(candidate, tiling)
             if best.seconds() > limit_s:
                 return best.found(is_complete=False)
     return best.found(is_complete=True)

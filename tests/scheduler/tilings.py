@@ -5,7 +5,7 @@ their cost, lowering them.
 """
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, permutations, product
 
@@ -44,11 +44,14 @@ def keepable_loops(
 
 
 def all_tilings(
-    covering: Covering, hw: Hardware, sizes: Mapping[str, Sequence[int]] | None = None
+    covering: Covering,
+    hw: Hardware,
+    sizes: Mapping[str, Sequence[int]] | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Tiling]:
     """Every legal tiling over the solver's tile sizes; orders that differ in idle loops come once.
 
-    `sizes`: other tile sizes to try, per loop.
+    `sizes`: other tile sizes to try, per loop. `is_over`: asked now and then; ends them.
 
     A stay with one slot is left out where the same tiling with two is legal: no estimate rises
     with slots.
@@ -62,6 +65,8 @@ def all_tilings(
         many_units = [n for n in names if tiles[n] > 1]
         for outer in _orders(names, many_tiles):
             for inner in _orders(names, many_units):
+                if is_over():
+                    return
                 for levels in stay_choices(covering, hw):
                     yield from _all_stays(covering, hw, tiles, outer, inner, levels)
 
