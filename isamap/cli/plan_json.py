@@ -21,6 +21,7 @@ from .json_parts import (
     verification_to_json,
     versions_to_json,
 )
+from .show_measured import contenders_to_json
 from .show_tasks import used_schedule, why_on_host
 
 
@@ -90,6 +91,7 @@ def _task(planned: PlannedTask, result: PlanResult) -> dict[str, Json]:
         "status": None,
         "num_coverings": planned.answer.num_coverings if planned.answer else 0,
         "is_complete": planned.answer.is_complete if planned.answer else True,
+        "candidates": [],
     }
     if schedule is None or planned.answer is None:
         return found
@@ -102,4 +104,5 @@ def _task(planned: PlannedTask, result: PlanResult) -> dict[str, Json]:
         "memory_bytes": dict(used_bytes(schedule.covering, tiling).items()),
         "bound_cycles": planned.answer.bound_cycles,
         "status": planned.answer.status.value,
+        "candidates": contenders_to_json(planned.answer.contenders, result.hardware.clock_hz),
     }

@@ -16,7 +16,7 @@ from isamap.scheduler import Status
 
 from .show_aim import aim_lines
 from .show_result import print_section
-from .show_tasks import memory_lines, nests_lines, task_lines
+from .show_tasks import compared_lines, memory_lines, nests_lines, task_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines
 from .show_verification import show_verification
 from .units import align, show_count, show_cycles, show_seconds, show_share
@@ -36,6 +36,7 @@ def print_plan(result: PlanResult, console: Console) -> None:
         ("passing", passing_lines(handovers(result.plan), moved)),
         ("aim", aim_lines(result.plan.aim, result.plan.costs, None, result.plan.status)),
         ("cycles", cycle_lines(result)),
+        ("measured", compared_lines(result.plan, result.hardware)),
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),
         ("memory", memory_lines(result.plan, result.hardware)),

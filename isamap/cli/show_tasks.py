@@ -13,6 +13,7 @@ from isamap.scheduler import Schedule
 
 from .show_cores import show_split
 from .show_mapping import packing_sentences, show_binding, show_outside
+from .show_measured import measured_lines
 from .show_nest import nest_lines
 from .show_result import memory_rows
 from .units import align, show_count, show_share
@@ -107,6 +108,17 @@ def nests_lines(plan: Plan) -> list[str]:
             assert tiling is not None, "a schedule has a tiling"
             lines.append(f"task {task_name(task)}:")
             lines += [INDENT + line for line in nest_lines(schedule.covering, tiling)]
+    return lines
+
+
+def compared_lines(plan: Plan, hw: Hardware) -> list[str]:
+    """Per task whose schedules a cost model compared, who won and a line per candidate."""
+    lines: list[str] = []
+    for task in plan.tasks:
+        if not task.on_host and task.answer is not None and task.answer.contenders:
+            lines.append(f"task {task_name(task)}:")
+            found = measured_lines(task.answer.contenders, hw.clock_hz)
+            lines += [INDENT + line for line in found]
     return lines
 
 

@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 import isamap
 from isamap.cli.main import main
-from isamap.codegen import CSource, Toolchain
+from isamap.codegen import CSource, Toolchain, missing_features
 from isamap.compile import Result, build_kernel, cost_model
 from isamap.measured import Measured, Measurement, digest
+from isamap.resources import find_hardware
 from isamap.scheduler import Answer, Progress, Wishes, find_schedule, is_legal
 
 CODEGEN = Path(__file__).parent.parent / "codegen"
@@ -165,3 +166,21 @@ def test_a_built_kernel_that_was_measured_is_right(tmp_path: Path) -> None:
     found = isamap.map(SGEMM, HW, sizes=SIZES, cost=model, verify="full", may_reassociate=True)
     assert isinstance(found, Result) and found.request.cost == "measured"
     assert found.verification.is_verified
+
+
+def test_map_tells_the_candidates_of_each_task(tmp_path: Path) -> None:
+    kernel = f"{CODEGEN / 'c_kernels.py'}:sgemm_relu"
+    arguments = ["map", kernel, "--hw", "x86_avx2", "--allow", "reassociate", "--size", "m=2"]
+    arguments += ["--size", "n=9", "--size", "k=3", "--cost", "measured", "--candidates", "2"]
+    arguments += ["--database", str(tmp_path / "m")]
+    hw = isamap.load_hardware(find_hardware("x86_avx2"))
+    if hw.compiler is None or missing_features(hw.compiler):
+        pytest.skip("this processor lacks AVX2")
+    first = CliRunner().invoke(main, arguments)
+    assert first.exit_code == 0, first.output
+    assert "measured task " in " ".join(first.output.split())
+    assert "of 2, measured now" in first.output
+    again = CliRunner().invoke(main, [*arguments, "--json", "-"])
+    tasks = json.loads(again.output)["tasks"]
+    assert [len(task["candidates"]) for task in tasks] == [0 if t["on_host"] else 2 for t in tasks]
+    assert all(row["is_recalled"] for task in tasks for row in task["candidates"])
