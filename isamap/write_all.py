@@ -39,7 +39,8 @@ def write_all(texts: Mapping[Path, str]) -> None:
             made[target] = _write_beside(target, text)
         _replace(made)
     except OSError as error:
-        raise IsamapError(f"cannot write {target}: {error.strerror}") from error
+        place = error.filename2 or target  # where a renaming failed
+        raise IsamapError(f"cannot write {place}: {error.strerror}") from error
     finally:
         for temporary in made.values():
             temporary.unlink(missing_ok=True)

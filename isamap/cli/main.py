@@ -12,7 +12,7 @@ import click
 import isamap
 from isamap.errors import IsamapError, MappingError
 
-from .exit_codes import EXIT_NOTHING_FOUND, EXIT_USAGE
+from .exit_codes import EXIT_INTERRUPTED, EXIT_NOTHING_FOUND, EXIT_USAGE
 
 COMMANDS = {  # command: (module, one-line help)
     "map": ("map_command", "Map a kernel onto a machine: mapping, schedule, proof, check."),
@@ -63,6 +63,9 @@ class LazyGroup(click.Group):
             click.echo(f"error: {error}", err=True)
             is_empty = isinstance(error, MappingError)
             ctx.exit(EXIT_NOTHING_FOUND if is_empty else EXIT_USAGE)
+        except KeyboardInterrupt:  # where nothing is found yet, or a command does not keep it
+            click.echo("interrupted", err=True)
+            ctx.exit(EXIT_INTERRUPTED)
 
 
 @click.group(

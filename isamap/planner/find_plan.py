@@ -133,7 +133,8 @@ def _plans(
 
 def all_cuts(*notes: str) -> str:
     """What was not looked at, each once."""
-    return "; ".join(dict.fromkeys(filter(None, notes)))
+    every = (part for note in notes for part in note.split("; ") if part)
+    return "; ".join(dict.fromkeys(every))
 
 
 def plan_whole(

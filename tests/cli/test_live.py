@@ -79,6 +79,17 @@ def test_interrupted_plan_is_written_and_evaluates_to_the_same(tmp_path: Path) -
     assert found.recorded.emulated_cycles == found.result.timing.cycles
 
 
+def test_ctrl_c_before_anything_is_found_is_no_wrong_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("isamap.cli.show_map.map", interrupt)
+    done = CliRunner().invoke(main, ["map", "gemm", "--hw", "gemmini"])
+    assert done.exit_code == 130 and "interrupted" in done.output
+
+
 def test_interrupted_check_leaves_the_answer_unverified(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt

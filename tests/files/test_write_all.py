@@ -47,6 +47,13 @@ def test_failing_rename_leaves_the_old_files(
     assert contents(tmp_path) == {"a": "old a", "c": "old c"}
 
 
+def test_the_place_that_is_taken_by_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(IsamapError, match=r"cannot write .*/a: Is a directory"):
+        write_all({tmp_path / "a": "1", tmp_path / "b": "2"})
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
 def test_folders_are_made_only_when_asked_for(tmp_path: Path) -> None:
     with pytest.raises(IsamapError, match="cannot write .*: No such file or directory"):
         write_all({tmp_path / "nowhere" / "a": "1"})
