@@ -1,7 +1,7 @@
 """Which instructions of a machine bind a kernel's statements, and why others do not.
 
 In: a kernel and a machine (values, paths or bundled names). Out: mappings, reasons. Not its job:
-scheduling (`compile`), printing.
+scheduling (`compile`), the command line's tables.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from os import PathLike
 from isamap.compile import build_kernel, load_machine
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
-from isamap.ir import Kernel, Statement
+from isamap.ir import Kernel, Statement, pretty_statement
 from isamap.mapper import Mapping as Binding
 from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten, mappings, unmatched
 from isamap.rewrites import FORMS, variants
@@ -30,16 +30,34 @@ class TaskExplanation:
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """Why instructions do not compute the kernel, statement by statement."""
+    """Why instructions do not compute the kernel, statement by statement.
+
+    As text: per statement and instruction the nearest failed condition, nearest miss first, both
+    sides; instructions that do compute the statement in some other binding come last.
+    """
 
     kernel: Kernel
     hardware: Hardware
     tasks: tuple[TaskExplanation, ...]
 
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for task in self.tasks:
+            part = _task_lines(task, self.hardware, is_only=len(self.tasks) == 1)
+            lines += ["", *part] if part else []
+        return "\n".join(
+            ["why not other instructions, nearest miss first", *lines] if lines else []
+        )
 
-@dataclass(frozen=True, slots=True)
+    def __repr__(self) -> str:
+        missed = sum(len(nearest_misses(task)) for task in self.tasks)
+        what = f"{len(self.tasks)} statements, {missed} near misses; print() shows them"
+        return f"<Explanation: {self.kernel.name} on {self.hardware.name}, {what}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class MappingList:
     """All mappings of a kernel, made while they are read; `mismatches`: what computes nothing.
 
@@ -50,6 +68,39 @@ class MappingList:
     hardware: Hardware
     stream: Iterator[tuple[Kernel, Binding]]
     mismatches: tuple[Mismatch, ...]
+
+    def __repr__(self) -> str:
+        what = f"{self.kernel.name} on {self.hardware.name}, made while .stream is read"
+        return f"<MappingList: {what}; {len(self.mismatches)} mismatches>"
+
+
+def _task_lines(found: TaskExplanation, hw: Hardware, *, is_only: bool) -> list[str]:
+    misses = nearest_misses(found)
+    if not misses and not found.problem and is_only:
+        return []
+    held = ", ".join(found.task.held)
+    within = f"   (one {held} at a time)" if held else ""
+    lines = [f"kernel: {pretty_statement(found.task.statement)}{within}"]
+    lines += [f"    no instruction may: {found.problem}"] if found.problem else []
+    lines += [f"    computed by {', '.join(found.matched)}"] if found.matched else []
+    for miss, count in misses:
+        semantics = hw.instruction(miss.instruction).semantics
+        texts = "; ".join(pretty_statement(part) for part in semantics.statements)
+        word = "in some bindings " if miss.instruction in found.matched else ""
+        more = f"   (and {count - 1} more bindings)" if count > 1 else ""
+        lines += [f"{miss.instruction}: {texts}", f"    {word}{miss.reason}{more}"]
+    return lines
+
+
+def nearest_misses(found: TaskExplanation) -> list[tuple[Mismatch, int]]:
+    """Per instruction the miss that got farthest, and how many bindings failed."""
+    grouped: dict[str, list[Mismatch]] = {}
+    for miss in found.mismatches:
+        grouped.setdefault(miss.instruction, []).append(miss)
+    nearest = [(max(misses, key=lambda m: m.progress), len(misses)) for misses in grouped.values()]
+    return sorted(
+        nearest, key=lambda pair: (pair[0].instruction in found.matched, -pair[0].progress)
+    )
 
 
 def explain(

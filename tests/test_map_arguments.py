@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import isamap
+from isamap.bindings import explain, list_mappings
 
 SIZES = {"m": 5, "n": 7, "k": 3}
 
@@ -19,6 +20,15 @@ def test_sizes_may_be_numpys_and_answers_print_in_a_line() -> None:
     assert all(type(value) is int for _, value in found.request.sizes)
     assert found.timing is not None
     assert repr(found) == f"<Result: gemm on outer, {found.timing.cycles} cycles, verified>"
+
+
+def test_reasons_and_mappings_print_in_a_line_too() -> None:
+    why = explain("gemm", "gemmini")
+    assert repr(why).startswith("<Explanation: gemm on gemmini, 1 statements, ")
+    assert len(repr(why)) < 100 and "mvin" not in repr(why)
+    assert str(why).startswith("why not other instructions, nearest miss first\n")
+    found = list_mappings("gemm", "gemmini")
+    assert repr(found).startswith("<MappingList: gemm on gemmini") and len(repr(found)) < 100
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from isamap.scheduler import Watch
 from .live import LiveWatch
 from .plan_json import plan_to_json
 from .result_json import result_to_json
-from .show_alternatives import explanation_lines
 from .show_front import front_to_json, print_front
 from .show_plan import print_plan
 from .show_result import print_result
@@ -143,5 +142,5 @@ def _explain(question: Question, console: Console) -> None:
         may_reassociate=question.may_reassociate,
     )
     console.print()
-    for line in explanation_lines(found):
+    for line in str(found).splitlines():
         console.print(Text(line), soft_wrap=True)

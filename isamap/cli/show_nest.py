@@ -24,7 +24,8 @@ def nest_lines(covering: Covering, tiling: Tiling) -> list[str]:
     """Tile loops, unit loops and the call, with every fetch and drain where it happens."""
     outer = [name for name in tiling.outer if trips(covering, tiling, name) > 1]
     inner = [name for name in tiling.inner if tiling.tile(name) > 1]
-    held = [_held(covering, tiling, stay, outer, inner) for stay in tiling.stays]
+    stays = sorted(tiling.stays, key=lambda stay: -stay.residence)  # the way in; out: backwards
+    held = [_held(covering, tiling, stay, outer, inner) for stay in stays]
     heads = [_tile_head(covering, tiling, name) for name in outer]
     heads += [_unit_head(covering, tiling, name) for name in inner]
     lines: list[str] = []
@@ -33,7 +34,7 @@ def nest_lines(covering: Covering, tiling: Tiling) -> list[str]:
         lines += ["  " * depth + heads[depth]] if depth < len(heads) else []
     lines.append("  " * len(heads) + _call_text(covering))
     for depth in reversed(range(len(heads) + 1)):
-        lines += ["  " * depth + h.drain for h in held if h.depth == depth and h.drain]
+        lines += ["  " * depth + h.drain for h in reversed(held) if h.depth == depth and h.drain]
     return lines
 
 

@@ -140,3 +140,9 @@ def test_wrong_program_is_shown_and_fails(monkeypatch: pytest.MonkeyPatch) -> No
     assert done.exit_code == 1
     assert "WRONG on i=4: 3 of 16 elements of C differ" in done.output
     assert "first: C[1, 2] is 7, the kernel's meaning says 8" in done.output
+
+
+def test_loops_show_what_comes_through_two_memories_in_its_order() -> None:
+    sizes = ["--size", "m=3", "--size", "n=16", "--size", "k=16"]
+    text = run_map("gemm", "--hw", "gemmini", *sizes, "--verify", "off").stdout
+    assert 0 < text.index("mvin B -> scratchpad") < text.index("preload B -> weights")
