@@ -1,6 +1,13 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
-from .cover import call_classes, candidates, compute_cycles, coverings, nearest_miss
+from .cover import (
+    call_classes,
+    candidates,
+    compute_cycles,
+    coverings,
+    nearest_miss,
+    unit_cycles,
+)
 from .cover_mapping import cover_mapping
 from .covering import (
     BlockDim,
@@ -73,6 +80,7 @@ __all__ = [
     "show_layouts",
     "show_route",
     "spread_factors",
+    "unit_cycles",
     "unmatched",
     "why_one_core",
 ]

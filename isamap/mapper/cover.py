@@ -166,6 +166,12 @@ def shared_cycles(
     return -(-compute_cycles(instruction, binding, loops) // count)
 
 
+def unit_cycles(covering: Covering, hw: Hardware) -> int:
+    """Issue cycles of a covering's calls, on each of the units that share them."""
+    instruction = hw.instruction(covering.instruction)
+    return shared_cycles(instruction, covering.binding, covering.loops, hw)
+
+
 def call_classes(
     instruction: Instruction,
     binding: tuple[tuple[str, tuple[str, ...]], ...],

@@ -15,7 +15,7 @@ from math import prod
 
 from isamap.hwdesc import Hardware, Instruction, Synchronisation, is_same_work
 
-from .cover import shared_cycles
+from .cover import unit_cycles
 from .covering import CoreShare, Covering, OperandPlan, Residence, TiledLoop, Transfer
 from .transfer import block_cycles
 
@@ -32,11 +32,11 @@ def spread_coverings(stream: Iterator[Covering], hw: Hardware) -> Iterator[Cover
     waiting: list[tuple[int, int, Covering]] = []
     number = 0
     for covering in stream:
-        least = _cycles(covering, hw)
+        least = unit_cycles(covering, hw)
         while waiting and waiting[0][0] <= least // hw.num_cores:
             yield heappop(waiting)[2]
         for variant in (covering, *spread(covering, hw)):
-            heappush(waiting, (_cycles(variant, hw), number, variant))
+            heappush(waiting, (unit_cycles(variant, hw), number, variant))
             number += 1
     while waiting:
         yield heappop(waiting)[2]
@@ -113,11 +113,6 @@ def _with_instructions(residence: Residence, other: Residence) -> Residence:
 
     fill, zero = like(residence.fill, other.fill), like(residence.zero, other.zero)
     return replace(residence, fill=fill, zero=zero, again=like(residence.again, other.again))
-
-
-def _cycles(covering: Covering, hw: Hardware) -> int:
-    instruction = hw.instruction(covering.instruction)
-    return shared_cycles(instruction, covering.binding, covering.loops, hw)
 
 
 def _shareable(covering: Covering) -> tuple[str, ...]:

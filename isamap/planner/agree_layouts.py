@@ -9,7 +9,7 @@ from itertools import accumulate, islice
 
 from isamap.costmodels import bound_cycles, count_work
 from isamap.errors import MappingError
-from isamap.mapper import Task
+from isamap.mapper import Task, unit_cycles
 from isamap.program import Layout
 from isamap.scheduler import LayoutKey, layout_key
 
@@ -74,8 +74,10 @@ def layout_options(
             keys = {(name, layout_key(end.layout)) for _, name, end in ends}
             if len(keys) > len(layouts):
                 continue  # two operands find one buffer in different layouts
-            bound, _ = bound_cycles(covering, count_work(covering, scheduler.hw), scheduler.hw)
             key = tuple(sorted(keys))
+            if key in found and found[key].bound_cycles <= unit_cycles(covering, scheduler.hw):
+                continue  # its bound is no lower
+            bound, _ = bound_cycles(covering, count_work(covering, scheduler.hw), scheduler.hw)
             if key not in found or bound < found[key].bound_cycles:
                 found[key] = Option(bound, layouts, key)
     except MappingError:

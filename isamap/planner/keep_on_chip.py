@@ -9,7 +9,7 @@ are all such buffers together, those that hang together by tasks, and each alone
 cycles than all before stays.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, prod
 
@@ -26,10 +26,11 @@ from .fetch_ahead import fetch_ahead
 from .layout_option import Layouts
 from .make_room import make_room
 from .memory_map import MemoryMap
-from .place_tasks import PlacedTasks, TaskTree, place_tasks, with_joined_calls
+from .place_tasks import PlacedTasks, TaskTree, every_way, place_tasks, with_joined_calls
 from .plan import PlannedTask, task_key
 from .schedule_tasks import Around, TaskScheduler
 from .share_chip import ends_of
+from .timeline import Ways
 
 MAX_TRIALS = 24  # sets of homes that are scheduled
 ROOMS = (3 / 4, 1 / 4, 1 / 16)  # of a memory, for homes that are tried together
@@ -101,26 +102,25 @@ class HomeSearch:
         """The tasks side by side, each on the accelerator or the host, there in as few calls; not
         all is tried where they take `most` cycles or more."""
         fitting = make_room(self.nodes, planned, self.scheduler)
+        if self._is_slow(self._ways(fitting), most):
+            return self.tree.put(fitting)
         placed = place_tasks(self.tree, fitting, self.scheduler.wishes.aim)
         joined = with_joined_calls(self.tree, placed)
-        if self._least_cycles(joined.tasks) + joined.repack_cycles >= most:
+        now = {planned.task.number: (planned,) for planned in joined.tasks}
+        if self._is_slow(now, most - joined.repack_cycles):
             return joined
         return fetch_ahead(self.tree, joined)
 
-    def _least_cycles(self, tasks: Iterable[PlannedTask]) -> float:
-        """What these tasks take with any room to fetch ahead; 0 where it is not cycles alone that
+    def _is_slow(self, ways: Ways, most: float) -> bool:
+        """Do the tasks take `most` cycles with any room to fetch ahead? Asked where cycles alone
         count."""
-        if not self.scheduler.wishes.aim.is_fastest:
-            return 0
-        ways = {planned.task.number: (planned,) for planned in tasks}
-        return self.tree.line.cycles(ways, is_ample=True)
-
-    def _is_slow(self, planned: Mapping[int, PlannedTask], most: float) -> bool:
-        """Do the tasks take `most` cycles wherever they lie? Not asked where the host takes part,
-        as others may go there, or its tasks elsewhere."""
-        if any(task.on_host for task in planned.values()):
+        if most == inf or not self.scheduler.wishes.aim.is_fastest:
             return False
-        return self._least_cycles(planned.values()) >= most
+        return self.tree.line.cycles(ways, is_ample=True) >= most
+
+    def _ways(self, planned: Mapping[int, PlannedTask]) -> Ways:
+        """Each task on the accelerator or the host, where it can be."""
+        return {number: every_way(task, self.hw) for number, task in planned.items()}
 
     def is_crowded(self, placed: PlacedTasks) -> bool:
         """Does a task take longer than with all the chip to itself?"""
@@ -214,7 +214,8 @@ class HomeSearch:
                     continue
                 memory_map = MemoryMap(self.kernel, pieces, on_chip)
                 if all(memory_map.is_written_first(name) for name in homes):
-                    return None if self._is_slow(changed, most) else self.settle(changed, most)
+                    is_slow = self._is_slow(self._ways(changed), most)
+                    return None if is_slow else self.settle(changed, most)
             except MappingError:
                 pass
             return None

@@ -126,6 +126,12 @@ def with_joined_calls(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
     return placed if joined == planned else replace(tree.put(joined), cut=placed.cut)
 
 
+def every_way(planned: PlannedTask, hw: Hardware) -> tuple[PlannedTask, ...]:
+    """As the task runs now, then the other way where it can."""
+    other = _moved(planned, not planned.on_host, hw)
+    return (planned,) if other is None else (planned, other)
+
+
 class _PlaceSearch:
     """Choices of who runs what, each as a way or two per task; `best` of those looked at."""
 
@@ -142,9 +148,10 @@ class _PlaceSearch:
         """As the task runs now, then the other way where it can and the host is not too slow."""
         found: dict[int, tuple[PlannedTask, ...]] = {}
         for task in self.best.tasks:
-            other = _moved(task, not task.on_host, self.hw)
-            is_slow = other is not None and other.on_host and not self._beats(other.cycles)
-            found[task.task.number] = (task,) if other is None or is_slow else (task, other)
+            mine = every_way(task, self.hw)
+            found[task.task.number] = tuple(
+                way for way in mine if way is task or not way.on_host or self._beats(way.cycles)
+            )
         return found
 
     def narrowed(self, ways: Ways) -> Ways:
@@ -235,10 +242,11 @@ def _by_itself(planned: PlannedTask, hw: Hardware) -> PlannedTask:
 
 
 def _moved(planned: PlannedTask, on_host: bool, hw: Hardware) -> PlannedTask | None:
-    """The task on the host, or off it; None where it cannot run."""
+    """The task on the host, or off it; None where it cannot run, as the host finds nothing on chip.
+    (That all tasks on a buffer leave the chip is what other homes are tried for.)"""
     if planned.task.parts or hw.host is None or (not on_host and planned.answer is None):
         return None
-    if on_host and not may_run_on_host(planned.task):
+    if on_host and (planned.piece.homes or not may_run_on_host(planned.task)):
         return None
     if on_host:
         return replace(planned, on_host=True, cycles=host_task_cycles(planned.task, hw.host))
