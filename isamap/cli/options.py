@@ -118,7 +118,7 @@ def read_sizes(texts: tuple[str, ...]) -> dict[str, int]:
     sizes = {}
     for text in texts:
         name, _, value = text.partition("=")
-        if not name or not value.isdecimal() or int(value) < 1:
+        if not name or not value.isdecimal():  # 0: a padding, for example
             raise IsamapError(
                 f"--size {text!r} is not NAME=NUMBER", hint="for example --size m=512"
             )

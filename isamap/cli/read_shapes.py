@@ -56,8 +56,8 @@ def _read_range(text: str, known: Collection[str]) -> tuple[str, tuple[int, ...]
             numbers.append(int(part))
         else:
             raise IsamapError(f"--size {text!r} is not NAME=NUMBERS", hint=EXAMPLE)
-    if not numbers or min(numbers) < 1:
-        raise IsamapError(f"--size {text!r} has a number below 1, or none", hint=EXAMPLE)
+    if not numbers:
+        raise IsamapError(f"--size {text!r} has no number", hint=EXAMPLE)
     return name, tuple(numbers)
 
 
@@ -90,10 +90,10 @@ def _read_row(
 ) -> Shape:
     given = {name: cell.strip() for name, cell in zip(names, cells) if name in known}
     missing = [name for name in names if name in known and not given.get(name)]
-    wrong = [*missing, *(n for n, c in given.items() if not c.isdecimal() or int(c) < 1)]
+    wrong = [*missing, *(n for n, c in given.items() if not c.isdecimal())]
     if wrong:
         raise IsamapError(
-            f"{wrong[0]} is {given.get(wrong[0], '')!r}, expected a number from 1 up",
+            f"{wrong[0]} is {given.get(wrong[0], '')!r}, expected a number",
             loc=Loc(str(path), number, 1, lines[number - 1]),
         )
     return {name: int(cell) for name, cell in given.items()}

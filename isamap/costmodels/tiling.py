@@ -201,11 +201,9 @@ def tile_strides(
 
 
 def splits_along(covering: Covering, tiling: Tiling, plan: OperandPlan) -> str | None:
-    """A loop of the operand along which every tile has two halves, or None."""
-    for axis in plan.axes:
-        name = axis.loops[0]
-        if axis.is_window or tiling.tile(name) < 2:
-            continue
-        if covering.loop(name).units % tiling.tile(name) == 0:
-            return name
-    return None
+    """A loop of the operand along which every tile has two halves, equal ones if there is such a
+    loop, or None."""
+    names = [axis.loops[0] for axis in plan.axes if not axis.is_window]
+    tiles = {name: tiling.tile(name) for name in names}
+    whole = [n for n, t in tiles.items() if t > 1 and covering.loop(n).units % t == 0]
+    return next((n for n in whole if tiles[n] % 2 == 0), whole[0] if whole else None)

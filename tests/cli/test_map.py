@@ -146,3 +146,9 @@ def test_loops_show_what_comes_through_two_memories_in_its_order() -> None:
     sizes = ["--size", "m=3", "--size", "n=16", "--size", "k=16"]
     text = run_map("gemm", "--hw", "gemmini", *sizes, "--verify", "off").stdout
     assert 0 < text.index("mvin B -> scratchpad") < text.index("preload B -> weights")
+
+
+def test_a_size_may_be_zero_where_the_kernel_allows_it() -> None:
+    sizes = [part for size in ("h=3", "w=3", "c=2", "k=2", "pad=0") for part in ("--size", size)]
+    done = run_map("conv2d", "--hw", "outer", *sizes)
+    assert done.exit_code == 0 and "bit-exact" in done.stdout

@@ -53,7 +53,11 @@ def test_version() -> None:
         (["map", "gemm:gem_tn", "--hw", "outer"], 2, "hint: did you mean 'gemm_tn'?"),
         (["map", "gemm", "--hw", "outer", "--kernel", "gem_tn"], 2, "has no kernel 'gem_tn'"),
         (["map", "gemm", "--hw", "outer", "--size", "m"], 2, "--size 'm' is not NAME=NUMBER"),
-        (["map", "gemm", "--hw", "outer", "--size", "m=0"], 2, "--size 'm=0' is not NAME=NUMBER"),
+        (
+            ["map", "gemm", "--hw", "outer", "--size", "m=0"],
+            2,
+            "an extent of 'A' must be at least 1",
+        ),
         (["map", "gemm", "--hw", "outer", "--size", "q=3"], 2, "has no size 'q'"),
         (["check", "nothing.yaml"], 2, "error: no hardware file 'nothing.yaml'"),
         (["emulate", "nothing.json", "--hw", "outer"], 2, "cannot read program nothing.json"),

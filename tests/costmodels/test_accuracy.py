@@ -56,3 +56,13 @@ def test_the_last_shorter_tiles_wait_for_their_sums() -> None:
     best = find_schedule(kernel, hw, Wishes(time_limit_s=60)).best
     emulated = time_program(best.program, hw).cycles
     assert abs(best.estimate.cycles - emulated) <= 0.05 * emulated
+
+
+def test_byte_planes_drain_in_equal_halves_where_there_are_any() -> None:
+    """Tiles of five rows and an even number of columns."""
+    hw = load_hardware(ROOT / "hw_specs" / "vta.yaml")
+    sizes = {"n": 1, "h": 20, "w": 36, "c": 3, "k": 64, "stride": 2}
+    kernel = load_kernel(ROOT / "kernels" / "conv2d.py", sizes)
+    best = find_schedule(kernel, hw, Wishes(time_limit_s=60)).best
+    emulated = time_program(best.program, hw).cycles
+    assert abs(best.estimate.cycles - emulated) <= 0.02 * emulated
