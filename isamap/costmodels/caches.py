@@ -44,12 +44,14 @@ class Refills:
 class _Loop:
     """A program loop that repeats, over tiles of a kernel loop or over the units of a tile.
 
-    `is_sum`: over units, and all of them add to the same elements."""
+    `is_sum`: over units, and all of them add to the same elements. `is_written_out`: its iterations
+    are code of their own, since they move what lies in registers."""
 
     loop: str
     is_tile: bool
     count: float
     is_sum: bool = False
+    is_written_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class _Stream:
 
     `still`: loops in whose first iteration alone it is touched; `num_quiet`: how many innermost
     ones are among them. `times`: 2 for a target. `is_packed`: a stay's. `page_bytes`: of the pages
-    that it lies on.
+    that it lies on. `is_read`: before the first time that it is written.
     """
 
     strides: dict[tuple[str, bool], int]
@@ -70,6 +72,7 @@ class _Stream:
     times: int
     is_packed: bool
     page_bytes: int = PAGE_BYTES
+    is_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class _Lines:
 @dataclass(frozen=True, slots=True)
 class _Hints:
     """Shares of a stream's lines: `missing` are those that the program does not ask for early
-    enough, `in_rows` it asks for one by one, far apart."""
+    enough; `in_rows` it asks for, far from the one before."""
 
     missing: float
     in_rows: float
@@ -98,7 +101,7 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
     """What each cache, the nearest first, takes in."""
     if not hw.caches:
         return ()
-    nest = _nest(covering, tiling)
+    nest = _nest(covering, tiling, hw)
     streams = [s for plan in covering.operands for s in _streams(covering, tiling, nest, plan, hw)]
     lines: dict[int, list[list[_Lines]]] = {}  # by their size: caches mostly have the same
     for size in (cache.granule_bytes for cache in hw.caches):
@@ -113,10 +116,11 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
     return tuple(found)
 
 
-def _nest(covering: Covering, tiling: Tiling) -> list[_Loop]:
+def _nest(covering: Covering, tiling: Tiling, hw: Hardware) -> list[_Loop]:
     """Loops from the innermost outwards."""
+    moving = _moving_registers(covering, tiling, hw)
     inner = [
-        _Loop(name, False, tiling.tile(name), covering.loop(name).is_reduction)
+        _Loop(name, False, tiling.tile(name), covering.loop(name).is_reduction, name in moving)
         for name in tiling.inner
         if tiling.tile(name) > 1
     ]
@@ -126,6 +130,17 @@ def _nest(covering: Covering, tiling: Tiling) -> list[_Loop]:
         if tile < units:
             outer.append(_Loop(name, True, units / tile))
     return [*reversed(inner), *reversed(outer)]
+
+
+def _moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> frozenset[str]:
+    """Loops over the units of tiles that lie in registers, side by side."""
+    plans = ((stay, operand_plan(covering, stay.operand)) for stay in tiling.stays if stay.level)
+    return frozenset(
+        name
+        for stay, plan in plans
+        if hw.memory(plan.residences[stay.residence].memory).within is None
+        for name in plan.loops
+    )
 
 
 def _streams(
@@ -147,7 +162,8 @@ def _streams(
             strides, block_strides = _in_use_order(nest, plan)
         last = stays.get(len(plan.residences) - 1)
         found = _stream(covering, tiling, nest, plan, strides, block_strides, last, times)
-        yield replace(found, page_bytes=_page_bytes(covering.kernel.buffer(plan.buffer), hw))
+        page_bytes = _page_bytes(covering.kernel.buffer(plan.buffer), hw)
+        yield replace(found, page_bytes=page_bytes, is_read=plan.inlet is not None)
     for number, residence in enumerate(plan.residences):
         if residence.is_packed:
             stay = stays[number]
@@ -270,6 +286,9 @@ def _refills(
         busy += count * (line + hint.in_rows * (asked - line))
         starts += times * _unannounced(cache, nest, stream, lines) * hint.missing
         conflicts += _conflicts(cache, nest, stream, by_depth[0])
+        if stream.times > 1 and _is_crowded(cache, lines):
+            new = 0.0 if stream.is_read else by_depth[-1].count
+            conflicts += stream.times * (times * lines.count - new)  # loads wait for stores
     waiting = starts * cache.latency_cycles + conflicts * cache.conflict_cycles
     return Refills(busy, waiting)
 
@@ -296,22 +315,41 @@ def _unannounced(cache: Memory, nest: list[_Loop], stream: _Stream, lines: _Line
 def _hints(nest: list[_Loop], stream: _Stream, cache: Memory, form: PrefetchForm) -> _Hints:
     """The program asks in the innermost tile loop that moves the stream, where each iteration moves
     it to new lines (a call takes a cycle), for what the calls in its body read: of a sum's units
-    those are the first and the last. Not where each call walks over several lines by itself, or the
-    loop along lines faster than it could ask for them, nor in packed stays."""
+    those are the first and the last, unless the innermost loop asks. Not where each call walks over
+    several lines by itself, or the loop along lines faster than it could ask for them, nor in
+    packed stays."""
     line = cache.granule_bytes
     depth = next((n for n, x in enumerate(nest) if x.is_tile and _stride(stream, x)), None)
     if depth is None or stream.is_packed or _stride(stream, nest[depth]) < line:
         return NO_HINTS
-    walked = ((loop.count, _stride(stream, loop)) for loop in nest[:depth])
+    walked = [(_stride(stream, loop), loop.count) for loop in nest[:depth]]
     call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
-    reach = call + sum(s * (count - 1) for count, s in walked)
+    reach = call + sum(s * (count - 1) for s, count in walked)
     calls, stride = prod(loop.count for loop in nest[:depth]), _stride(stream, nest[depth])
     if stride <= reach and (call > line or calls * line < cache.asked_cycles * stride):
         return NO_HINTS
     late = min(1.0, ceil(form.ahead_cycles / calls) / nest[depth].count)
-    sums = prod(x.count for x in nest[:depth] if x.is_sum and _stride(stream, x))
-    asked = (1.0 - late) * min(1.0, 2 / sums)
-    return _Hints(1.0 - asked, asked if stride > reach else 0.0)
+    asked = 1.0 - late
+    if not _asks_ahead(nest, stream, cache):
+        asked *= min(
+            1.0, 2 / prod(x.count for x in nest[:depth] if x.is_sum and _stride(stream, x))
+        )
+    if stride <= reach:
+        return _Hints(1.0 - asked, 0.0)
+    dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
+    rows = _lines(line, dims, stream.element_bytes)
+    return _Hints(1.0 - asked, asked * rows.rows / rows.count)
+
+
+def _asks_ahead(nest: list[_Loop], stream: _Stream, cache: Memory) -> bool:
+    """Does the program's innermost loop, along lines, ask for what the loop around it reads in a
+    later iteration?"""
+    loops = [loop for loop in nest if not loop.is_written_out]
+    if len(loops) < 2:
+        return False
+    along, far = _stride(stream, loops[0]), _stride(stream, loops[1])
+    is_kept = loops[1].count * far <= cache.size_bytes
+    return 0 < along < cache.granule_bytes <= far and not is_kept
 
 
 def _stride(stream: _Stream, loop: _Loop) -> int:
@@ -339,6 +377,11 @@ def _ways(cache: Memory, lines: _Lines) -> float:
     way_bytes = cache.size_bytes // cache.ways
     places = way_bytes // gcd(lines.pitch_bytes, way_bytes)
     return max(lines.rows / places, lines.count * lines.line_bytes / way_bytes)
+
+
+def _is_crowded(cache: Memory, lines: _Lines) -> bool:
+    """Would the lines fit by size, if they did not share so few sets?"""
+    return lines.count * lines.line_bytes < cache.size_bytes and _ways(cache, lines) > cache.ways
 
 
 def _conflicts(cache: Memory, nest: list[_Loop], stream: _Stream, block: _Lines) -> float:

@@ -270,3 +270,41 @@ def test_calls_on_more_than_a_cache_holds_fetch_all_of_it_every_time() -> None:
     rows = 8 * 4096 * 4
     near = next(iter(refill_cycles(covering, tiling, hw))).busy_cycles * 32 / rows
     assert 4 <= near < 5
+
+
+def avx512_product(m: int, n: int, k: int) -> tuple[isamap.Hardware, Covering]:
+    """Vectors along the rows of B and C, elements of A; nothing is copied."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    kernel = load_kernel(ROOT / "c_kernels.py", {"m": m, "n": n, "k": k}, "sgemm")
+    for covering in coverings(kernel, hw, [], may_reassociate=True):
+        is_packed = any(r.is_packed for plan in covering.operands for r in plan.residences)
+        is_along_rows = dict(covering.binding)["j"] == ("j",)
+        if covering.instruction == "fma_scalar_f32" and is_along_rows and not is_packed:
+            return hw, covering
+    raise AssertionError("the vector instruction matches")
+
+
+def waits(outer: str, i: int, p: int, size: tuple[int, int, int]) -> dict[str, float]:
+    """Waiting cycles per cache of tiles of i x 16 sums and p products each."""
+    hw, covering = avx512_product(*size)
+    stays = tuple(Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences)
+    tiles = (("i", i), ("j", 1), ("p", p))
+    refills = refill_cycles(covering, Tiling(tiles, tuple(outer), ("p", "i", "j"), stays), hw)
+    return {cache.name: r.waiting_cycles for cache, r in zip(hw.caches, refills, strict=True)}
+
+
+def test_rows_that_the_innermost_loop_asks_for_are_announced() -> None:
+    """Parts of rows of A, which are 7040 bytes apart: the loop around them goes on to other rows,
+    or stays with them."""
+    asked, unasked = (waits(outer, 5, 32, (1760, 64, 1760)) for outer in ("pji", "pij"))
+    assert asked["l3"] < unasked["l3"] / 8 and asked["l2"] < unasked["l2"] / 8
+
+
+@pytest.mark.parametrize(
+    "n, p, is_crowded", [(1024, 5, True), (1040, 5, False), (1024, 256, False)]
+)
+def test_sums_that_come_back_from_few_sets_wait_for_stores(
+    n: int, p: int, is_crowded: bool
+) -> None:
+    """64 lines of C, which are a row apart, in each of 52 rounds of p, or in one."""
+    assert (waits("jpi", 8, p, (64, n, 256))["l1"] > 0) == is_crowded
