@@ -1,0 +1,228 @@
+"""What a program touches in arrays: its loops, strides along them, distinct lines.
+
+In: a covering, a tiling, the machine. Out: the nest, a stream per array, lines per number of loops.
+Not its job: what stays in which cache, and cycles (`caches`).
+
+Source: distinct lines after Ferrante, Sarkar and Thrash, On Estimating and Enhancing Cache
+Effectiveness (1991).
+"""
+
+from bisect import insort
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import ceil, prod
+
+from isamap.hwdesc import Hardware
+from isamap.ir import Buffer, size_bytes
+from isamap.mapper import Covering, OperandPlan
+
+from .tiling import Stay, Tiling, axis_strides, guards, operand_plan, tile_strides
+
+PAGE_BYTES = 4096  # where an array's pages are small; prefetchers of hardware stop at their end
+
+
+@dataclass(frozen=True, slots=True)
+class NestLoop:
+    """A program loop that repeats, over tiles of a kernel loop or over the units of a tile.
+
+    `is_sum`: over units, and all of them add to the same elements. `is_written_out`: its iterations
+    are code of their own, since they move what lies in registers."""
+
+    loop: str
+    is_tile: bool
+    count: float
+    is_sum: bool = False
+    is_written_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An operand's buffer, or a packed stay of it: byte strides per iteration of unit loops and of
+    tile loops (True), (count, stride) inside a block.
+
+    `still`: loops in whose first iteration alone it is touched; `num_quiet`: how many innermost
+    ones are among them. `times`: 2 for a target. `is_packed`: a stay's. `page_bytes`: of the pages
+    that it lies on. `is_read`: before the first time that it is written.
+    """
+
+    strides: dict[tuple[str, bool], int]
+    inside: tuple[tuple[int, int], ...]
+    element_bytes: int
+    still: frozenset[tuple[str, bool]]
+    num_quiet: int
+    times: int
+    is_packed: bool
+    page_bytes: int = PAGE_BYTES
+    is_read: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What is touched: lines of so many bytes, rows of neighbouring ones, and their distance."""
+
+    count: float
+    line_bytes: int
+    rows: float
+    pitch_bytes: int
+
+
+def find_nest(covering: Covering, tiling: Tiling, hw: Hardware) -> list[NestLoop]:
+    """Loops from the innermost outwards."""
+    moving = _moving_registers(covering, tiling, hw)
+    inner = [
+        NestLoop(name, False, tiling.tile(name), covering.loop(name).is_reduction, name in moving)
+        for name in tiling.inner
+        if tiling.tile(name) > 1
+    ]
+    outer = []
+    for name in tiling.outer:
+        tile, units = tiling.tile(name), covering.loop(name).units
+        if tile < units:
+            outer.append(NestLoop(name, True, units / tile))
+    return [*reversed(inner), *reversed(outer)]
+
+
+def _moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> frozenset[str]:
+    """Loops over the units of tiles that lie in registers, side by side."""
+    plans = ((stay, operand_plan(covering, stay.operand)) for stay in tiling.stays if stay.level)
+    return frozenset(
+        name
+        for stay, plan in plans
+        if hw.memory(plan.residences[stay.residence].memory).within is None
+        for name in plan.loops
+    )
+
+
+def find_streams(
+    covering: Covering, tiling: Tiling, nest: list[NestLoop], hw: Hardware
+) -> Iterator[Stream]:
+    """Of each operand, its buffer in the external memory, and its packed stays."""
+    for plan in covering.operands:
+        yield from _streams_of(covering, tiling, nest, plan, hw)
+
+
+def _streams_of(
+    covering: Covering, tiling: Tiling, nest: list[NestLoop], plan: OperandPlan, hw: Hardware
+) -> Iterator[Stream]:
+    stays = {stay.residence: stay for stay in tiling.stays if stay.operand == plan.name}
+    end = plan.outlet or plan.inlet
+    times = 2 if plan.is_output else 1
+    if end is not None and end.home is None:
+        strides: dict[tuple[str, bool], int] = {}
+        for axis, stride in zip(plan.axes, end.axis_strides_bytes, strict=True):
+            for name in axis.loops:
+                step = axis.step(covering.loop(name)) * stride
+                for key, units in (((name, False), 1), ((name, True), tiling.tile(name))):
+                    strides[key] = strides.get(key, 0) + units * step
+        block_strides = end.block_strides_bytes
+        if plan.is_reordered:
+            strides, block_strides = _in_use_order(nest, plan)
+        last = stays.get(len(plan.residences) - 1)
+        found = _stream(covering, tiling, nest, plan, strides, block_strides, last, times)
+        page_bytes = _page_bytes(covering.kernel.buffer(plan.buffer), hw)
+        yield replace(found, page_bytes=page_bytes, is_read=plan.inlet is not None)
+    for number, residence in enumerate(plan.residences):
+        if residence.is_packed:
+            stay = stays[number]
+            inside, _ = axis_strides(covering, tiling, stay, plan, residence)
+            apart = tile_strides(covering, tiling, stay, plan, residence)
+            strides = {(name, True): step for name, step in apart.items()}
+            strides |= {(a.loops[0], False): inside[a.name] for a in plan.axes if stay.level}
+            yield _stream(
+                covering, tiling, nest, plan, strides, residence.block_strides_bytes,
+                stays.get(number - 1), times, is_packed=True,
+            )  # fmt: skip
+
+
+def _page_bytes(buffer: Buffer, hw: Hardware) -> int:
+    """Of the pages that an array lies on."""
+    large = hw.external.large_pages
+    size = size_bytes(buffer.dtype) * prod(buffer.shape)
+    return large.size_bytes if large is not None and size >= large.from_bytes else PAGE_BYTES
+
+
+def _in_use_order(
+    nest: list[NestLoop], plan: OperandPlan
+) -> tuple[dict[tuple[str, bool], int], tuple[int, ...]]:
+    """Strides of loops and inside a block where what follows in time follows in memory."""
+    running = size_bytes(plan.dtype)
+    inside: list[int] = []
+    strides: dict[tuple[str, bool], int] = {}
+    for block in reversed(plan.blocks):
+        inside.append(running)
+        running *= block.extent
+    for loop in nest:
+        if loop.loop in plan.loops:
+            strides[loop.loop, loop.is_tile] = running
+            running *= ceil(loop.count)
+    return strides, tuple(reversed(inside))
+
+
+def _stream(
+    covering: Covering,
+    tiling: Tiling,
+    nest: list[NestLoop],
+    plan: OperandPlan,
+    strides: dict[tuple[str, bool], int],
+    block_strides: tuple[int, ...],
+    stay: Stay | None,
+    times: int,
+    *,
+    is_packed: bool = False,
+) -> Stream:
+    """An array that is touched whenever `stay` (None: every call) needs other data."""
+    inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
+    still = _still(covering, tiling, stay) if stay else frozenset()
+    quiet = 0 if stay else -1  # a call touches what does not stay anywhere
+    while stay and quiet < len(nest) and _is_quiet(nest[quiet], stay, still):
+        quiet += 1
+    return Stream(strides, inside, size_bytes(plan.dtype), still, quiet, times, is_packed)
+
+
+def _still(covering: Covering, tiling: Tiling, stay: Stay) -> frozenset[tuple[str, bool]]:
+    """Loops during which the stay keeps its data."""
+    guard = guards(covering, tiling, stay)
+    moving = operand_plan(covering, stay.operand).loops
+    inner = [n for n in tiling.inner if n not in moving] if stay.level else guard.inner
+    return frozenset({*((n, True) for n in guard.outer), *((n, False) for n in inner)})
+
+
+def _is_quiet(loop: NestLoop, stay: Stay, still: frozenset[tuple[str, bool]]) -> bool:
+    """Is nothing fetched in the loop, or a whole tile before it?"""
+    return (loop.loop, loop.is_tile) in still or (not loop.is_tile and stay.level == 1)
+
+
+def stride_of(stream: Stream, loop: NestLoop) -> int:
+    """Bytes that one iteration moves on."""
+    return stream.strides.get((loop.loop, loop.is_tile), 0)
+
+
+def line_bytes_of(granule: int, stream: Stream) -> int:
+    """A cache's line; pages are as large as those that the array lies on."""
+    return stream.page_bytes if granule == PAGE_BYTES else granule
+
+
+def lines_by_depth(line: int, nest: list[NestLoop], stream: Stream) -> list[Lines]:
+    """The lines that one round of none, one, two, ... innermost loops touches."""
+    dims = sorted((stride, float(count)) for count, stride in stream.inside if stride and count > 1)
+    found = [touched_lines(line, dims, stream.element_bytes)]
+    for loop in nest:
+        stride = stride_of(stream, loop)
+        if stride and loop.count > 1:
+            insort(dims, (stride, loop.count))
+            found.append(touched_lines(line, dims, stream.element_bytes))
+        else:
+            found.append(found[-1])
+    return found
+
+
+def touched_lines(line: int, dims: list[tuple[int, float]], element_bytes: int) -> Lines:
+    """The lines, of so many bytes, that elements touch along (stride, count), lowest first."""
+    run, rows, pitch = element_bytes, 1.0, 0
+    for stride, count in dims:
+        if stride <= run or stride <= line:
+            run += ceil(stride * (count - 1))
+        else:
+            rows *= count
+            pitch = pitch or stride
+    return Lines(rows * -(-run // line), line, rows, pitch)
