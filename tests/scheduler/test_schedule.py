@@ -152,8 +152,8 @@ def test_no_less_natural_schedule_stands_in_for_one_that_is_not_fast_enough() ->
     """With U laid out anew the product takes less, but a core with caches takes it as it lies."""
     hw = load_hardware(find_hardware("x86_avx512"))
     text = """
-h, U, R = In(f32, 4, 640), In(f32, 640, 640), InOut(f32, 4, 640)
-for z, j, p in grid(4, 640, 640):
+h, U, R = In(f32, 4, 600), In(f32, 600, 600), InOut(f32, 4, 600)
+for z, j, p in grid(4, 600, 600):
   R[z, j] += h[z, p] * U[p, j]
 """
     rows, wishes = parse_semantics(text, "rows"), Wishes(may_reassociate=True)
