@@ -5,7 +5,7 @@ job: what a single covering's best tiling is (`find_schedule`), emitting nodes (
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import inf, prod
 
@@ -17,6 +17,7 @@ from isamap.scheduler import Answer, Status, Wishes
 
 from .bound_plan import bound_plan
 from .carry_states import carry_states
+from .chip_homes import home_ends, place_homes
 from .host_calls import may_run_on_host
 from .inline_on_host import inline_on_host
 from .keep_on_chip import keep_on_chip
@@ -25,7 +26,7 @@ from .overlap_host import overlap_host
 from .place_tasks import TaskTree, try_all_places, with_joined_calls
 from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import replace_joined
-from .schedule_tasks import Known, TaskScheduler, alike
+from .schedule_tasks import Known, TaskScheduler, alike, around_of
 from .turn_handed_on import turn_handed_on
 
 NOT_KEPT = "what may stay on chip over time steps was not all tried"
@@ -167,13 +168,29 @@ def plan_whole(
         placed.program,
         placed.cycles,
         placed.repack_cycles,
-        *bound_plan(kernel, chosen, hw),
+        *bound_plan(kernel, _with_all_room(chosen, planned, scheduler), hw),
         Status.OPTIMAL if proven and not tried.cut else Status.FEASIBLE,
         time.perf_counter() - begin,
         wishes.aim,
         placed.costs(hw),
         cut=all_cuts(tried.cut, kept.cut),
     )
+
+
+def _with_all_room(
+    chosen: tuple[PlannedTask, ...], planned: Mapping[int, PlannedTask], scheduler: TaskScheduler
+) -> tuple[PlannedTask, ...]:
+    """Tasks that gave up what they might keep on chip (`make_room`) as they would run beside
+    nothing but homes: others may give up instead, so no bound follows from it."""
+    taken = home_ends(place_homes(tuple(one.piece for one in chosen), scheduler.hw), scheduler.hw)
+    tasks: list[PlannedTask] = []
+    for one in chosen:
+        task = planned[one.task.number].task
+        found = None
+        if not one.on_host and one.task.volatile != task.volatile:
+            found = scheduler.least(task, around_of(one.piece, taken))
+        tasks.append(one if found is None else replace(one, task=task, answer=found))
+    return tuple(tasks)
 
 
 def task_scheduler(

@@ -5,15 +5,16 @@ with such tasks cut in two along a loop of that input, as much as fits in the fi
 job: the rewrite itself (`split_range`), scheduling the parts (`find_plan`).
 
 Of the first part everything stays, the second one comes again in every iteration. How much is
-tried from what fills the memory downwards: the second part needs room too.
+tried from what fills the memory downwards: the second part needs room too. Where the machine waits
+by itself, parts that stay and parts that come take turns in strips, those first of which an
+estimate says that least time is lost.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from isamap.costmodels import Stay, guards, is_renamed
-from isamap.errors import KernelError
+from isamap.costmodels import Flow, Stay, guards, is_renamed
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.ir import Kernel, Role, Statement, accesses, size_bytes
 from isamap.mapper import OperandPlan, Task, TiledLoop
@@ -23,8 +24,10 @@ from .plan import Plan, PlannedTask
 
 MIN_GAIN = 0.02
 SHARES = (15, 14, 12, 10, 8, 4)  # of 16 parts of the memory, for what stays
-MAX_STRIPS = 3  # choices of how wide strips are
+MAX_CHOICES = 3  # that are planned, of those of which an estimate says that they lose least
 MAX_COUNT = 16  # strips
+MAX_APART = 4  # iterations of another loop, each of which takes turns by itself
+USABLE = 1 / 2  # of the room that is left, for what comes while kept parts compute
 MAX_GRAINS = 64  # of a loop
 
 
@@ -38,18 +41,35 @@ class Part:
     least_cycles: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Of each `strip` iterations of a loop the first `kept` stay, in every iteration of the loops
+    `apart` by itself. `turns`: how often what stays and what comes follow each other, per step."""
+
+    strip: int
+    kept: int
+    turns: int = 1
+    apart: tuple[TiledLoop, ...] = ()
+    least_cycles: float = 0.0
+
+
 def keep_parts(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
     """Per task that fetches an input again and again, where that may pay: how to keep less and less
     of it."""
     for planned in plan.tasks:
         for operand, stay in _again(planned):
-            if not _may_pay(planned, operand, stay, hw):
+            loop = _longest(planned, operand)
+            if loop is None or not _may_pay(planned, operand, stay, hw):
                 continue
-            for cuts in (_parts, _strips):
-                found = cuts(plan.kernel, planned, operand, stay, hw)
-                parts = tuple(replace(part, steps=(*plan.steps, *part.steps)) for part in found)
-                if parts:
-                    yield parts
+            room = _fitting(planned, operand, stay, loop, hw) / loop.units
+            choices = _whole(loop, room)
+            if hw.synchronisation is Synchronisation.INTERLOCKED:
+                rows = [*choices, *_strips(planned, operand, loop, room)]
+                choices = _best(rows, planned, operand, stay, loop, room)
+            found = (_cut(plan.kernel, planned.task, loop.name, choice) for choice in choices)
+            parts = tuple(replace(p, steps=(*plan.steps, *p.steps)) for p in found if p)
+            if parts:
+                yield parts
 
 
 def _again(planned: PlannedTask) -> Iterator[tuple[OperandPlan, Stay]]:
@@ -77,54 +97,80 @@ def _may_pay(planned: PlannedTask, operand: OperandPlan, stay: Stay, hw: Hardwar
     """
     if is_renamed(operand, stay.residence, hw):
         return False
-    best = planned.best
-    flow = next(
-        f for f in best.work.flows if (f.operand, f.residence) == (operand.name, stay.residence)
-    )
-    others = [cycles for unit, cycles in best.estimate.unit_cycles if unit != flow.unit]
+    best, busiest = planned.best, _flow(planned, operand, stay).unit
+    others = [cycles for unit, cycles in best.estimate.unit_cycles if unit != busiest]
     return max(others, default=0) <= (1 - MIN_GAIN) * best.estimate.cycles
 
 
-def _parts(
-    kernel: Kernel, planned: PlannedTask, operand: OperandPlan, stay: Stay, hw: Hardware
-) -> Iterator[Part]:
-    """The task cut along the operand's longest loop that moves the result too, largest first."""
-    loop = _longest(planned, operand)
-    if loop is None:
-        return
-    fitting = _fitting(planned, operand, stay, loop, hw)
-    counts = (int(fitting * share / 16) * loop.block for share in SHARES)
-    for count in dict.fromkeys(min(count, loop.kernel_extent - loop.block) for count in counts):
-        if count > 0:
-            part = _cut(kernel, planned.task, loop.name, count)
-            if part is not None:
-                yield part
+def _flow(planned: PlannedTask, operand: OperandPlan, stay: Stay) -> Flow:
+    """What fetches the operand."""
+    key = operand.name, stay.residence
+    return next(f for f in planned.best.work.flows if (f.operand, f.residence) == key)
+
+
+def _whole(loop: TiledLoop, room: float) -> list[_Choice]:
+    """Without strips, largest part first. `room`: share of the input that the memory holds."""
+    extent = loop.kernel_extent
+    counts = (int(room * loop.units * share / 16) * loop.block for share in SHARES)
+    fitting = dict.fromkeys(min(count, extent - loop.block) for count in counts)
+    return [_Choice(extent, count) for count in fitting if count > 0]
 
 
 def _strips(
-    kernel: Kernel, planned: PlannedTask, operand: OperandPlan, stay: Stay, hw: Hardware
-) -> Iterator[Part]:
-    """The same along strips of that loop, of each of which a part stays, so that the rest comes
-    while that computes: most kept first, then most strips. Not where tasks wait for each other's
-    ends."""
-    loop = _longest(planned, operand)
-    if loop is None or hw.synchronisation is not Synchronisation.INTERLOCKED:
-        return
-    grain = _grain(planned, loop)
-    share = _fitting(planned, operand, stay, loop, hw) / loop.units
-    choices = []
+    planned: PlannedTask, operand: OperandPlan, loop: TiledLoop, room: float
+) -> Iterator[_Choice]:
+    """Strips of the loop, of each of which a part stays, so that the rest comes while that
+    computes; as finely also in every iteration of other loops by itself."""
+    extent, grain = loop.kernel_extent, _grain(planned, loop)
+    others = tuple(_apart(planned, operand, loop))
+    times = prod(other.kernel_extent for other in others)
     for count in range(2, MAX_COUNT + 1):
-        width = loop.kernel_extent // (count * grain)
-        kept = min(int(share * width), width - 1)
-        if count * width * grain == loop.kernel_extent and kept > 0:
-            choices.append((-kept / width, -count, width * grain, kept * grain))
-    around, number = planned.task.held[-1], planned.task.number
-    for _, _, size, kept in sorted(choices)[:MAX_STRIPS]:
-        strips = attempt(strip_nest, kernel, around, number, loop.name, size)
-        part = strips and _cut(strips, planned.task, loop.name, kept)
-        if part:
-            site = strip_site(kernel, around, number, loop.name, size)
-            yield replace(part, steps=(Step("strip_nest", site), *part.steps))
+        width = extent // (count * grain)
+        kept = min(int(room * width), width - 1)
+        if count * width * grain == extent and kept > 0:
+            yield _Choice(width * grain, kept * grain, count)
+            if others:
+                yield _Choice(width * grain, kept * grain, count * times, others)
+
+
+def _apart(planned: PlannedTask, operand: OperandPlan, loop: TiledLoop) -> Iterator[TiledLoop]:
+    """Other loops of few iterations that move the operand and the result."""
+    target, held = planned.task.statement.target, planned.task.held
+    for name in operand.loops:
+        other = planned.best.covering.loop(name)
+        is_own = name != loop.name and name not in held and target.moves_with(name)
+        if is_own and 1 < other.kernel_extent <= MAX_APART:
+            yield other
+
+
+def _best(
+    choices: list[_Choice],
+    planned: PlannedTask,
+    operand: OperandPlan,
+    stay: Stay,
+    loop: TiledLoop,
+    room: float,
+) -> list[_Choice]:
+    """Those that lose least time by an estimate, fewest pieces first.
+
+    What comes while a part that stays computes needs a place, or waits; and what comes in one turn
+    uses the places of the turn before, so that less than a transfer takes begins late.
+    """
+    cycles, flow = dict(planned.best.estimate.unit_cycles), _flow(planned, operand, stay)
+    fetching = cycles.pop(flow.unit)
+    computing = max(cycles.values(), default=0)
+    latency = flow.latency_cycles * prod(map(planned.task.statement.extent, planned.task.held))
+
+    def lasting(choice: _Choice) -> float:
+        kept = choice.kept / choice.strip
+        ahead = USABLE * max(0.0, room - kept) * fetching
+        coming = (1 - kept) * fetching
+        full = choice.turns * max(0.0, computing * kept / choice.turns - ahead)
+        late = choice.turns * max(0.0, latency - coming / choice.turns)
+        return max(computing, coming + full + late)
+
+    rows = [replace(choice, least_cycles=lasting(choice)) for choice in choices]
+    return sorted(rows, key=lambda c: (c.least_cycles, len(c.apart), c.strip))[:MAX_CHOICES]
 
 
 def _grain(planned: PlannedTask, loop: TiledLoop) -> int:
@@ -157,20 +203,30 @@ def _fitting(
     return room / -(-total // loop.units)
 
 
-def _cut(kernel: Kernel, task: Task, loop: str, count: int) -> Part | None:
-    """All statements of the task cut alike, the last one first; None where one cannot be."""
+def _cut(kernel: Kernel, task: Task, loop: str, choice: _Choice) -> Part | None:
+    """All statements of the task in strips and cut alike; None where one cannot be."""
     steps: list[Step] = []
-    for part in sorted(task.parts or (task,), key=lambda part: -part.number):
-        name = _loop_in(kernel.statements[part.number], task, loop)
-        if name is None:
+    around, numbers = task.held[-1], [part.number for part in task.parts or (task,)]
+    if choice.turns > 1:
+        strips = attempt(strip_nest, kernel, around, task.number, loop, choice.strip)
+        if strips is None:
             return None
-        try:
-            cut = split_range(kernel, part.number, name, count)
-        except KernelError:
-            return None
-        steps.append(Step("split_range", range_site(kernel, part.number, name, count)))
-        kernel = cut
-    return Part(kernel, tuple(steps))
+        site = strip_site(kernel, around, task.number, loop, choice.strip)
+        steps.append(Step("strip_nest", site))
+        kernel = strips
+    singles = ((other.name, range(1, other.kernel_extent)) for other in choice.apart)
+    for name, counts in (*singles, (loop, (choice.kept,))):
+        for number in sorted(numbers, reverse=True):
+            for count in reversed(counts):
+                own = _loop_in(kernel.statements[number], task, name)
+                cut = None if own is None else attempt(split_range, kernel, number, own, count)
+                if own is None or cut is None:
+                    return None
+                steps.append(Step("split_range", range_site(kernel, number, own, count)))
+                kernel = cut
+        more = len(counts)
+        numbers = [n + place * more + i for place, n in enumerate(numbers) for i in range(more + 1)]
+    return Part(kernel, tuple(steps), choice.least_cycles)
 
 
 def _loop_in(statement: Statement, task: Task, loop: str) -> str | None:

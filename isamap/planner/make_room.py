@@ -35,7 +35,9 @@ def make_room(
     now = dict(planned)
     while (room := _room(nodes, now, scheduler)).crowded:
         fitting = _squeezed(nodes, now, room, scheduler)
-        rivals = [fitting] if fitting else list(_giving_up(now, room.crowded, scheduler))
+        rivals = [fitting] if fitting else []
+        if len(room.crowded) > 2 or not fitting:
+            rivals += _giving_up(now, room.crowded, scheduler)
         if not rivals:
             raise MappingError(
                 f"statements under one loop do not fit side by side on the chip of"

@@ -37,7 +37,8 @@ Alike = tuple[tuple[frozenset[tuple[str, str, tuple[int, ...]]], str, str], ...]
 @dataclass(frozen=True, slots=True)
 class Around:
     """What a task must respect. `taken`: bytes per memory that are not its to use. `homes`: its
-    buffers that lie on chip, with their memories. `agreed`: their layouts, where settled."""
+    buffers that lie on chip, by name, with their memories. `agreed`: their layouts, where settled.
+    """
 
     taken: tuple[tuple[str, int], ...] = ()
     homes: tuple[tuple[str, str], ...] = ()
@@ -167,8 +168,9 @@ class TaskScheduler:
 
 def around_of(piece: Piece, taken: Mapping[str, int]) -> Around:
     """What a task respects that runs as it does, beside so much that is taken."""
-    homes = tuple((name, end.home) for name, end in piece.homes.items() if end.home)
-    agreed = tuple((name, end.layout) for name, end in piece.homes.items())
+    ends = sorted(piece.homes.items(), key=lambda row: row[0])
+    homes = tuple((name, end.home) for name, end in ends if end.home)
+    agreed = tuple((name, end.layout) for name, end in ends)
     return Around(tuple(taken.items()), homes, agreed)
 
 
