@@ -17,7 +17,6 @@ from isamap.scheduler import Answer, Status, Wishes
 
 from .bound_plan import bound_plan
 from .carry_states import carry_states
-from .chip_homes import home_ends, place_homes
 from .host_calls import may_run_on_host
 from .inline_on_host import inline_on_host
 from .keep_on_chip import keep_on_chip
@@ -168,7 +167,7 @@ def plan_whole(
         placed.program,
         placed.cycles,
         placed.repack_cycles,
-        *bound_plan(kernel, _with_all_room(chosen, planned, scheduler), hw),
+        *bound_plan(kernel, _as_free(chosen, planned, scheduler), hw),
         Status.OPTIMAL if proven and not tried.cut else Status.FEASIBLE,
         time.perf_counter() - begin,
         wishes.aim,
@@ -177,18 +176,16 @@ def plan_whole(
     )
 
 
-def _with_all_room(
+def _as_free(
     chosen: tuple[PlannedTask, ...], planned: Mapping[int, PlannedTask], scheduler: TaskScheduler
 ) -> tuple[PlannedTask, ...]:
-    """Tasks that gave up what they might keep on chip (`make_room`) as they would run beside
-    nothing but homes: others may give up instead, so no bound follows from it."""
-    taken = home_ends(place_homes(tuple(one.piece for one in chosen), scheduler.hw), scheduler.hw)
+    """Tasks that gave up what they might keep on chip (`make_room`) as they were before: others may
+    give up instead, so no bound follows from it."""
     tasks: list[PlannedTask] = []
     for one in chosen:
-        task = planned[one.task.number].task
-        found = None
+        task, found = planned[one.task.number].task, None
         if not one.on_host and one.task.volatile != task.volatile:
-            found = scheduler.least(task, around_of(one.piece, taken))
+            found = scheduler.any_known(task, around_of(one.piece, {}))
         tasks.append(one if found is None else replace(one, task=task, answer=found))
     return tuple(tasks)
 

@@ -236,7 +236,7 @@ class HomeSearch:
         changed = dict(self.planned)
         for task in self.tasks:
             old = changed[task.number]
-            mine = {name: homes[name] for name in sorted(homes.keys() & task.touched)}
+            mine = {name: memory for name, memory in homes.items() if name in task.touched}
             if not mine and (old.on_host or self._fits(old, taken)):
                 continue
             known = tuple((name, agreed[name]) for name in mine)

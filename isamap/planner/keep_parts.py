@@ -12,6 +12,7 @@ estimate says that least time is lost.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
 from isamap.costmodels import Flow, Stay, guards, is_renamed
@@ -24,7 +25,7 @@ from .plan import Plan, PlannedTask
 
 MIN_GAIN = 0.02
 SHARES = (15, 14, 12, 10, 8, 4)  # of 16 parts of the memory, for what stays
-MAX_CHOICES = 3  # that are planned, of those of which an estimate says that they lose least
+MAX_CHOICES = 4  # that are planned, of those of which an estimate says that they lose least
 MAX_COUNT = 16  # strips
 MAX_APART = 4  # iterations of another loop, each of which takes turns by itself
 USABLE = 1 / 2  # of the room that is left, for what comes while kept parts compute
@@ -62,14 +63,14 @@ def keep_parts(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
             if loop is None or not _may_pay(planned, operand, stay, hw):
                 continue
             room = _fitting(planned, operand, stay, loop, hw) / loop.units
-            choices = _whole(loop, room)
-            if hw.synchronisation is Synchronisation.INTERLOCKED:
-                rows = [*choices, *_strips(planned, operand, loop, room)]
-                choices = _best(rows, planned, operand, stay, loop, room)
-            found = (_cut(plan.kernel, planned.task, loop.name, choice) for choice in choices)
-            parts = tuple(replace(p, steps=(*plan.steps, *p.steps)) for p in found if p)
-            if parts:
-                yield parts
+            cut = partial(_cut, plan, planned.task, loop.name)
+            whole = _whole(loop, room)
+            if hw.synchronisation is not Synchronisation.INTERLOCKED:
+                yield tuple(filter(None, map(cut, whole)))
+                continue
+            rows = [*whole, *_strips(planned, operand, loop, room)]
+            for choice in _best(rows, planned, operand, stay, room):
+                yield tuple(filter(None, (cut(choice),)))
 
 
 def _again(planned: PlannedTask) -> Iterator[tuple[OperandPlan, Stay]]:
@@ -148,10 +149,9 @@ def _best(
     planned: PlannedTask,
     operand: OperandPlan,
     stay: Stay,
-    loop: TiledLoop,
     room: float,
 ) -> list[_Choice]:
-    """Those that lose least time by an estimate, fewest pieces first.
+    """Those that lose least time by an estimate, fewest turns first; loops apart where that helps.
 
     What comes while a part that stays computes needs a place, or waits; and what comes in one turn
     uses the places of the turn before, so that less than a transfer takes begins late.
@@ -169,8 +169,12 @@ def _best(
         late = choice.turns * max(0.0, latency - coming / choice.turns)
         return max(computing, coming + full + late)
 
-    rows = [replace(choice, least_cycles=lasting(choice)) for choice in choices]
-    return sorted(rows, key=lambda c: (c.least_cycles, len(c.apart), c.strip))[:MAX_CHOICES]
+    rows = [
+        replace(choice, least_cycles=lasting(choice))
+        for choice in choices
+        if not choice.apart or lasting(choice) < lasting(_together(choice))
+    ]
+    return sorted(rows, key=lambda c: (c.least_cycles, c.turns))[:MAX_CHOICES]
 
 
 def _grain(planned: PlannedTask, loop: TiledLoop) -> int:
@@ -203,9 +207,15 @@ def _fitting(
     return room / -(-total // loop.units)
 
 
-def _cut(kernel: Kernel, task: Task, loop: str, choice: _Choice) -> Part | None:
+def _together(choice: _Choice) -> _Choice:
+    """The same strips with no other loop apart."""
+    times = prod(other.kernel_extent for other in choice.apart)
+    return replace(choice, turns=choice.turns // times, apart=())
+
+
+def _cut(plan: Plan, task: Task, loop: str, choice: _Choice) -> Part | None:
     """All statements of the task in strips and cut alike; None where one cannot be."""
-    steps: list[Step] = []
+    kernel, steps = plan.kernel, list(plan.steps)
     around, numbers = task.held[-1], [part.number for part in task.parts or (task,)]
     if choice.turns > 1:
         strips = attempt(strip_nest, kernel, around, task.number, loop, choice.strip)

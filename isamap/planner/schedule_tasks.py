@@ -37,8 +37,7 @@ Alike = tuple[tuple[frozenset[tuple[str, str, tuple[int, ...]]], str, str], ...]
 @dataclass(frozen=True, slots=True)
 class Around:
     """What a task must respect. `taken`: bytes per memory that are not its to use. `homes`: its
-    buffers that lie on chip, by name, with their memories. `agreed`: their layouts, where settled.
-    """
+    buffers that lie on chip, with their memories. `agreed`: their layouts, where settled."""
 
     taken: tuple[tuple[str, int], ...] = ()
     homes: tuple[tuple[str, str], ...] = ()
@@ -113,6 +112,18 @@ class TaskScheduler:
         known = self._in_more_room(task, around)
         return next((one for one in known if isinstance(one, Answer)), None)
 
+    def any_known(self, task: Task, around: Around) -> Answer | None:
+        """A schedule with the same buffers on chip, in whatever room, if any is known."""
+        for other, answer in self._answers(task).items():
+            is_alike = dict(other.homes) == dict(around.homes)
+            if (
+                isinstance(answer, Answer)
+                and is_alike
+                and dict(other.agreed) == dict(around.agreed)
+            ):
+                return answer
+        return None
+
     def _answers(self, task: Task) -> dict[Around, Answer | MappingError]:
         return self.known.answers.setdefault(task_key(task, self.shared), {})
 
@@ -168,9 +179,8 @@ class TaskScheduler:
 
 def around_of(piece: Piece, taken: Mapping[str, int]) -> Around:
     """What a task respects that runs as it does, beside so much that is taken."""
-    ends = sorted(piece.homes.items(), key=lambda row: row[0])
-    homes = tuple((name, end.home) for name, end in ends if end.home)
-    agreed = tuple((name, end.layout) for name, end in ends)
+    homes = tuple((name, end.home) for name, end in piece.homes.items() if end.home)
+    agreed = tuple((name, end.layout) for name, end in piece.homes.items())
     return Around(tuple(taken.items()), homes, agreed)
 
 

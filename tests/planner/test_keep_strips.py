@@ -50,6 +50,18 @@ def test_a_part_of_every_strip_stays_and_the_other_one_comes_meanwhile() -> None
     assert abs(plan.cycles - timing.cycles) <= 0.10 * timing.cycles
 
 
+def test_gates_take_turns_where_a_strip_of_all_of_them_keeps_the_rest_waiting() -> None:
+    """Three of five blocks of columns stay, of each gate by itself."""
+    kernel, small = layer(3, 1280), with_sbuf(6336 * 1024)
+    plan = find_plan(kernel, small, WISHES)
+    assert sum("g_" in step.site for step in plan.steps) == 4, "gates of sums and what they begin"
+    assert verify_full(plan.program, kernel, small).is_verified
+    timing = time_program(plan.program, small)
+    assert plan.bound_cycles <= timing.cycles
+    plain = plan_whole(kernel, small, WISHES, Known())
+    assert timing.cycles < 0.9 * time_program(plain.program, small).cycles
+
+
 def test_what_comes_meanwhile_gets_the_room_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of two blocks of columns stays in every strip; the other one comes while that computes,
     and while the host makes a strip's part of the next state."""
