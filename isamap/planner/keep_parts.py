@@ -151,7 +151,8 @@ def _best(
     stay: Stay,
     room: float,
 ) -> list[_Choice]:
-    """Those that lose least time by an estimate, fewest turns first; loops apart where that helps.
+    """Those that lose least time by an estimate, most kept first, then most turns; loops apart
+    where that helps.
 
     What comes while a part that stays computes needs a place, or waits; and what comes in one turn
     uses the places of the turn before, so that less than a transfer takes begins late.
@@ -174,7 +175,7 @@ def _best(
         for choice in choices
         if not choice.apart or lasting(choice) < lasting(_together(choice))
     ]
-    return sorted(rows, key=lambda c: (c.least_cycles, c.turns))[:MAX_CHOICES]
+    return sorted(rows, key=lambda c: (c.least_cycles, -c.kept / c.strip, -c.turns))[:MAX_CHOICES]
 
 
 def _grain(planned: PlannedTask, loop: TiledLoop) -> int:
