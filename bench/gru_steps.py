@@ -7,7 +7,7 @@ Not its job: rows on gemmini and vta (`deepbench`).
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -25,15 +25,32 @@ from table_text import align, decimal, geometric_mean, number, titles  # noqa: E
 from isamap.costmodels import guards  # noqa: E402
 from isamap.emulator import time_program  # noqa: E402
 from isamap.hwdesc import Hardware, load_hardware  # noqa: E402
-from isamap.ir import Kernel, load_kernel  # noqa: E402
+from isamap.ir import Kernel, load_kernel, parse_semantics  # noqa: E402
 from isamap.planner import Plan, Wishes, find_plan  # noqa: E402
 from isamap.program import Program  # noqa: E402
 from isamap.resources import find_hardware  # noqa: E402
 from isamap.rewrites import REWRITES  # noqa: E402
 
-MACHINES: dict[str, tuple[str, Callable[[Product], Program]]] = {
-    "trainium": ("gru_skip_bf16", nki_program),
-    "tpu_v1": ("gru_skip_i8", tpu_program),
+PRODUCT = """
+h, U, R = In({factor}, {m}, {k}), In({factor}, {k}, {n}), Out({sum}, {m}, {n})
+for z, j, p in grid({m}, {n}, {k}):
+  R[z, j] += {sum}(h[z, p]) * {sum}(U[p, j])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The layer's kernel, types of factors and sums, the maker's nest."""
+
+    kernel: str
+    factor: str
+    sum: str
+    nest: Callable[[Product], Program]
+
+
+MACHINES = {
+    "trainium": Machine("gru_skip_bf16", "bf16", "f32", nki_program),
+    "tpu_v1": Machine("gru_skip_i8", "i8", "i32", tpu_program),
 }
 LOOP = "t_2_tile"  # over time steps
 MOST_CALLS = 30_000_000
@@ -51,22 +68,31 @@ LEGEND = (
     "baseline   emulated product of one step by the maker's published nest (published_nests.py),"
     " times the steps; no gates",
     "gain       baseline / emulated",
+    "alone      the same of one step's product by itself: the nest / our schedule, both emulated",
 )
 COLUMNS = (
     ("hidden", 6), ("batch", 5), ("steps", 5), ("status", 8), ("cycles", 11), ("bound", 11),
     ("emulated", 11), ("share", 6), ("weights", 7), ("state", 6), ("baseline", 11), ("gain", 6),
-    ("limit", 0),
+    ("alone", 6), ("limit", 0),
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One layer: its plan, emulated cycles of all steps (None: too many calls), the baseline's."""
+    """One layer: its plan, emulated cycles of all steps (None: too many calls), the baseline's.
+
+    `step_cycles`: of one step's product alone, by our schedule and by the maker's nest.
+    """
 
     shape: RnnShape
     plan: Plan
     emulated_cycles: int | None
-    baseline_cycles: int
+    step_cycles: tuple[int, int]
+
+    @property
+    def baseline_cycles(self) -> int:
+        """The maker's nest in every step."""
+        return self.step_cycles[1] * self.shape.steps
 
     @property
     def share(self) -> float | None:
@@ -116,15 +142,24 @@ def forms(kernel: Kernel) -> list[Kernel]:
 
 def measure(shape: RnnShape, hw: Hardware, time_limit_s: float) -> Row:
     """Plan the layer, emulate it and the baseline."""
-    name, nest = MACHINES[hw.name]
+    machine = MACHINES[hw.name]
     sizes = {"steps": shape.steps, "batch": shape.batch, "hidden": shape.hidden}
-    kernel = load_kernel(KERNELS / "gru.py", sizes, name)
+    kernel = load_kernel(KERNELS / "gru.py", sizes, machine.kernel)
     wishes = Wishes(time_limit_s=time_limit_s, may_reassociate=True)
     plans = [find_plan(form, hw, wishes) for form in forms(kernel)]
     best = min(plans, key=lambda plan: plan.cycles)
     time = time_steps(best.program, LOOP, shape.steps, hw, MOST_CALLS)
-    step = time_program(nest(Product(shape.batch, 3 * shape.hidden, shape.hidden)), hw).cycles
-    return Row(shape, best, time.cycles if time else None, step * shape.steps)
+    product = Product(shape.batch, 3 * shape.hidden, shape.hidden)
+    return Row(shape, best, time.cycles if time else None, time_product(product, hw, wishes))
+
+
+def time_product(product: Product, hw: Hardware, wishes: Wishes) -> tuple[int, int]:
+    """Emulated cycles of a product by itself: as we plan it, and by the maker's nest."""
+    machine = MACHINES[hw.name]
+    text = PRODUCT.format(factor=machine.factor, sum=machine.sum, **asdict(product))
+    ours = find_plan(parse_semantics(text, "product"), hw, wishes).program
+    mine, theirs = (time_program(one, hw).cycles for one in (ours, machine.nest(product)))
+    return mine, theirs
 
 
 def row_line(row: Row) -> str:
@@ -143,6 +178,7 @@ def row_line(row: Row) -> str:
             row.state or "-",
             number(row.baseline_cycles),
             decimal(row.gain, 3),
+            decimal(row.step_cycles[1] / row.step_cycles[0], 3),
             plan.bound_limit,
         ],
     )
