@@ -127,7 +127,7 @@ def _refills(
         busy += count * (line + hint.in_rows * (asked - line))
         starts += times * _unannounced(cache, nest, stream, lines) * hint.missing
         conflicts += _conflicts(cache, nest, stream, by_depth[0])
-        if stream.times > 1 and _is_crowded(cache, lines):
+        if stream.times > 1 and _is_crowded(cache, stream, lines):
             new = 0.0 if stream.is_read else by_depth[-1].count
             conflicts += stream.times * (times * lines.count - new)  # loads wait for stores
     waiting = starts * cache.latency_cycles + conflicts * cache.conflict_cycles
@@ -194,8 +194,8 @@ def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory) -> bool:
 
 def _fits(cache: Memory, depth: int, streams: list[Stream], touched: list[list[Lines]]) -> bool:
     """Do all lines that one round of so many loops touches stay in the cache, and others enter?"""
-    kept = (by_depth[depth] for s, by_depth in zip(streams, touched) if depth > s.num_quiet)
-    ways = sum(_ways(cache, lines) for lines in kept) if cache.ways else 0.0
+    kept = ((s, by_depth[depth]) for s, by_depth in zip(streams, touched) if depth > s.num_quiet)
+    ways = sum(_ways(cache, stream, lines) for stream, lines in kept) if cache.ways else 0.0
     return _room(cache, depth, streams, touched) < cache.size_bytes and ways <= cache.ways
 
 
@@ -205,23 +205,25 @@ def _room(cache: Memory, depth: int, streams: list[Stream], touched: list[list[L
     return cache.granule_bytes * sum(t[depth].count for s, t in pairs if depth > s.num_quiet)
 
 
-def _ways(cache: Memory, lines: Lines) -> float:
-    """How many ways rows take where they crowd most; 0 for lines side by side."""
+def _ways(cache: Memory, stream: Stream, lines: Lines) -> float:
+    """How many ways rows take where they crowd most; 0 for lines side by side. Where a way is
+    larger than a page, it is the pages' addresses that say which rows share a set: any do."""
     if not cache.ways or not lines.pitch_bytes:
         return 0.0
     way_bytes = cache.size_bytes // cache.ways
-    places = way_bytes // gcd(lines.pitch_bytes, way_bytes)
+    places = way_bytes // gcd(lines.pitch_bytes, way_bytes, stream.page_bytes)
     return max(lines.rows / places, lines.count * lines.line_bytes / way_bytes)
 
 
-def _is_crowded(cache: Memory, lines: Lines) -> bool:
+def _is_crowded(cache: Memory, stream: Stream, lines: Lines) -> bool:
     """Would the lines fit by size, if they did not share so few sets?"""
-    return lines.count * lines.line_bytes < cache.size_bytes and _ways(cache, lines) > cache.ways
+    ways = _ways(cache, stream, lines)
+    return lines.count * lines.line_bytes < cache.size_bytes and ways > cache.ways
 
 
 def _conflicts(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines) -> float:
     """Lines of all calls that touch a block whose rows drive each other out."""
-    if _ways(cache, block) <= cache.ways:
+    if _ways(cache, stream, block) <= cache.ways:
         return 0.0
     touched = (loop.count for loop in nest if (loop.loop, loop.is_tile) not in stream.still)
     return block.rows * prod(touched)

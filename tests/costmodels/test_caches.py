@@ -308,3 +308,21 @@ def test_sums_that_come_back_from_few_sets_wait_for_stores(
 ) -> None:
     """64 lines of C, which are a row apart, in each of 52 rounds of p, or in one."""
     assert (waits("jpi", 8, p, (64, n, 256))["l1"] > 0) == is_crowded
+
+
+@pytest.mark.parametrize(
+    "n, k, is_crowded", [(4096, 512, True), (4112, 512, False), (4096, 128, False)]
+)
+def test_rows_that_are_many_pages_apart_crowd_on_large_pages(
+    n: int, k: int, is_crowded: bool
+) -> None:
+    """k lines of B, a row apart, for each of eight tiles of i: 16 KiB are few sets of the level-2
+    cache where 8 MiB lie on large pages; 2 MiB lie on small ones, anywhere."""
+    hw, covering = avx512_product(64, n, k)
+    stays = tuple(Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences)
+    tiling = Tiling((("i", 8), ("j", 1), ("p", 1)), tuple("jip"), ("p", "i", "j"), stays)
+    refills = refill_cycles(covering, tiling, hw)
+    (busy,) = (r.busy_cycles for c, r in zip(hw.caches, refills, strict=True) if c.name == "l2")
+    least = k * n * 4 / 27  # bytes of B at the port's pace
+    assert (busy > 4 * least) == is_crowded
+    assert busy > least
