@@ -243,8 +243,9 @@ def _is_better(together: PlannedTask, scheduler: TaskScheduler) -> bool:
     """Does the aim like the joined task better than its parts, or is it the only way? When it is
     late, only the latter counts.
 
-    Where that was so for the same statements over longer ranges, or with dimensions in another
-    order, it is taken to be so again: cut into many parts, they would all be scheduled twice.
+    Where that was so for the same statements over longer ranges, it is taken to be so again: cut
+    into many parts, they would all be scheduled twice. Dimensions in another order are another
+    question: products that begin in a bias gain by it one way round, and lose the other.
     """
     parts = together.task.parts
     kind = alike(parts)

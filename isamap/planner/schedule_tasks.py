@@ -12,6 +12,7 @@ from math import inf
 from isamap.costmodels import ANALYTICAL, CostModel, Costs
 from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import Hardware
+from isamap.ir import Buffer
 from isamap.mapper import Covering, KnownCoverings, Task
 from isamap.program import Layout
 from isamap.scheduler import (
@@ -30,8 +31,8 @@ from .layout_option import Option
 from .piece import Piece
 from .plan import PlannedTask, TaskKey, task_key
 
-# of statements that one task may compute: buffers in any order of dimensions, target and update
-Alike = tuple[tuple[frozenset[tuple[str, str, tuple[int, ...]]], str, str], ...]
+# buffers, target and update of statements that one task may compute
+Alike = tuple[tuple[tuple[Buffer, ...], str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +187,7 @@ def around_of(piece: Piece, taken: Mapping[str, int]) -> Around:
 
 def alike(parts: tuple[Task, ...]) -> Alike:
     """Equal for parts that are joined or not for the same reasons, apart from how long they are."""
-    return tuple(
-        (
-            frozenset((b.name, b.dtype, tuple(sorted(b.shape))) for b in part.kernel.buffers),
-            part.statement.target.buffer,
-            part.statement.update,
-        )
-        for part in parts
-    )
+    return tuple((p.kernel.buffers, p.statement.target.buffer, p.statement.update) for p in parts)
 
 
 def _stays_best(found: Answer | MappingError, hw: Hardware) -> bool:
