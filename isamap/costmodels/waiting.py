@@ -30,7 +30,7 @@ from .work import Flow, Work
 def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware) -> float:
     """Cycles that the compute unit waits for this stay because it cannot be moved in time: itself,
     or what is queued behind it."""
-    stall = own_stall_cycles(covering, work, tiling, stay, hw)
+    stall = _own_stall_cycles(covering, work, tiling, stay, hw)
     held_up = find_held_up(work, operand_plan(covering, stay.operand), stay.residence, hw)
     if held_up is None:
         return stall
@@ -38,7 +38,7 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
     return max(stall, held_up.waiting_cycles * times)
 
 
-def own_stall_cycles(
+def _own_stall_cycles(
     covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware
 ) -> float:
     """Cycles that the compute unit waits for this stay because it cannot be prefetched in time.

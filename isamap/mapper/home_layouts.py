@@ -71,7 +71,8 @@ def _is_nested(index: Affine, geometry: Geometry) -> bool:
     reach = 0
     for name, step in sorted(index.terms, key=lambda term: term[1]):
         is_strip = reach < step and loops[name].block == 1
-        if step != 1 if name == _counter(index) else not is_strip:
+        is_right = step == 1 if name == _counter(index) else is_strip
+        if not is_right:
             return False
         reach += step * (loops[name].extent - 1)
     return True

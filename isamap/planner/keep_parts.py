@@ -162,19 +162,20 @@ def _best(
     computing = max(cycles.values(), default=0)
     latency = flow.latency_cycles * prod(map(planned.task.statement.extent, planned.task.held))
 
-    def lasting(choice: _Choice) -> float:
-        kept = choice.kept / choice.strip
+    def lasting(kept: float, turns: int) -> float:
         ahead = USABLE * max(0.0, room - kept) * fetching
         coming = (1 - kept) * fetching
-        full = choice.turns * max(0.0, computing * kept / choice.turns - ahead)
-        late = choice.turns * max(0.0, latency - coming / choice.turns)
+        full = turns * max(0.0, computing * kept / turns - ahead)
+        late = turns * max(0.0, latency - coming / turns)
         return max(computing, coming + full + late)
 
-    rows = [
-        replace(choice, least_cycles=lasting(choice))
-        for choice in choices
-        if not choice.apart or lasting(choice) < lasting(_together(choice))
-    ]
+    rows = []
+    for choice in choices:
+        kept = choice.kept / choice.strip
+        least = lasting(kept, choice.turns)
+        together = choice.turns // prod(other.kernel_extent for other in choice.apart)
+        if not choice.apart or least < lasting(kept, together):
+            rows.append(replace(choice, least_cycles=least))
     return sorted(rows, key=lambda c: (c.least_cycles, -c.kept / c.strip, -c.turns))[:MAX_CHOICES]
 
 
@@ -206,12 +207,6 @@ def _fitting(
         covering.loop(name).kernel_extent for name in operand.loops
     )
     return room / -(-total // loop.units)
-
-
-def _together(choice: _Choice) -> _Choice:
-    """The same strips with no other loop apart."""
-    times = prod(other.kernel_extent for other in choice.apart)
-    return replace(choice, turns=choice.turns // times, apart=())
 
 
 def _cut(plan: Plan, task: Task, loop: str, choice: _Choice) -> Part | None:

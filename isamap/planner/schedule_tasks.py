@@ -115,13 +115,9 @@ class TaskScheduler:
 
     def any_known(self, task: Task, around: Around) -> Answer | None:
         """A schedule with the same buffers on chip, in whatever room, if any is known."""
+        wanted = dict(around.homes), dict(around.agreed)
         for other, answer in self._answers(task).items():
-            is_alike = dict(other.homes) == dict(around.homes)
-            if (
-                isinstance(answer, Answer)
-                and is_alike
-                and dict(other.agreed) == dict(around.agreed)
-            ):
+            if isinstance(answer, Answer) and (dict(other.homes), dict(other.agreed)) == wanted:
                 return answer
         return None
 
