@@ -8,6 +8,7 @@ Not its job: rows on gemmini and vta (`deepbench`).
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import TextIO
 
@@ -153,6 +154,7 @@ def measure(shape: RnnShape, hw: Hardware, time_limit_s: float) -> Row:
     return Row(shape, best, time.cycles if time else None, time_product(product, hw, wishes))
 
 
+@cache  # layers that differ in their steps alone have one
 def time_product(product: Product, hw: Hardware, wishes: Wishes) -> tuple[int, int]:
     """Emulated cycles of a product by itself: as we plan it, and by the maker's nest."""
     machine = MACHINES[hw.name]
