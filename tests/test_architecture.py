@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "ir": ("errors", "lazy"),
     "cexpr": ("errors", "ir"),
     "rewrites": ("errors", "ir"),
-    "hwdesc": ("errors", "lazy", "shortest_paths", "ir"),
+    "hwdesc": ("errors", "lazy", "resources", "shortest_paths", "ir"),
     "program": ("errors", "ir", "hwdesc"),
     "emulator": ("errors", "ir", "cexpr", "hwdesc", "program"),
     "codegen": ("errors", "cache_folder", "ir", "cexpr", "hwdesc", "program", "write_all"),

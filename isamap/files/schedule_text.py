@@ -79,8 +79,9 @@ def kernel_digest(kernel: Kernel) -> str:
 
 
 def hardware_digest(hw: Hardware) -> str:
-    """Changes with the hardware file."""
-    return "sha256-" + hashlib.sha256(Path(hw.file).read_bytes()).hexdigest()[:16]
+    """Changes with the hardware file and those it builds on."""
+    content = b"".join(Path(file).read_bytes() for file in hw.files)
+    return "sha256-" + hashlib.sha256(content).hexdigest()[:16]
 
 
 def _name_of(path: Path, kind: str, folder: Path) -> str:

@@ -168,26 +168,25 @@ def _build_semantics(site: _Site) -> Kernel | None:
         hint = "say what it computes, or write 'is_sync: true'"
         site.error(f"instruction '{site.name}' has no 'semantics'", site.path(), hint, True)
         return None
-    document = site.reader.document
     path = site.path("semantics")
-    block = document.is_block(path)
-    if not block and "\n" in site.model.semantics.strip():
+    place = site.reader.document.place(path)
+    if not place.is_block and "\n" in site.model.semantics.strip():
         site.error("semantics of several lines must be a block", path, "write 'semantics: |'")
         return None
-    start = document.loc(path)
-    line, indent = document.block_start(path) if block else (start.line - 1, start.column - 1)
+    start = place.loc
+    line, indent = place.block_start if place.is_block else (start.line - 1, start.column - 1)
     try:
         return parse_semantics(
             site.model.semantics,
             site.name,
             site.reader.parameters,
             tuple(site.model.immediates),
-            document.file,
+            place.text.file,
             line,
             indent,
         )
     except KernelError as error:
-        text = document.lines[error.loc.line - 1] if error.loc else ""
+        text = place.text.lines[error.loc.line - 1] if error.loc else ""
         loc = replace(error.loc, text=text) if error.loc else start
         site.reader.problems.add(KernelError(error.message, loc=loc, hint=error.hint))
         return None

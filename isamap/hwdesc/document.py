@@ -1,13 +1,13 @@
-"""A YAML file as plain data that remembers where everything stood.
+"""A YAML file, or several in layers, as plain data that remembers where everything stood.
 
 In: a path. Out: a `Document`. Scalars as in YAML 1.2 (`on`, `no` mean themselves, `010` is ten),
 duplicate keys are errors. Nothing is constructed but dict, list, str, int, float, bool and None.
-Not its job: what keys mean.
+Not its job: what keys mean, laying files over each other (`overlay`).
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
 import yaml
@@ -46,68 +46,104 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """`data` is the file; `nodes` and `keys` give the YAML node of a path's value and key."""
+class TextFile:
+    """A file's name and lines."""
 
     file: str
     lines: tuple[str, ...]
-    data: Data
-    nodes: Mapping[Path, yaml.Node]
-    keys: Mapping[Path, yaml.Node]
-
-    def loc(self, path: Path) -> Loc:
-        """Where the value at `path` begins (inside quotes), or its nearest parent."""
-        while path not in self.nodes:
-            path = path[:-1]
-        node = self.nodes[path]
-        quoted = isinstance(node, yaml.ScalarNode) and node.style in ("'", '"')
-        return self.at(node.start_mark.line, node.start_mark.column + quoted)
-
-    def key_loc(self, path: Path) -> Loc:
-        """Where the key at the end of `path` begins (list entries: the value), or its parent."""
-        while path and path not in self.nodes:
-            path = path[:-1]
-        if path not in self.keys:
-            return self.loc(path)
-        mark = self.keys[path].start_mark
-        return self.at(mark.line, mark.column)
 
     def at(self, line: int, column: int) -> Loc:
         """A position, both counted from 0."""
         text = self.lines[line] if line < len(self.lines) else ""
         return Loc(self.file, line + 1, column + 1, text)
 
-    def is_block(self, path: Path) -> bool:
-        """Is the value a `|` block, whose lines are the file's lines?"""
-        node = self.nodes[path]
-        return isinstance(node, yaml.ScalarNode) and node.style == "|"
 
-    def loc_inside(self, path: Path, text: str, offset: int) -> Loc:
-        """Where character `offset` of the value `text` at `path` stands; of a folded one, where it
-        begins."""
-        start = self.loc(path)
-        while path not in self.nodes:
-            path = path[:-1]
-        if self.is_block(path):
-            line, indent = self.block_start(path)
-            before = text[:offset]
-            column = indent + offset - before.rfind("\n") - 1
-            return self.at(line + before.count("\n"), column)
-        if "\n" in text[:offset] or text not in start.text:
-            return start
-        return self.at(start.line - 1, start.column - 1 + offset)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A YAML node and the file that it stands in."""
 
-    def block_start(self, path: Path) -> tuple[int, int]:
+    text: TextFile
+    node: yaml.Node
+
+    @property
+    def loc(self) -> Loc:
+        """Where the node begins, inside quotes."""
+        quoted = isinstance(self.node, yaml.ScalarNode) and self.node.style in ("'", '"')
+        return self.text.at(self.node.start_mark.line, self.node.start_mark.column + quoted)
+
+    @property
+    def is_block(self) -> bool:
+        """Is it a `|` block, whose lines are the file's lines?"""
+        return isinstance(self.node, yaml.ScalarNode) and self.node.style == "|"
+
+    @property
+    def block_start(self) -> tuple[int, int]:
         """Line (from 0) of the first line of a `|` block, and its indentation."""
-        node = self.nodes[path]
-        first = node.start_mark.line + 1
-        texts = [line for line in self.lines[first : node.end_mark.line + 1] if line.strip()]
+        first = self.node.start_mark.line + 1
+        lines = self.text.lines[first : self.node.end_mark.line + 1]
+        texts = [line for line in lines if line.strip()]
         indent = len(texts[0]) - len(texts[0].lstrip(" ")) if texts else 0
         return first, indent
 
 
-def read_document(path: FilePath, problems: Problems) -> Document | None:
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`data` is what the file says; `nodes` and `keys` say where a path's value and key stand.
+
+    texts: the file, then those that it builds on. removed: keys that take away what those say.
+    """
+
+    texts: tuple[TextFile, ...]
+    data: Data
+    nodes: Mapping[Path, Place]
+    keys: Mapping[Path, Place]
+    removed: Mapping[Path, Place] = field(default_factory=dict)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file, then those that it builds on."""
+        return tuple(text.file for text in self.texts)
+
+    def place(self, path: Path) -> Place:
+        """Where the value at `path` stands, or its nearest parent."""
+        while path not in self.nodes:
+            path = path[:-1]
+        return self.nodes[path]
+
+    def loc(self, path: Path) -> Loc:
+        """Where the value at `path` begins (inside quotes), or its nearest parent."""
+        return self.place(path).loc
+
+    def key_loc(self, path: Path) -> Loc:
+        """Where the key at the end of `path` begins (list entries: the value), or its parent."""
+        while path and path not in self.nodes:
+            path = path[:-1]
+        return (self.keys if path in self.keys else self.nodes)[path].loc
+
+    def missing_loc(self, path: Path) -> Loc:
+        """Where to say that there is nothing at `path`: where it was taken away, or its parent."""
+        return self.removed[path].loc if path in self.removed else self.key_loc(path[:-1])
+
+    def loc_inside(self, path: Path, text: str, offset: int) -> Loc:
+        """Where character `offset` of the value `text` at `path` stands; of a folded one, where it
+        begins."""
+        place = self.place(path)
+        start = place.loc
+        if place.is_block:
+            line, indent = place.block_start
+            before = text[:offset]
+            column = indent + offset - before.rfind("\n") - 1
+            return place.text.at(line + before.count("\n"), column)
+        if "\n" in text[:offset] or text not in start.text:
+            return start
+        return place.text.at(start.line - 1, start.column - 1 + offset)
+
+
+def read_document(path: FilePath, problems: Problems, asked: Loc | None = None) -> Document | None:
     """Read a YAML file; None if it cannot even be parsed (a problem says why).
+
+    Args:
+        asked: where another file names this one.
 
     Errors recorded: unreadable file, YAML syntax, duplicate keys, non-text keys, tags, endless
     aliases, top level not a mapping.
@@ -117,29 +153,29 @@ def read_document(path: FilePath, problems: Problems) -> Document | None:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        problems.add(SpecError(f"cannot read {file}: {reason}"))
+        problems.add(SpecError(f"cannot read {file}: {reason}", loc=asked))
         return None
-    lines = tuple(text.split("\n"))
+    source = TextFile(file, tuple(text.split("\n")))
     try:
         root = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as error:
-        problems.add(_syntax_error(error, Document(file, lines, None, {}, {})))
+        problems.add(_syntax_error(error, source))
         return None
     if not isinstance(root, yaml.MappingNode):
-        hint = "begin with 'name: ...'"
-        problems.add(SpecError(f"{file} is not a mapping of keys to values", hint=hint))
+        message = f"{file} is not a mapping of keys to values"
+        problems.add(SpecError(message, loc=asked, hint="begin with 'name: ...'"))
         return None
-    return _Builder(file, lines, problems).build(root)
+    return _Builder(source, problems).build(root)
 
 
-def _syntax_error(error: yaml.YAMLError, document: Document) -> SpecError:
+def _syntax_error(error: yaml.YAMLError, source: TextFile) -> SpecError:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         what = error.problem or "syntax error"
-        loc = document.at(error.problem_mark.line, error.problem_mark.column)
+        loc = source.at(error.problem_mark.line, error.problem_mark.column)
     else:
         what = "a character that YAML forbids"
-        places = ((n, _forbidden(line)) for n, line in enumerate(document.lines))
-        loc = document.at(*next((place for place in places if place[1] >= 0), (0, 0)))
+        places = ((n, _forbidden(line)) for n, line in enumerate(source.lines))
+        loc = source.at(*next((place for place in places if place[1] >= 0), (0, 0)))
     hint = next((hint for part, hint in SYNTAX_HINTS if part in what), SYNTAX_HINT)
     return SpecError(f"not valid YAML: {what}", loc=loc, hint=hint)
 
@@ -152,24 +188,24 @@ def _forbidden(line: str) -> int:
 class _Builder:
     """Walks the YAML nodes of one file once."""
 
-    def __init__(self, file: str, lines: tuple[str, ...], problems: Problems) -> None:
+    def __init__(self, source: TextFile, problems: Problems) -> None:
+        self.source = source
         self.problems = problems
-        self.nodes: dict[Path, yaml.Node] = {}
-        self.keys: dict[Path, yaml.Node] = {}
+        self.nodes: dict[Path, Place] = {}
+        self.keys: dict[Path, Place] = {}
         self.open: list[yaml.Node] = []  # from the top to here: finds an alias to its own parent
-        self.places = Document(file, lines, None, self.nodes, self.keys)
 
     def build(self, root: yaml.Node) -> Document:
         data = self.value(root, ())
-        return Document(self.places.file, self.places.lines, data, self.nodes, self.keys)
+        return Document((self.source,), data, self.nodes, self.keys)
 
     def error(self, message: str, node: yaml.Node, hint: str = "") -> None:
         mark = node.start_mark
-        loc = self.places.at(mark.line, mark.column)
+        loc = self.source.at(mark.line, mark.column)
         self.problems.add(SpecError(message, loc=loc, hint=hint))
 
     def value(self, node: yaml.Node, path: Path) -> Data:
-        self.nodes[path] = node
+        self.nodes[path] = Place(self.source, node)
         if node in self.open or len(self.nodes) > MAX_NODES:
             self.error("an alias repeats itself without end", node, "write the entry out")
             return None
@@ -193,11 +229,11 @@ class _Builder:
                 continue
             here = (*path, key.value)
             if key.value in result:
-                first = self.keys[here].start_mark.line + 1
+                first = self.keys[here].node.start_mark.line + 1
                 message = f"duplicate key '{key.value}', first on line {first}"
                 self.error(message, key, "remove or rename one of the two")
                 continue
-            self.keys[here] = key
+            self.keys[here] = Place(self.source, key)
             result[key.value] = self.value(value, here)
         return result
 

@@ -282,7 +282,12 @@ class Hardware:
     assembly: AssemblyRule = AssemblyRule()
     issue_width: int | None = None
     distances: tuple[Distance, ...] = ()
-    file: str = field(default="", compare=False)
+    files: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def file(self) -> str:
+        """The file that describes it, empty if none does; `files` has those it builds on, too."""
+        return self.files[0] if self.files else ""
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`."""

@@ -21,10 +21,11 @@ from .build_parts import (
     build_units,
 )
 from .check import check_carriers, check_instruction, check_memories, check_names, check_routes
-from .document import read_document
 from .hardware import Hardware, Instruction, Synchronisation
+from .make_json_schema import make_json_schema
 from .memory import Memory
 from .problems import Problems
+from .read_with_bases import read_with_bases
 from .reader import Reader, read_parameters
 from .schema import HardwareModel
 from .units import Quantity
@@ -50,8 +51,7 @@ def check_hardware(path: str | Path) -> tuple[IsamapError, ...]:
 
 def hardware_schema() -> dict[str, object]:
     """The JSON Schema (2020-12) of hardware files, for editors."""
-    schema = HardwareModel.model_json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return make_json_schema(HardwareModel)
 
 
 def _read(path: Path) -> tuple[Hardware | None, tuple[IsamapError, ...]]:
@@ -63,7 +63,7 @@ def _read(path: Path) -> tuple[Hardware | None, tuple[IsamapError, ...]]:
 
 
 def _build(path: Path, problems: Problems) -> Hardware | None:
-    document = read_document(path, problems)
+    document = read_with_bases(path, problems)
     if document is None:
         return None
     model = validate(document, problems)
@@ -112,7 +112,7 @@ def _build(path: Path, problems: Problems) -> Hardware | None:
         assembly=assembly,
         issue_width=issue_width,
         distances=distances,
-        file=document.file,
+        files=document.files,
     )
     check_fifos(hardware, reader)
     return None if problems.count else hardware

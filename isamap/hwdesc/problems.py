@@ -33,10 +33,11 @@ class Problems:
             self.add(error)
 
     def sorted(self) -> tuple[IsamapError, ...]:
-        """All errors by line and column, those without a position first; repeated ones once."""
+        """All errors by file, line and column, those without a position first; repeated ones
+        once."""
         unique = {str(error): error for error in self._errors}
         return tuple(sorted(unique.values(), key=_position))
 
 
-def _position(error: IsamapError) -> tuple[int, int]:
-    return (error.loc.line, error.loc.column) if error.loc else (0, 0)
+def _position(error: IsamapError) -> tuple[str, int, int]:
+    return (error.loc.file, error.loc.line, error.loc.column) if error.loc else ("", 0, 0)

@@ -275,6 +275,11 @@ class DistanceModel(Model):
 class HardwareModel(Model):
     """A machine, for isamap."""
 
+    base: Text | None = Field(
+        default=None,
+        description="A hardware file that this one builds on: a path from this file's folder, or a "
+        "bundled name. Mappings merge, null removes an entry, everything else replaces.",
+    )
     name: Text = Field(description="Name of the machine.")
     clock: Amount = Field(description="The one clock, '1 GHz'.")
     synchronisation: Literal["interlocked", "tokens", "exposed"] = Field(

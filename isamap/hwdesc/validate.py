@@ -152,7 +152,7 @@ def _translate(error: _Error, document: Document, models: Models) -> SpecError:
             )
         case "missing":
             field = next(f for n, f in model.model_fields.items() if key in (n, f.alias))
-            loc = document.key_loc(path[:-1])
+            loc = document.missing_loc(path)
             return SpecError(f"{owner} has no '{key}'", loc=loc, hint=field.description or "")
         case "literal_error":
             value = _value_at(document, path)

@@ -77,7 +77,7 @@ def _write_files(
                        stem.with_suffix(".d"))  # fmt: skip
         files.source.write_text(source.text)
         files.header.write_text(source.header)
-        origins = [mapped.hardware.file, *([] if isinstance(kernel, Kernel) else [str(kernel)])]
+        origins = [*mapped.hardware.files, *([] if isinstance(kernel, Kernel) else [str(kernel)])]
         made_of = " ".join(_escaped(path) for path in origins if Path(path).is_file())
         files.depfile.write_text(f"{_escaped(str(files.library))}: {made_of}\n")
     except OSError as error:

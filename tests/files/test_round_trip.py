@@ -16,7 +16,10 @@ import isamap
 from isamap.compile import PlanResult, Result
 from isamap.costmodels import Stay, Tiling
 from isamap.files import evaluate, schedule_text, summary_text
+from isamap.files.schedule_text import hardware_digest
+from isamap.hwdesc import load_hardware
 from isamap.mapper import Task
+from isamap.resources import find_hardware
 
 HERE = Path(__file__).parent
 Sizes = dict[str, int]
@@ -104,6 +107,16 @@ def test_edited_tiles_change_the_cycles_and_stay_right(tmp_path: Path) -> None:
     assert tiling is not None and tiling.tile("p") == 1
     assert after.result.schedule.program != before.result.schedule.program
     assert after.changes == ("the kernel", "the hardware file"), "the golden file has no digests"
+
+
+def test_a_schedule_knows_when_what_its_machine_builds_on_has_changed(tmp_path: Path) -> None:
+    base, path = tmp_path / "base.yaml", tmp_path / "hw.yaml"
+    base.write_text(find_hardware("vecdot").read_text(encoding="utf-8"))
+    path.write_text("base: base\nname: hw\nsource: estimate\n")
+    before = hardware_digest(load_hardware(path))
+    assert before == hardware_digest(load_hardware(path))
+    base.write_text(base.read_text() + "# changed\n")
+    assert before != hardware_digest(load_hardware(path))
 
 
 def test_one_task_of_a_plan_can_be_edited(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_an_unknown_cost_model_is_told() -> None:
 
 def test_digests_differ_with_what_is_compared_and_only_with_that() -> None:
     assert digest(HW) == digest(isamap.load_hardware(CODEGEN / "vec4.yaml"))
-    assert digest(HW) == digest(replace(HW, file="elsewhere"))
+    assert digest(HW) == digest(replace(HW, files=("elsewhere",)))
     assert digest(HW) != digest(replace(HW, clock_hz=2e9))
     assert digest(("a", "b")) != digest(("a b",)) != digest(["a", ("b",)])
 

@@ -21,9 +21,12 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> isamap.BuiltKernel:
+    machine = tmp_path_factory.mktemp("machine") / "faster.yaml"
+    own = "name: faster\nsource: estimate\nclock: 2 GHz\n"
+    machine.write_text(f"base: {MACHINES / 'vec4.yaml'}\n{own}")
     return isamap.build(
         f"{KERNELS}:sgemm",
-        MACHINES / "vec4.yaml",
+        machine,
         sizes={"m": 5, "n": 6, "k": 7},
         out=tmp_path_factory.mktemp("built"),
         may_reassociate=True,
@@ -50,7 +53,8 @@ def test_the_files_are_there_and_the_depfile_names_what_they_were_made_of(
     assert "void sgemm(" in files.source.read_text()
     assert "A: in, f32[5, 7], row-major, 140 bytes" in files.header.read_text()
     assert files.library.stat().st_size > 0
-    assert files.depfile.read_text().split(": ")[1].split() == [str(MACHINES / "vec4.yaml")]
+    made_of = files.depfile.read_text().split(": ")[1].split()
+    assert made_of == [product.mapped.hardware.file, str(MACHINES / "vec4.yaml")]
 
 
 @pytest.mark.parametrize(

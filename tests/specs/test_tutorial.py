@@ -2,8 +2,8 @@
 
 In: the page. Out: verdicts. Not its job: prose.
 
-Blocks: `yaml` is added to the file, `edit` replaces text in it, `console` runs commands and
-compares what they print; `...` stands for anything.
+Blocks: `yaml` is added to the file, or is the file that stands behind it; `edit` replaces text in
+the file; `console` runs commands and compares what they print, `...` stands for anything.
 """
 
 import re
@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from isamap.cli.main import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "new-accelerator.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 FILE = Path("brook.yaml")
 
 
@@ -33,8 +33,10 @@ def test_the_page_builds_a_machine_that_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = ""
-    for kind, block in BLOCKS:
+    for kind, file, block in BLOCKS:
         match kind:
+            case "yaml" if file:
+                Path(file).write_text(block)
             case "yaml":
                 text += f"\n{block}"
             case "edit":
@@ -46,4 +48,4 @@ def test_the_page_builds_a_machine_that_works(
                 run_commands(block)
             case _:
                 pytest.fail(f"what is a {kind} block?")
-    assert {kind for kind, _ in BLOCKS} == {"yaml", "edit", "console"}
+    assert {kind for kind, _, _ in BLOCKS} == {"yaml", "edit", "console"}
