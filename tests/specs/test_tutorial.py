@@ -6,26 +6,14 @@ Blocks: `yaml` is added to the file, or is the file that stands behind it; `edit
 the file; `console` runs commands and compares what they print, `...` stands for anything.
 """
 
-import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from isamap.cli.main import main
+from tests.console_blocks import blocks_of, run_commands
 
-PAGE = (Path(__file__).parents[2] / "docs" / "new-accelerator.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = blocks_of("docs/new-accelerator.md")
 FILE = Path("brook.yaml")
-
-
-def run_commands(block: str) -> None:
-    """Every `$ isamap` line prints the lines below it."""
-    for part in re.split(r"^\$ isamap ", block, flags=re.MULTILINE)[1:]:
-        command, _, expected = part.partition("\n")
-        done = CliRunner().invoke(main, command.split())
-        pattern = ".*?".join(re.escape(piece) for piece in expected.rstrip().split("..."))
-        assert re.fullmatch(pattern, done.output.rstrip(), re.DOTALL), f"{command}\n{done.output}"
 
 
 def test_the_page_builds_a_machine_that_works(
