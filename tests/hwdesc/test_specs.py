@@ -99,6 +99,15 @@ def test_gemmini_figures() -> None:
         assert immediate_value(scale, -(2.0**-149)) == -(2.0**-149), "the smallest f32"
 
 
+def test_golden_cove_has_the_instructions_it_builds_on_and_two_units_for_them() -> None:
+    hw, base = (load_hardware(FOLDER / f"x86_{core}.yaml") for core in ("golden_cove", "avx512"))
+    assert [i.name for i in hw.instructions] == [i.name for i in base.instructions]
+    assert all(a.semantics == b.semantics for a, b in zip(hw.instructions, base.instructions))
+    counts = {unit.name: unit.count for unit in hw.units}
+    assert (counts["fma"], counts["load"]) == (2, 2)
+    assert {unit.count for unit in base.units} == {1}
+
+
 def test_conv_engine_figures() -> None:
     hw = load_hardware(FOLDER / "conv_engine.yaml")
     assert hw.memory("buffer").size_bytes == 16 * 64 * 512, "banks x bytes x entries of nv_large"

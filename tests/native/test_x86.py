@@ -22,6 +22,8 @@ CASES = (
     ("x86_avx512", "dgemm"),
     ("x86_avx512", "bgemm"),
     ("x86_avx512", "ugemm"),
+    ("x86_golden_cove", "sgemm"),
+    ("x86_golden_cove", "bgemm"),
     ("x86_avx2", "sgemm"),
     ("x86_avx2", "dgemm"),
     ("x86_avx512", "sgemm_bias_relu"),

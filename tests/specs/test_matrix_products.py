@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.specs.mapped import MACHINES, Sizes, assert_an_instruction_computes
+from tests.specs.mapped import FILES, Sizes, assert_an_instruction_computes
 
 SIZES: list[Sizes] = [{"m": 5, "n": 3, "k": 7}, {"m": 1, "n": 1, "k": 1}]
 
 
-@pytest.mark.parametrize("file", MACHINES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 @pytest.mark.parametrize("sizes", SIZES)
 def test_a_matrix_product_runs_on_instructions(file: Path, sizes: Sizes) -> None:
     assert_an_instruction_computes("gemm:gemm", file, sizes)
