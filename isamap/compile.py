@@ -9,7 +9,18 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
-from isamap.costmodels import COST_MODELS, FASTEST, Aim, CostModel, Roofline, roofline
+from isamap.costmodels import (
+    COST_MODELS,
+    FASTEST,
+    Aim,
+    CostModel,
+    Roofline,
+    load_cost_model,
+    load_offered,
+    names_file,
+    offered_models,
+    roofline,
+)
 from isamap.emulator import Timing, set_starts, time_program
 from isamap.errors import IsamapError, KernelError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
@@ -232,14 +243,25 @@ def _check(
 
 
 def cost_model(cost: str | CostModel) -> CostModel:
-    """The model itself, or the one of this name: analytical, emulated, roofline or measured."""
+    """The model itself, or the one of this name: analytical, emulated, roofline, measured, one that
+    an installed package offers, or `FILE.py:NAME`, whose file is executed.
+
+    Raises:
+        IsamapError: there is none, or a user's one cannot be used.
+    """
     if not isinstance(cost, str):
         return cost
     models = {**COST_MODELS, MEASURED.name: MEASURED}
-    if cost not in models:
-        hint = closest(cost, models) or f"cost models are {', '.join(models)}"
-        raise IsamapError(f"no cost model {cost!r}", hint=hint)
-    return models[cost]
+    if cost in models:
+        return models[cost]
+    if names_file(cost):
+        return load_cost_model(cost)
+    offered = offered_models()
+    if cost in offered:
+        return load_offered(offered[cost])
+    known = [*models, *offered]
+    hint = closest(cost, known) or f"cost models are {', '.join(known)}, or FILE.py:NAME"
+    raise IsamapError(f"no cost model {cost!r}", hint=hint)
 
 
 def load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:

@@ -23,7 +23,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "shortest_paths": (),
     "cache_folder": (),
     "lazy": (),
-    "ir": ("errors", "lazy"),
+    "import_file": (),
+    "ir": ("errors", "lazy", "import_file"),
     "cexpr": ("errors", "ir"),
     "rewrites": ("errors", "ir"),
     "hwdesc": ("errors", "lazy", "resources", "shortest_paths", "ir"),
@@ -32,7 +33,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "codegen": ("errors", "cache_folder", "ir", "cexpr", "hwdesc", "program", "write_all"),
     "exercise": ("errors", "ir", "hwdesc", "program"),
     "mapper": ("errors", "shortest_paths", "ir", "rewrites", "hwdesc", "program"),
-    "costmodels": ("errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper"),
+    "costmodels": (
+        "errors", "import_file", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
+    ),
     "scheduler": (
         "errors", "lazy", "ir", "rewrites", "hwdesc", "program", "mapper", "costmodels",
     ),

@@ -42,21 +42,24 @@ def build_command(
     allowed: tuple[str, ...], ahead: str, threads: int, time_limit: float,
 ) -> None:  # fmt: skip
     """Compile KERNEL (a file, a bundled name, either with :NAME) for this processor."""
-    from isamap.native import build  # start-up time: the solver and NumPy load only now
+    from isamap.compile import cost_model  # start-up time: the solver and NumPy load only now
+    from isamap.native import build
 
     from .show_measured import measured_lines
 
+    model = cost_model(read_cost(cost, candidates, database))
     built = build(
         kernel, hardware, sizes=read_sizes(sizes), name=name, out=out, layouts=layouts,
         time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
-        cost=read_cost(cost, candidates, database),
+        cost=model,
         ahead=[name.strip() for name in ahead.split(",") if name.strip()], threads=threads,
     )  # fmt: skip
     files = built.files
     for path in (files.source, files.header, files.depfile, files.library):
         click.echo(str(path))
     for contenders in built.mapped.compared:
-        click.echo("\n".join(measured_lines(contenders, built.mapped.hardware.clock_hz)))
+        clock_hz = built.mapped.hardware.clock_hz
+        click.echo("\n".join(measured_lines(contenders, clock_hz, model.name)))
     packers = {p.buffer: built.source.packers.get(p.name) for p in built.source.parameters}
     for buffer in built.packed:
         by = f": pack it with {packers[buffer]}" if packers[buffer] else ""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from isamap.costmodels import CostModel
 
 Arguments = ParamSpec("Arguments")
-COSTS = ("analytical", "emulated", "roofline", "measured")  # what compile.cost_model knows
 NUM_CANDIDATES = 8
 
 
@@ -44,11 +43,12 @@ def cost_options(command: Callable[Arguments, None]) -> Callable[Arguments, None
         (
             click.option(
                 "--cost",
-                type=click.Choice(COSTS),
+                metavar="MODEL",
                 default="analytical",
                 show_default=True,
-                help="Cost model that ranks the solved coverings; measured: the closed form's best"
-                " candidates run on this processor.",
+                help="Cost model that ranks the solved coverings: analytical, emulated, roofline;"
+                " measured: the closed form's best candidates run on this processor;"
+                " FILE.py:NAME: your own.",
             ),
             click.option(
                 "--candidates",

@@ -104,5 +104,7 @@ def _task(planned: PlannedTask, result: PlanResult) -> dict[str, Json]:
         "memory_bytes": dict(used_bytes(schedule.covering, tiling).items()),
         "bound_cycles": planned.answer.bound_cycles,
         "status": planned.answer.status.value,
-        "candidates": contenders_to_json(planned.answer.contenders, result.hardware.clock_hz),
+        "candidates": contenders_to_json(
+            planned.answer.contenders, result.hardware.clock_hz, result.request.cost
+        ),
     }

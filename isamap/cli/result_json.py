@@ -57,7 +57,7 @@ def result_to_json(result: Result) -> dict[str, Json]:
             }
             for other in answer.alternatives
         ],
-        "candidates": contenders_to_json(answer.contenders, result.hardware.clock_hz),
+        "candidates": contenders_to_json(answer.contenders, result.hardware.clock_hz, request.cost),
         "num_coverings": answer.num_coverings,
         "is_complete": answer.is_complete,
         "is_interrupted": result.is_interrupted,

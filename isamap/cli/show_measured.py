@@ -11,17 +11,26 @@ from isamap.scheduler import Contender, Schedule
 from .json_parts import Json, tiling_to_json
 from .units import align, show_seconds
 
+MEASURED = "measured"  # the one cost model whose prices are times that something took
 
-def measured_lines(contenders: Sequence[Contender], clock_hz: float) -> list[str]:
-    """Who won, then a line per candidate in the order of the closed form."""
+
+def section_title(cost: str) -> str:
+    """What is above what a cost model said of several candidates."""
+    return "measured" if cost == MEASURED else "compared"
+
+
+def measured_lines(contenders: Sequence[Contender], clock_hz: float, cost: str) -> list[str]:
+    """Who won, then a line per candidate in the order of the closed form; `cost`: who says so."""
     if not contenders:
         return []
     winner = winner_of(contenders)
     first = contenders[winner].schedule
     seconds = show_seconds(first.cost_cycles / clock_hz)
-    origin = "from the database" if contenders[winner].price.is_recalled else "measured now"
+    origin = f"priced by {cost}"
+    if cost == MEASURED:
+        origin = "from the database" if contenders[winner].price.is_recalled else "measured now"
     head = f"{seconds}: the model's number {winner + 1} of {len(contenders)}, {origin}"
-    rows = [("model", "predicted", "measured", "instruction", "tiles", "loops")]
+    rows = [("model", "predicted", cost, "instruction", "tiles", "loops")]
     for number, contender in enumerate(contenders):
         schedule = contender.schedule
         predicted = show_seconds(schedule.estimate.cycles / clock_hz)
@@ -39,8 +48,9 @@ def winner_of(contenders: Sequence[Contender]) -> int:
     return min(priced, key=lambda n: contenders[n].schedule.cost)
 
 
-def contenders_to_json(contenders: Sequence[Contender], clock_hz: float) -> list[Json]:
-    """Null seconds for a candidate that could not be run."""
+def contenders_to_json(contenders: Sequence[Contender], clock_hz: float, cost: str) -> list[Json]:
+    """Null seconds for a candidate that could not be run (or priced)."""
+    key = "measured_s" if cost == MEASURED else "priced_s"
     found: list[Json] = []
     for number, contender in enumerate(contenders):
         schedule, price = contender.schedule, contender.price
@@ -50,7 +60,7 @@ def contenders_to_json(contenders: Sequence[Contender], clock_hz: float) -> list
             {
                 "model_rank": number + 1,
                 "predicted_s": schedule.estimate.cycles / clock_hz,
-                "measured_s": None if price.cycles is None else price.cycles / clock_hz,
+                key: None if price.cycles is None else price.cycles / clock_hz,
                 "problem": price.problem,
                 "is_recalled": price.is_recalled,
                 "instruction": schedule.covering.instruction,

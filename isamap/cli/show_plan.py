@@ -15,6 +15,7 @@ from isamap.rewrites import REWRITES
 from isamap.scheduler import Status
 
 from .show_aim import aim_lines
+from .show_measured import section_title
 from .show_result import print_section
 from .show_tasks import compared_lines, memory_lines, nests_lines, task_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines
@@ -36,7 +37,10 @@ def print_plan(result: PlanResult, console: Console) -> None:
         ("passing", passing_lines(handovers(result.plan), moved)),
         ("aim", aim_lines(result.plan.aim, result.plan.costs, None, result.plan.status)),
         ("cycles", cycle_lines(result)),
-        ("measured", compared_lines(result.plan, result.hardware)),
+        (
+            section_title(result.request.cost),
+            compared_lines(result.plan, result.hardware, result.request.cost),
+        ),
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),
         ("memory", memory_lines(result.plan, result.hardware)),

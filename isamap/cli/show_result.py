@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from isamap.compile import Result
+from isamap.costmodels import ANALYTICAL
 from isamap.hwdesc import Hardware, MemoryKind
 from isamap.ir import pretty
 from isamap.scheduler import Schedule, Status, used_bytes
@@ -16,7 +17,7 @@ from .show_alternatives import alternative_lines
 from .show_bounds import bound_lines
 from .show_cores import core_lines
 from .show_mapping import operand_rows, packing_sentences, show_binding, show_outside
-from .show_measured import measured_lines
+from .show_measured import measured_lines, section_title
 from .show_nest import nest_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines
 from .show_verification import show_verification
@@ -38,7 +39,7 @@ def print_result(result: Result, console: Console, num_alternatives: int) -> Non
         ("loops", tiling_lines(result)),
         ("aim", _aim_lines(result)),
         ("cycles", cycle_lines(result)),
-        ("measured", measured_lines(result.answer.contenders, result.hardware.clock_hz)),
+        (section_title(result.request.cost), compared_lines(result)),
         ("bounds", bound_lines(result)),
         ("busy", busy_lines(result.timing)),
         ("traffic", traffic_lines(result.timing)),
@@ -77,6 +78,12 @@ def tiling_lines(result: Result) -> list[str]:
     return nest_lines(result.schedule.covering, tiling)
 
 
+def compared_lines(result: Result) -> list[str]:
+    """What a cost model said of several candidates."""
+    cost, clock_hz = result.request.cost, result.hardware.clock_hz
+    return measured_lines(result.answer.contenders, clock_hz, cost)
+
+
 def _aim_lines(result: Result) -> list[str]:
     answer = result.answer
     costs = answer.best.estimate.costs(result.hardware)
@@ -94,6 +101,9 @@ def cycle_lines(result: Result) -> list[str]:
     is_fastest = answer.aim.is_fastest
     what = "closed form, what the solver minimises" if is_fastest else "closed form"
     rows.append(("analytical", analytical, f"{what}{error}"))
+    if result.request.cost != ANALYTICAL.name and not answer.contenders:
+        note = "the cost model that chose among coverings"
+        rows.append((result.request.cost, result.schedule.cost_cycles, note))
     layouts = "natural layouts" if result.schedule.is_natural else "layouts no less natural"
     gap = show_share(1 - answer.bound_cycles / analytical)
     proof = "optimal" if answer.status is Status.OPTIMAL else "not proven optimal"

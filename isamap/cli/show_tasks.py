@@ -111,13 +111,13 @@ def nests_lines(plan: Plan) -> list[str]:
     return lines
 
 
-def compared_lines(plan: Plan, hw: Hardware) -> list[str]:
+def compared_lines(plan: Plan, hw: Hardware, cost: str) -> list[str]:
     """Per task whose schedules a cost model compared, who won and a line per candidate."""
     lines: list[str] = []
     for task in plan.tasks:
         if not task.on_host and task.answer is not None and task.answer.contenders:
             lines.append(f"task {task_name(task)}:")
-            found = measured_lines(task.answer.contenders, hw.clock_hz)
+            found = measured_lines(task.answer.contenders, hw.clock_hz, cost)
             lines += [INDENT + line for line in found]
     return lines
 

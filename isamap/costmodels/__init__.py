@@ -53,6 +53,7 @@ from .tiling import (
     trips,
 )
 from .traffic import Moved
+from .users_model import load_cost_model, load_offered, names_file, offered_models
 from .waiting import (
     block_limits,
     drain_latency_cycles,
@@ -118,6 +119,8 @@ __all__ = [
     "least_load",
     "least_occupancy",
     "least_traffic",
+    "load_cost_model",
+    "load_offered",
     "may_double",
     "may_leave_late",
     "may_occupy",
@@ -125,8 +128,10 @@ __all__ = [
     "moved_by",
     "moved_bytes",
     "moves_blocks",
+    "names_file",
     "needs_one_slot",
     "occupied_latency",
+    "offered_models",
     "one_round",
     "onward_cycles",
     "operand_plan",

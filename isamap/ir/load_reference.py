@@ -5,14 +5,13 @@ None. Not its job: calling it, comparing. This is the one place where a user's k
 executed.
 """
 
-import importlib.util
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
-from pathlib import Path
 
 from isamap.errors import KernelError
+from isamap.import_file import import_file
 
 from .parse import load_kernels
 
@@ -28,13 +27,8 @@ def load_reference(
     Raises:
         KernelError: the file cannot be imported.
     """
-    module_name = f"isamap_kernel_file_{Path(path).stem}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise KernelError(f"{path} cannot be imported: it must be a .py file")
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        module = import_file(path, "isamap_kernel_file")
     except Exception as error:  # whatever the user's file raises
         raise KernelError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     found = getattr(module, f"{name}_reference", None)
