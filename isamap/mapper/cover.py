@@ -264,7 +264,7 @@ def cover_match(
     accesses = _begun_operands(match, kernel.statements[index].target, begin)
     choices: dict[str, tuple[OperandPlan, ...]] = {}
     for rule in sorted(match.instruction.operands, key=partial(_is_outside, match, homes)):
-        read = partial(_source, kernel, match, rule.name, synthetic=synthetic, homes=homes)
+        read = partial(_source, kernel, match, rule.name, synthetic=synthetic, setting=setting)
         own = read(accesses[rule.name])
         inlet = None
         if rule.name in dict(match.inlets):
@@ -379,7 +379,7 @@ def _source(
     access: Access,
     *,
     synthetic: tuple[tuple[str, str], ...],
-    homes: Homes,
+    setting: Setting,
 ) -> Source:
     """An access that an operand is bound to, with a unit dimension per synthetic loop that moves
     the operand."""
@@ -387,8 +387,9 @@ def _source(
     moving = [name for loop, name in synthetic if operand in _moving_operands(match, loop)]
     indices = (*access.indices, *(Affine.var(name) for name in moving))
     widened = replace(buffer, shape=(*buffer.shape, *(1 for _ in moving)))
-    home = homes.get(access.buffer)
-    return Source(replace(access, indices=indices), widened, len(buffer.shape), home)
+    name, rank = access.buffer, len(buffer.shape)
+    home, is_late = dict(setting.homes).get(name), name in setting.late
+    return Source(replace(access, indices=indices), widened, rank, home, is_late)
 
 
 def _moving_operands(match: Match, loop: str) -> set[str]:

@@ -310,4 +310,5 @@ def _joined(kernel: Kernel, total: Task, taken: tuple[Task, ...], ends: Ends) ->
         tuple(pair for pair in volatile if pair[0] in known),
         ends,
         tuple(sorted((total, *taken), key=lambda task: task.number)),
+        tuple(sorted({name for task in (total, *taken) for name in task.late})),
     )

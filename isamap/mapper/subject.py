@@ -15,12 +15,14 @@ from .match import Match
 @dataclass(frozen=True, slots=True)
 class Source:
     """An access and its buffer; `rank`: dimensions that the kernel's array has (further ones have
-    extent 1). `home`: the managed memory where it lies between tasks; None: the external memory."""
+    extent 1). `home`: the managed memory where it lies between tasks; None: the external memory.
+    `is_late`: its values are not there in time for entries of a fifo that must be."""
 
     access: Access
     buffer: Buffer
     rank: int
     home: str | None = None
+    is_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

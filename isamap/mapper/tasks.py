@@ -48,14 +48,15 @@ class Ends:
 class Setting:
     """All that a kernel's coverings depend on beside itself and the machine.
 
-    `held`, `volatile`, `ends`: as in a `Task`. `homes`: buffers with the managed memories where
-    they lie between tasks, sorted; all others are in the external memory.
+    `held`, `volatile`, `ends`, `late`: as in a `Task`. `homes`: buffers with the managed memories
+    where they lie between tasks, sorted; all others are in the external memory.
     """
 
     held: tuple[str, ...] = ()
     volatile: tuple[tuple[str, str], ...] = ()
     ends: Ends | None = None
     homes: tuple[tuple[str, str], ...] = ()
+    late: tuple[str, ...] = ()
 
 
 ALONE = Setting()
@@ -69,7 +70,8 @@ class Task:
     `volatile`: (buffer, held loop) pairs where other tasks under the loop write what this one
     touches, or read what it writes, at the same place in every iteration: nothing of it may stay on
     chip from one iteration to the next. `ends`, `parts`: what it takes over, and the tasks that it
-    stands for then.
+    stands for then. `late`: buffers, sorted, whose values are not there in time for entries of a
+    fifo that must be (`Fifo.within_cycles`).
     """
 
     kernel: Kernel
@@ -78,6 +80,7 @@ class Task:
     volatile: tuple[tuple[str, str], ...] = ()
     ends: Ends | None = None
     parts: tuple["Task", ...] = ()
+    late: tuple[str, ...] = ()
     _touched: frozenset[str] = field(init=False, repr=False, compare=False)  # often asked for
 
     def __post_init__(self) -> None:
@@ -85,7 +88,8 @@ class Task:
 
     def setting(self, homes: Mapping[str, str] = NOTHING) -> Setting:
         """What surrounds the task's kernel, with some buffers in these memories."""
-        return Setting(self.held, self.volatile, self.ends, tuple(sorted(homes.items())))
+        homes_of = tuple(sorted(homes.items()))
+        return Setting(self.held, self.volatile, self.ends, homes_of, self.late)
 
     @property
     def statements(self) -> tuple[Statement, ...]:

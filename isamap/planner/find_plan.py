@@ -21,6 +21,7 @@ from .host_calls import may_run_on_host
 from .inline_on_host import inline_on_host
 from .keep_on_chip import keep_on_chip
 from .keep_parts import Part, keep_parts
+from .mark_late import mark_late
 from .overlap_host import overlap_host
 from .place_tasks import TaskTree, try_all_places, with_joined_calls
 from .plan import Plan, PlannedTask, host_task_cycles
@@ -142,7 +143,7 @@ def plan_whole(
 ) -> Plan:
     """The plan of the kernel as it is; MappingError too where no plan takes less than `most`."""
     begin = time.perf_counter()
-    nodes = cut_tasks(kernel)
+    nodes = mark_late(cut_tasks(kernel), hw)
     tasks = tuple(flatten(nodes))
     scheduler = replace(task_scheduler(tasks, hw, wishes, known), most=most)
     nodes, planned = _join(kernel, nodes, scheduler)

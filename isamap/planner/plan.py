@@ -25,6 +25,7 @@ TaskKey = tuple[
     tuple[tuple[str, str], ...],
     frozenset[str],
     Ends | None,
+    tuple[str, ...],
 ]
 
 
@@ -32,7 +33,7 @@ def task_key(task: Task, shared: frozenset[str]) -> TaskKey:
     """Equal for tasks that are scheduled alike."""
     buffers = task.kernel.buffers
     handed_on = shared & {buffer.name for buffer in buffers}
-    return buffers, task.statement, task.held, task.volatile, handed_on, task.ends
+    return buffers, task.statement, task.held, task.volatile, handed_on, task.ends, task.late
 
 
 @dataclass(frozen=True, slots=True)
