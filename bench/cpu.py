@@ -33,6 +33,7 @@ from host import header  # noqa: E402
 from rnn_row import Cell, RnnShape  # noqa: E402
 
 from isamap.errors import IsamapError  # noqa: E402
+from isamap.processor import NATIVE, find_machine  # noqa: E402
 
 KINDS = ("f32", "bf16", "i8", "gru")
 Job = tuple[tuple[str, str, str], Callable[[Core], Row]]
@@ -41,7 +42,7 @@ Job = tuple[tuple[str, str, str], Callable[[Core], Row]]
 @click.command()
 @click.option("--kinds", default="f32,gru", show_default=True, help=f"Of {', '.join(KINDS)}.")
 @click.option("--every", default=1, show_default=True, help="Only each N-th row of a kind.")
-@click.option("--hw", default="x86_avx512", show_default=True, help="The machine.")
+@click.option("--hw", default=NATIVE, show_default=True, help="The machine.")
 @click.option("--out", type=click.Path(path_type=Path), help="Rows, kept between runs.")
 @click.option("--core", default=0, show_default=True, help="Which core.")
 @click.option("--steps", default=50, show_default=True, help="Time steps of a layer, at most.")
@@ -59,9 +60,11 @@ def main(
     known = load_rows(out) if out else []
     if not only_table:
         pin(core)
+        hw = str(find_machine(hw))
         own = measure_core(hw)
         for line in [
             *header(("numpy",)),
+            f"machine    {Path(hw).stem}",
             *_core_lines(own),
             *(f"missing    {m}" for m in missing()),
         ]:

@@ -22,7 +22,8 @@ import numpy as np
 
 from isamap.compile import load_machine
 from isamap.errors import IsamapError
-from isamap.native import aligned_bytes, detect
+from isamap.native import aligned_bytes
+from isamap.processor import detect
 
 Run = Callable[[], object]
 SAMPLE_SECONDS = 2e-3  # shorter calls are repeated within a sample

@@ -28,13 +28,13 @@ from isamap.costmodels import FASTEST, Candidate, count_work
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.measured import Measured, correlate_ranks, default_path
+from isamap.processor import NATIVE
 from isamap.scheduler import Wishes, find_schedule, lower, rank_of
 from isamap.scheduler.descend import Descent
 from isamap.scheduler.greedy import starts
 from isamap.scheduler.neighbours import form
 from isamap.scheduler.options import stay_choices
 
-MACHINE = "x86_avx512"
 KERNEL = "gemm:gemm_f32"
 SHAPES = (
     (127, 129, 131), (512, 512, 512), (1760, 16, 1760), (1760, 64, 1760), (35, 700, 2048),
@@ -49,15 +49,17 @@ def main() -> None:
     """Print a row per shape and the medians."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("shapes", nargs="*", help="m,n,k")
+    parser.add_argument("--hw", default=NATIVE, help="the machine")
     parser.add_argument("--database", type=Path, default=default_path())
     parser.add_argument("--candidates", type=int, default=CANDIDATES)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     shapes = [tuple(map(int, text.split(","))) for text in given.shapes] or list(SHAPES)
     model = Measured(given.candidates, given.database)
-    print("\n".join(header(("numpy", "ortools"))), "", HEAD, sep="\n")
+    machine = load_machine(given.hw)
+    lines = [*header(("numpy", "ortools")), f"machine    {machine.name}", "", HEAD]
+    print("\n".join(lines))
     print("|---|---|---|---|---|---|", flush=True)
-    machine = load_machine(MACHINE)
     rng = random.Random(given.seed)
     ratios, ranks = [], []
     for shape in shapes:

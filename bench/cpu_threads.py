@@ -9,6 +9,7 @@ say if each thread had a core for itself, memory bandwidth and starting the thre
 Run with OMP_WAIT_POLICY=passive, so that a thread that waits for others does not count as busy.
 """
 
+import argparse
 import ctypes
 import os
 import statistics
@@ -20,8 +21,10 @@ import numpy as np
 from host import header
 
 import isamap
+from isamap.compile import load_machine
+from isamap.hwdesc import Hardware
+from isamap.processor import NATIVE
 
-MACHINE = "x86_avx512"
 KERNEL = "gemm:gemm_f32"
 SHAPES = ((1024, 1024, 1024), (1760, 16, 1760), (1760, 128, 1760), (512, 512, 512), (64, 64, 64))
 THREADS = (1, 2)
@@ -30,17 +33,19 @@ SAMPLE_S = 0.005
 THREAD_CLOCK = 6  # of Linux: the clock of a thread's processor time has the number ~thread * 8 + 6
 
 
-def main(shapes: list[tuple[int, ...]]) -> None:
+def main(shapes: list[tuple[int, ...]], hw: str) -> None:
     """Print a row per shape."""
+    machine = load_machine(hw)
     print("\n".join(header(("numpy", "ortools"))))
+    print(f"machine    {machine.name}")
     print(f"load       {os.getloadavg()[0]:.1f} processes wanted one of {os.cpu_count()} cores\n")
     print("| m, n, k | wall 1 | wall 2 | ratio | busiest 1 | busiest 2 | ratio | same bits |")
     print("|---|---|---|---|---|---|---|---|")
     for shape in shapes:
-        print(row(*shape), flush=True)
+        print(row(machine, *shape), flush=True)
 
 
-def row(m: int, n: int, k: int) -> str:
+def row(machine: Hardware, m: int, n: int, k: int) -> str:
     """One line of the table."""
     generator = np.random.default_rng(0)
     arrays = [
@@ -48,7 +53,7 @@ def row(m: int, n: int, k: int) -> str:
     ]
     sizes = {"m": m, "n": n, "k": k}
     built = [
-        isamap.build(KERNEL, MACHINE, sizes=sizes, may_reassociate=True, threads=threads)
+        isamap.build(KERNEL, machine, sizes=sizes, may_reassociate=True, threads=threads)
         for threads in THREADS
     ]
     results = []
@@ -85,5 +90,9 @@ def busy_s() -> dict[int, float]:
 if __name__ == "__main__":
     if os.environ.get("OMP_WAIT_POLICY") != "passive":
         sys.exit("set OMP_WAIT_POLICY=passive: threads that wait would count as busy")
-    given = [tuple(map(int, text.split(","))) for text in sys.argv[1:]]
-    main(given or list(SHAPES))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("shapes", nargs="*", help="m,n,k")
+    parser.add_argument("--hw", default=NATIVE, help="the machine")
+    given = parser.parse_args()
+    shapes = [tuple(map(int, text.split(","))) for text in given.shapes]
+    main(shapes or list(SHAPES), given.hw)

@@ -30,7 +30,8 @@ from isamap.planner import Plan, search
 from isamap.program import Program
 from isamap.scheduler import NOBODY, Answer, Schedule, Watch, Wishes, check_aim, limit_machine
 
-from .resources import find_hardware, find_kernel
+from .processor import find_machine
+from .resources import find_kernel
 from .verify import Check, KernelFile, Verification, verify_full, verify_plan, verify_quick
 
 MEASURED = Measured()
@@ -265,8 +266,8 @@ def cost_model(cost: str | CostModel) -> CostModel:
 
 
 def load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:
-    """The machine itself, or read from a path or by a bundled name."""
-    return hw if isinstance(hw, Hardware) else load_hardware(find_hardware(str(hw)))
+    """The machine itself, or read from a path or by a bundled name or `native`."""
+    return hw if isinstance(hw, Hardware) else load_hardware(find_machine(str(hw)))
 
 
 def build_kernel(

@@ -43,8 +43,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "errors", "shortest_paths", "ir", "rewrites", "hwdesc", "program", "mapper", "costmodels",
         "scheduler",
     ),
+    "processor": (
+        "errors", "cache_folder", "resources", "write_all", "ir", "hwdesc", "codegen",
+    ),
     "measured": (  # where candidates meet the C that runs them
-        "errors", "cache_folder", "ir", "hwdesc", "program", "codegen", "costmodels", "version",
+        "errors", "cache_folder", "ir", "hwdesc", "program", "codegen", "costmodels", "processor",
+        "version",
     ),
     "verify": (
         "errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper", "costmodels",
@@ -52,7 +56,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "compile": (
         "errors", "resources", "ir", "hwdesc", "program", "emulator", "costmodels", "scheduler",
-        "planner", "verify", "measured",
+        "planner", "verify", "measured", "processor",
     ),
     "bindings": ("errors", "ir", "rewrites", "hwdesc", "mapper", "compile"),
     "pareto": (
@@ -70,7 +74,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
         "costmodels", "scheduler", "planner", "verify", "compile", "bindings", "codegen", "native",
-        "files", "write_all", "exercise", "pareto", "measured", "isamap",
+        "files", "write_all", "exercise", "pareto", "measured", "processor", "isamap",
     ),
     "__main__": ("cli",),
     "__init__": (  # for type checkers only

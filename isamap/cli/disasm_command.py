@@ -6,15 +6,16 @@ them.
 
 import click
 
-from isamap.resources import find_hardware
+from .options import HW_HELP
 
 
 @click.command()
 @click.argument("binary")
-@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
+@click.option("--hw", "hardware", required=True, help=HW_HELP)
 def disasm_command(binary: str, hardware: str) -> None:
     """List BINARY, a folder that 'isamap map --emit bin' wrote, or a file of records."""
     from isamap.codegen import disassemble  # start-up time
     from isamap.hwdesc import load_hardware
+    from isamap.processor import find_machine
 
-    click.echo(disassemble(binary, load_hardware(find_hardware(hardware))), nl=False)
+    click.echo(disassemble(binary, load_hardware(find_machine(hardware))), nl=False)

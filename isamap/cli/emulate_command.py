@@ -9,25 +9,26 @@ from pathlib import Path
 import click
 
 from isamap.errors import ProgramError
-from isamap.resources import find_hardware
 
+from .options import HW_HELP
 from .units import show_bytes, show_count, show_cycles, show_seconds, show_share
 
 
 @click.command()
 @click.argument("program")
-@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
+@click.option("--hw", "hardware", required=True, help=HW_HELP)
 def emulate_command(program: str, hardware: str) -> None:
     """Time PROGRAM, a file that 'isamap map --program' wrote."""
     from isamap.emulator import time_program  # start-up time
     from isamap.hwdesc import load_hardware
+    from isamap.processor import find_machine
     from isamap.program import from_json
 
     try:
         data = json.loads(Path(program).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ProgramError(f"cannot read program {program}: {error}") from error
-    hw = load_hardware(find_hardware(hardware))
+    hw = load_hardware(find_machine(hardware))
     read_program = from_json(data)
     timing = time_program(read_program, hw)
     click.echo(f"{show_cycles(timing.cycles)}, {show_seconds(timing.cycles / hw.clock_hz)}")

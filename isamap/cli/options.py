@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Arguments = ParamSpec("Arguments")
 NUM_CANDIDATES = 8
+HW_HELP = "Hardware file, a bundled name, or native: what fits this processor best."
 
 
 def subject_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
@@ -24,9 +25,7 @@ def subject_options(command: Callable[Arguments, None]) -> Callable[Arguments, N
     for option in reversed(
         (
             click.argument("kernel"),
-            click.option(
-                "--hw", "hardware", required=True, help="Hardware file, or a bundled name."
-            ),
+            click.option("--hw", "hardware", required=True, help=HW_HELP),
             click.option(
                 "--size", "sizes", multiple=True, metavar="NAME=N", help="A size of the kernel."
             ),

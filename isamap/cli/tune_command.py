@@ -9,6 +9,7 @@ import click
 
 from .exit_codes import EXIT_INTERRUPTED
 from .options import (
+    HW_HELP,
     NUM_CANDIDATES,
     allow_option,
     layout_option,
@@ -18,7 +19,7 @@ from .options import (
 
 @click.command()
 @click.argument("kernel")
-@click.option("--hw", "hardware", required=True, help="Hardware file, or a bundled name.")
+@click.option("--hw", "hardware", required=True, help=HW_HELP)
 @click.option("--kernel", "name", help="Kernel in the file (default: the first).")
 @click.option(
     "--size",

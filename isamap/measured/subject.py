@@ -5,17 +5,16 @@ again. Not its job: storing (`database`), measuring.
 """
 
 import hashlib
-import platform
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 from isamap.codegen import Toolchain
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, pretty
+from isamap.processor import this_processor
 from isamap.version import __version__
 
 DIGITS = 20  # of digests
@@ -44,7 +43,7 @@ class Subject:
 
 def make_subject(kernel: Kernel, hw: Hardware, toolchain: Toolchain) -> Subject:
     """A kernel at its sizes on this processor, compiled for a machine."""
-    model, features = processor()
+    model, features = this_processor()
     shapes = (f"{b.name}[{', '.join(map(str, b.shape))}]" for b in kernel.buffers)
     return Subject(
         model,
@@ -58,22 +57,6 @@ def make_subject(kernel: Kernel, hw: Hardware, toolchain: Toolchain) -> Subject:
         " ".join(toolchain.all_flags),
         __version__,
     )
-
-
-@cache
-def processor() -> tuple[str, tuple[str, ...]]:
-    """This processor's model, and its features where they can be told."""
-    info = Path("/proc/cpuinfo")
-    text = info.read_text(encoding="utf-8", errors="replace") if info.exists() else ""
-    rows = (line.partition(":") for line in text.splitlines() if ":" in line)
-    found: dict[str, str] = {}
-    for name, _, value in rows:
-        found.setdefault(name.strip(), value.strip())
-    names = ("vendor_id", "cpu family", "model", "stepping", "model name", "CPU part")
-    known = [found[name] for name in names if name in found]
-    model = " ".join(known) or platform.processor() or platform.machine()
-    features = found.get("flags") or found.get("Features") or ""
-    return model, tuple(sorted(features.split()))
 
 
 @cache

@@ -7,7 +7,6 @@ mapping, C text.
 from .aligned import aligned_bytes
 from .build import build
 from .built import ArrayError, BuiltKernel, CFiles, PreparedKernel
-from .detect import Detection, Peak, detect
 from .execute import execute_c, execute_together
 from .mapped import Mapped
 from .run_on import RemoteRun, run_on, whole_arrays
@@ -17,15 +16,12 @@ __all__ = [
     "ArrayError",
     "BuiltKernel",
     "CFiles",
-    "Detection",
     "Mapped",
-    "Peak",
     "PreparedKernel",
     "RemoteRun",
     "aligned_bytes",
     "Tuned",
     "build",
-    "detect",
     "execute_c",
     "execute_together",
     "run_on",

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import isamap
 from isamap.cli.main import main
-from isamap.native import detect
+from isamap.processor import detect
 from isamap.resources import find_hardware
 
 VEC4 = Path(__file__).parents[1] / "codegen" / "vec4.yaml"
@@ -21,6 +21,7 @@ def test_instructions_of_a_native_machine_are_measured() -> None:
     found = detect(isamap.load_hardware(VEC4))
     assert found is not None and found.reason == ""
     assert [peak.instruction for peak in found.peaks] == ["multiply_add"]
+    assert found.peaks[0].products == "f32"
     assert found.peaks[0].described_per_s == 4e9
     assert found.peaks[0].measured_per_s > 0
 

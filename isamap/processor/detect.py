@@ -13,6 +13,7 @@ from pathlib import Path
 from isamap.codegen import can_measure, find_toolchain, generate_peak, missing_features
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware, Instruction
+from isamap.ir import Role
 
 ROUNDS = 200_000
 REPEATS = 40
@@ -21,9 +22,10 @@ REPEATS = 40
 @dataclass(frozen=True, slots=True)
 class Peak:
     """An instruction's pace: element operations (iterations of its semantics) per second, as
-    measured and as the description says."""
+    measured and as the description says. `products`: the types that it multiplies."""
 
     instruction: str
+    products: str
     measured_per_s: float
     described_per_s: float
 
@@ -77,4 +79,11 @@ def _measure(instruction: Instruction, hw: Hardware) -> Peak:
     units = {unit.name: unit.count for unit in hw.units}
     issue = instruction.issue_cycles.evaluate(extents)
     described = hw.clock_hz * units[instruction.unit] * each / issue
-    return Peak(instruction.name, calls * ROUNDS * each / best, described)
+    measured = calls * ROUNDS * each / best
+    return Peak(instruction.name, _products(instruction), measured, described)
+
+
+def _products(instruction: Instruction) -> str:
+    """Types of its inputs: f32, i8 x u8."""
+    inputs = (b.dtype for b in instruction.semantics.buffers if b.role is Role.IN)
+    return " x ".join(sorted(set(inputs)))
