@@ -8,6 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# examples take as long as they take: a busy machine is no counterexample
+settings.register_profile("isamap", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("isamap")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -38,7 +38,7 @@ SUBJECTS = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_no_schedule_moves_less_than_the_bound(data: st.DataObject) -> None:
     file, name, loops, most = data.draw(st.sampled_from(SUBJECTS))

@@ -214,7 +214,7 @@ ROWS = st.builds(
 NO_PORTS = replace(HW, memories=(replace(HW.external, ports=()), *HW.memories[1:]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(ROWS, min_size=1, max_size=7))
 def test_starts_are_those_of_the_distances_between_all_pairs(rows: list[Row]) -> None:
     rows = [Row("fetch"), *rows]
@@ -231,7 +231,7 @@ def test_starts_are_those_of_the_distances_between_all_pairs(rows: list[Row]) ->
                 time_program(program(rows, early), NO_PORTS, compiled=False)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(ROWS, min_size=1, max_size=2))
 def test_no_start_is_possible_before_the_one_found(rows: list[Row]) -> None:
     """Against all starts of the calls before it, on a machine that starts any number at once."""

@@ -37,7 +37,7 @@ def inputs(seed: int = 0) -> dict[str, np.ndarray]:
     }
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 50), st.integers(1, 3))
 def test_ragged_products_equal_numpy(m: int, n: int, k: int, buffers: int) -> None:
     random = np.random.default_rng(m * n * k)
@@ -70,7 +70,7 @@ def sequences(draw: st.DrawFn) -> Program:
     return straight((*setup, *calls), repeats=draw(st.integers(1, 2)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(sequences())
 def test_both_executions_give_the_same_bytes_or_the_same_error(program: Program) -> None:
     outcomes = []

@@ -151,7 +151,7 @@ def sequences(draw: st.DrawFn) -> Program:
     return straight(tuple(calls), repeats=draw(st.integers(1, 3)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(sequences())
 def test_both_executions_count_the_same(program: Program) -> None:
     compiled, python = both(program)
@@ -165,7 +165,7 @@ def both(program: Program) -> tuple[Timing, Timing]:
     )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 70), st.integers(1, 3))
 def test_ragged_products_count_the_same(m: int, n: int, k: int, buffers: int) -> None:
     compiled, python = both(gemm(m, n, k, buffers=buffers))

@@ -24,7 +24,7 @@ from isamap.ir import (
 from tests.strategies import kernels
 
 Point = dict[str, int]
-QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 
 
 def points(statement: Statement) -> list[Point]:
@@ -140,7 +140,7 @@ def test_kernel_loop_kinds_cover_all_statements_under_a_loop(kernel: Kernel) -> 
         assert kind is worst(pairs)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(*[st.integers(-6, 6)] * 4), min_size=1, max_size=2),
     st.tuples(*[st.tuples(st.integers(-4, 4), st.integers(0, 4))] * 3),

@@ -20,7 +20,7 @@ from isamap.ir import (
 )
 from tests.strategies import kernels
 
-QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 
 
 def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:

@@ -6,7 +6,7 @@ from isamap.ir import Kernel, parse_semantics, pretty
 from tests.strategies import kernels
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(kernels())
 def test_text_reads_back_to_the_same_kernel(kernel: Kernel) -> None:
     assert parse_semantics(pretty(kernel), kernel.name, immediates=kernel.immediates) == kernel

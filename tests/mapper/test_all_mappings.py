@@ -19,7 +19,7 @@ from tests.mapper.brute_mappings import (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     kernels("xyz"), st.one_of(st.sampled_from((SMOPA, sliding())), instructions()), st.booleans()
 )

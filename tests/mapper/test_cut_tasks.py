@@ -26,9 +26,7 @@ from isamap.mapper import Task, TaskNode, cut_tasks, flatten
 from tests.strategies import INTEGERS, kernels
 from tests.task_kernels import make_kernel
 
-QUICK = settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+QUICK = settings(max_examples=150, derandomize=True, suppress_health_check=list(HealthCheck))
 State = dict[str, np.ndarray]
 
 

@@ -38,9 +38,7 @@ SUMS = {  # where sums lie on each machine
     "conv_engine": "sums",
 }
 MACHINES = {name: load_hardware(SPECS / f"{name}.yaml") for name in SUMS}
-QUICK = settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+QUICK = settings(max_examples=150, derandomize=True, suppress_health_check=list(HealthCheck))
 TOTAL = Access("T", (Affine.var("i"),))
 LOW, HIGH = integer_range("i32")
 EDGES = [

@@ -67,7 +67,7 @@ def test_a_search_that_is_stopped_shows_the_points_that_it_has() -> None:
     assert not front.is_complete and front.points
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(*[st.integers(0, 9)] * 3), min_size=1, max_size=8))
 def test_zones_hold_exactly_what_no_point_beats(points: list[tuple[float, ...]]) -> None:
     zones: list[tuple[float, ...]] = [(10.0,) * 3]

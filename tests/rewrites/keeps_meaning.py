@@ -21,7 +21,7 @@ from isamap.ir import (
 )
 from isamap.rewrites import Rewrite
 
-QUICK = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 
 
 def read(text: str) -> Kernel:

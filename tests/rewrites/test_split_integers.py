@@ -123,7 +123,7 @@ EXTREMES = [
 @given(
     st.lists(st.sampled_from(EXTREMES) | st.integers(-(2**31), 2**31 - 1), min_size=6, max_size=6)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_words_by_bytes_are_exact(words: list[int]) -> None:
     kernel = read(
         "A, B, C = In(i32, 2, 3), In(i8, 3, 2), InOut(i32, 2, 2)\n"
