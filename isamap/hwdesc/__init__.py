@@ -63,9 +63,10 @@ from .timing import Distance, Fifo, Stream, Which
 if TYPE_CHECKING:
     from .document import Document, read_document
     from .immediate import immediate_value
-    from .load import check_hardware, hardware_schema, load_hardware
+    from .load import check_hardware, hardware_schema, load_hardware, variant_text
     from .problems import Problems
     from .reader import Reader
+    from .settings import Setting
     from .validate import ANY, Models, validate_as
 
 __all__ = [
@@ -112,6 +113,7 @@ __all__ = [
     "Quantities",
     "Reader",
     "RepeatRule",
+    "Setting",
     "State",
     "Stream",
     "StrideRule",
@@ -132,6 +134,7 @@ __all__ = [
     "read_document",
     "run_cycles",
     "validate_as",
+    "variant_text",
     "with_host_calls",
 ]
 LAZY = {
@@ -140,12 +143,14 @@ LAZY = {
     "Models": ".validate",
     "Problems": ".problems",
     "Reader": ".reader",
+    "Setting": ".settings",
     "check_hardware": ".load",
     "hardware_schema": ".load",
     "immediate_value": ".immediate",
     "load_hardware": ".load",
     "read_document": ".document",
     "validate_as": ".validate",
+    "variant_text": ".load",
 }
 
 

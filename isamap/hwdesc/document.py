@@ -213,7 +213,7 @@ class _Builder:
         if tag not in TAGS:
             self.error(f"tag '{node.tag}' is not allowed", node, "remove it")
         if isinstance(node, yaml.ScalarNode):
-            return _scalar(node)
+            return read_scalar(node)
         self.open.append(node)
         result = self.children(node, path)
         self.open.pop()
@@ -238,7 +238,7 @@ class _Builder:
         return result
 
 
-def _scalar(node: yaml.ScalarNode) -> Data:
+def read_scalar(node: yaml.ScalarNode) -> Data:
     """YAML 1.2 core schema for plain scalars; text for quoted ones and blocks."""
     text: str = node.value
     if node.style:

@@ -3,6 +3,7 @@
 In: a path. Out: a `Hardware`, or all errors of the file. Not its job: finding files, printing.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from isamap.errors import IsamapError, SpecErrors
@@ -28,17 +29,18 @@ from .problems import Problems
 from .read_with_bases import read_with_bases
 from .reader import Reader, read_parameters
 from .schema import HardwareModel
+from .settings import Setting, lay_settings, setting_text
 from .units import Quantity
 from .validate import validate
 
 
-def load_hardware(path: str | Path) -> Hardware:
-    """Read a hardware file.
+def load_hardware(path: str | Path, settings: Sequence[Setting] = ()) -> Hardware:
+    """Read a hardware file, with values of it set otherwise.
 
     Raises:
-        SpecErrors: everything wrong in the file, sorted by position.
+        SpecErrors: everything wrong in the file and the settings, sorted by position.
     """
-    hardware, errors = _read(Path(path))
+    hardware, errors = _read(Path(path), settings)
     if hardware is None:
         raise SpecErrors(errors)
     return hardware
@@ -54,17 +56,34 @@ def hardware_schema() -> dict[str, object]:
     return make_json_schema(HardwareModel)
 
 
-def _read(path: Path) -> tuple[Hardware | None, tuple[IsamapError, ...]]:
+def variant_text(path: str | Path, settings: Sequence[Setting], name: str, base: str) -> str:
+    """A hardware file that builds on `base`, which is the file at `path`, and sets values of it.
+
+    Raises:
+        SpecErrors: the file, with those values, is wrong.
+    """
+    load_hardware(path, settings)
+    document = read_with_bases(Path(path), Problems())
+    assert document is not None, f"{path} was read before"
+    return setting_text(document, settings, name, base)
+
+
+def _read(
+    path: Path, settings: Sequence[Setting] = ()
+) -> tuple[Hardware | None, tuple[IsamapError, ...]]:
     problems = Problems()
-    hardware = _build(path, problems)
+    hardware = _build(path, settings, problems)
     errors = problems.sorted()
     assert (hardware is None) == bool(errors), f"{path}: {errors}"
     return hardware, errors
 
 
-def _build(path: Path, problems: Problems) -> Hardware | None:
+def _build(path: Path, settings: Sequence[Setting], problems: Problems) -> Hardware | None:
     document = read_with_bases(path, problems)
     if document is None:
+        return None
+    document = lay_settings(document, settings, problems)
+    if settings and problems.count:
         return None
     model = validate(document, problems)
     if model is None:

@@ -16,13 +16,17 @@ BASE, SOURCE = "base", "source"
 OWN = ("name", SOURCE)  # what a file does not take from its base
 
 
-def overlay(base: Document, patch: Document, problems: Problems) -> Document:
+def overlay(
+    base: Document, patch: Document, problems: Problems, own: tuple[str, ...] = OWN
+) -> Document:
     """What `base` says and `patch` changes: mappings merge, null removes, all else replaces.
+
+    `own`: what the patch has to say itself.
 
     Errors recorded: a patch without a name or source, nothing there to remove, a changed entry that
     keeps its source.
     """
-    return _Overlay(base, patch, problems).document()
+    return _Overlay(base, patch, problems).document(own)
 
 
 class _Overlay:
@@ -36,10 +40,10 @@ class _Overlay:
         self.keys: dict[Path, Place] = {}
         self.removed = dict(base.removed)
 
-    def document(self) -> Document:
+    def document(self, own: tuple[str, ...]) -> Document:
         said = self.patch.data
         assert isinstance(said, dict)
-        for key in OWN:
+        for key in own:
             if said.get(key) is None:
                 loc = self.patch.key_loc((key,) if key in said else (BASE,))
                 message = f"a file with a base has no '{key}' of its own"
