@@ -31,7 +31,6 @@ from .lines import (
     find_streams,
     line_bytes_of,
     lines_by_depth,
-    stride_of,
     touched_lines,
 )
 from .tiling import Tiling
@@ -57,38 +56,57 @@ class _Hints:
 NO_HINTS = _Hints(1.0, 0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class _Touched:
+    """Per stream, the lines of none, one, two, ... innermost loops, and the bytes of all that stay
+    in caches meanwhile."""
+
+    lines: list[list[Lines]]
+    rooms: list[float]
+
+
 def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Refills, ...]:
     """What each cache, the nearest first, takes in."""
     if not hw.caches:
         return ()
     nest = find_nest(covering, tiling, hw)
     streams = list(find_streams(covering, tiling, nest, hw))
-    lines: dict[int, list[list[Lines]]] = {}  # by their size: caches mostly have the same
+    touched: dict[int, _Touched] = {}  # by the lines' size: caches mostly have the same
     for size in (cache.granule_bytes for cache in hw.caches):
-        if size not in lines:
-            lines[size] = [lines_by_depth(line_bytes_of(size, x), nest, x) for x in streams]
+        if size not in touched:
+            touched[size] = _touch(size, nest, streams)
     hints = [NO_HINTS for _ in streams]
     found = []
     for cache in hw.caches:
         if cache.prefetch is not None:
             hints = [_hints(nest, stream, cache, cache.prefetch) for stream in streams]
-        found.append(_shared(cache, nest, streams, lines[cache.granule_bytes], hints))
+        found.append(_shared(cache, nest, streams, touched[cache.granule_bytes], hints))
     return tuple(found)
+
+
+def _touch(granule: int, nest: list[NestLoop], streams: list[Stream]) -> _Touched:
+    lines = [lines_by_depth(line_bytes_of(granule, stream), nest, stream) for stream in streams]
+    pairs = list(zip(streams, lines, strict=True))
+    rooms = [
+        granule
+        * sum(by_depth[depth].count for stream, by_depth in pairs if depth > stream.num_quiet)
+        for depth in range(len(nest) + 1)
+    ]
+    return _Touched(lines, rooms)
 
 
 def _shared(
     cache: Memory,
     nest: list[NestLoop],
     streams: list[Stream],
-    touched: list[list[Lines]],
+    touched: _Touched,
     hints: list[_Hints],
 ) -> Refills:
     """As `_refills`; what is between the size that others leave and all of it stays in part."""
     whole = _refills(cache, nest, streams, touched, hints)
     if not cache.left_bytes:
         return whole
-    rooms = (_room(cache, depth, streams, touched) for depth in range(len(nest) + 1))
-    room = max((room for room in rooms if room < cache.size_bytes), default=0.0)
+    room = max((room for room in touched.rooms if room < cache.size_bytes), default=0.0)
     share = (room - cache.left_bytes) / (cache.size_bytes - cache.left_bytes)
     if share <= 0.0:
         return whole
@@ -103,10 +121,9 @@ def _refills(
     cache: Memory,
     nest: list[NestLoop],
     streams: list[Stream],
-    touched: list[list[Lines]],
+    touched: _Touched,
     hints: list[_Hints],
 ) -> Refills:
-    """`touched`: per stream, the lines of so many innermost loops."""
     fitting = -1  # not even what a single call touches
     while fitting < len(nest) and _fits(cache, fitting + 1, streams, touched):
         fitting += 1
@@ -115,17 +132,15 @@ def _refills(
     busy = starts = conflicts = 0.0
     line = cache.granule_bytes / _bytes_per_cycle(cache)
     asked = max(line, cache.asked_cycles)
-    for stream, by_depth, hint in zip(streams, touched, hints, strict=True):
+    for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
         lines = by_depth[min(fitting + 1, len(nest))]
-        times = 1.0
-        is_unmoved = fitting >= 0 and not stride_of(stream, nest[fitting])
-        for loop in nest[fitting + 1 :]:
-            is_unmoved = is_unmoved and not stride_of(stream, loop)
-            is_still = is_unmoved or (loop.loop, loop.is_tile) in stream.still
-            times *= 1 if is_still else loop.count
+        times = _times(nest, stream, fitting)
         count = stream.times * times * lines.count
         busy += count * (line + hint.in_rows * (asked - line))
-        starts += times * _unannounced(cache, nest, stream, lines) * hint.missing
+        if hint.missing and cache.latency_cycles:
+            starts += times * _unannounced(cache, nest, stream, lines) * hint.missing
+        if not cache.ways:
+            continue
         conflicts += _conflicts(cache, nest, stream, by_depth[0])
         if stream.times > 1 and _is_crowded(cache, stream, lines):
             new = 0.0 if stream.is_read else by_depth[-1].count
@@ -134,12 +149,24 @@ def _refills(
     return Refills(busy, waiting)
 
 
+def _times(nest: list[NestLoop], stream: Stream, fitting: int) -> float:
+    """How often the loops around those whose data fit bring in what they touch."""
+    times = 1.0
+    is_unmoved = fitting >= 0 and not stream.strides[fitting]
+    for depth in range(fitting + 1, len(nest)):
+        is_unmoved = is_unmoved and not stream.strides[depth]
+        if not is_unmoved and not stream.still[depth]:
+            times *= nest[depth].count
+    return times
+
+
 def _unannounced(cache: Memory, nest: list[NestLoop], stream: Stream, lines: Lines) -> float:
     """Lines that no prefetcher foresees: the first of each page, and of each row of neighbours that
     the loops walk along, as far as they walk few enough side by side. Where a prefetcher follows
     several, their pages begin together."""
     run, rows = float(stream.element_bytes), 1.0
-    for count, stride in (*stream.inside, *((x.count, stride_of(stream, x)) for x in nest)):
+    walked = ((loop.count, stride) for loop, stride in zip(nest, stream.strides, strict=True))
+    for count, stride in (*stream.inside, *walked):
         if stride == 0 or count <= 1:
             continue
         if stride <= max(run, lines.line_bytes):
@@ -160,19 +187,20 @@ def _hints(nest: list[NestLoop], stream: Stream, cache: Memory, form: PrefetchFo
     several lines by itself, or the loop along lines faster than it could ask for them, nor in
     packed stays."""
     line = cache.granule_bytes
-    depth = next((n for n, x in enumerate(nest) if x.is_tile and stride_of(stream, x)), None)
-    if depth is None or stream.is_packed or stride_of(stream, nest[depth]) < line:
+    steps = stream.strides
+    depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
+    if depth is None or stream.is_packed or steps[depth] < line:
         return NO_HINTS
-    walked = [(stride_of(stream, loop), loop.count) for loop in nest[:depth]]
+    walked = [(stride, loop.count) for stride, loop in zip(steps[:depth], nest)]
     call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
     reach = call + sum(s * (count - 1) for s, count in walked)
-    calls, stride = prod(loop.count for loop in nest[:depth]), stride_of(stream, nest[depth])
+    calls, stride = prod(loop.count for loop in nest[:depth]), steps[depth]
     if stride <= reach and (call > line or calls * line < cache.asked_cycles * stride):
         return NO_HINTS
     late = min(1.0, ceil(form.ahead_cycles / calls) / nest[depth].count)
     asked = 1.0 - late
     if not _asks_ahead(nest, stream, cache):
-        sums = prod(x.count for x in nest[:depth] if x.is_sum and stride_of(stream, x))
+        sums = prod(x.count for n, x in enumerate(nest[:depth]) if x.is_sum and steps[n])
         asked *= min(1.0, 2 / sums)
     if stride <= reach:
         return _Hints(1.0 - asked, 0.0)
@@ -184,25 +212,23 @@ def _hints(nest: list[NestLoop], stream: Stream, cache: Memory, form: PrefetchFo
 def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory) -> bool:
     """Does the program's innermost loop, along lines, ask for what the loop around it reads in a
     later iteration?"""
-    loops = [loop for loop in nest if not loop.is_written_out]
+    loops = [depth for depth, loop in enumerate(nest) if not loop.is_written_out]
     if len(loops) < 2:
         return False
-    along, far = stride_of(stream, loops[0]), stride_of(stream, loops[1])
-    is_kept = loops[1].count * far <= cache.size_bytes
+    along, far = stream.strides[loops[0]], stream.strides[loops[1]]
+    is_kept = nest[loops[1]].count * far <= cache.size_bytes
     return 0 < along < cache.granule_bytes <= far and not is_kept
 
 
-def _fits(cache: Memory, depth: int, streams: list[Stream], touched: list[list[Lines]]) -> bool:
+def _fits(cache: Memory, depth: int, streams: list[Stream], touched: _Touched) -> bool:
     """Do all lines that one round of so many loops touches stay in the cache, and others enter?"""
-    kept = ((s, by_depth[depth]) for s, by_depth in zip(streams, touched) if depth > s.num_quiet)
-    ways = sum(_ways(cache, stream, lines) for stream, lines in kept) if cache.ways else 0.0
-    return _room(cache, depth, streams, touched) < cache.size_bytes and ways <= cache.ways
-
-
-def _room(cache: Memory, depth: int, streams: list[Stream], touched: list[list[Lines]]) -> float:
-    """Bytes that the lines take that one round of so many loops touches."""
-    pairs = zip(streams, touched, strict=True)
-    return cache.granule_bytes * sum(t[depth].count for s, t in pairs if depth > s.num_quiet)
+    if touched.rooms[depth] >= cache.size_bytes:
+        return False
+    if not cache.ways:
+        return True
+    pairs = zip(streams, touched.lines, strict=True)
+    kept = ((stream, lines[depth]) for stream, lines in pairs if depth > stream.num_quiet)
+    return sum(_ways(cache, stream, lines) for stream, lines in kept) <= cache.ways
 
 
 def _ways(cache: Memory, stream: Stream, lines: Lines) -> float:
@@ -225,8 +251,8 @@ def _conflicts(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines
     """Lines of all calls that touch a block whose rows drive each other out."""
     if _ways(cache, stream, block) <= cache.ways:
         return 0.0
-    touched = (loop.count for loop in nest if (loop.loop, loop.is_tile) not in stream.still)
-    return block.rows * prod(touched)
+    moving = (loop.count for loop, still in zip(nest, stream.still, strict=True) if not still)
+    return block.rows * prod(moving)
 
 
 def _bytes_per_cycle(cache: Memory) -> float:

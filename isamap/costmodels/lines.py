@@ -9,7 +9,7 @@ Effectiveness (1991).
 
 from bisect import insort
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, prod
 
 from isamap.hwdesc import Hardware
@@ -37,23 +37,23 @@ class NestLoop:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An operand's buffer, or a packed stay of it: byte strides per iteration of unit loops and of
-    tile loops (True), (count, stride) inside a block.
+    """An operand's buffer, or a packed stay of it: by how many bytes each loop of the nest moves it
+    on, (count, stride) inside a block.
 
-    `still`: loops in whose first iteration alone it is touched; `num_quiet`: how many innermost
-    ones are among them. `times`: 2 for a target. `is_packed`: a stay's. `page_bytes`: of the pages
-    that it lies on. `is_read`: before the first time that it is written.
+    `still`: is it touched in the first iteration alone, of each loop of the nest? `num_quiet`: of
+    how many innermost ones. `times`: 2 for a target. `is_packed`: a stay's. `page_bytes`: of the
+    pages that it lies on. `is_read`: before the first time that it is written.
     """
 
-    strides: dict[tuple[str, bool], int]
+    strides: tuple[int, ...]
     inside: tuple[tuple[int, int], ...]
     element_bytes: int
-    still: frozenset[tuple[str, bool]]
+    still: tuple[bool, ...]
     num_quiet: int
     times: int
     is_packed: bool
-    page_bytes: int = PAGE_BYTES
-    is_read: bool = True
+    page_bytes: int
+    is_read: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,12 @@ def _streams_of(
         block_strides = end.block_strides_bytes
         if plan.is_reordered:
             strides, block_strides = _in_use_order(nest, plan)
-        last = stays.get(len(plan.residences) - 1)
-        found = _stream(covering, tiling, nest, plan, strides, block_strides, last, times)
-        page_bytes = _page_bytes(covering.kernel.buffer(plan.buffer), hw)
-        yield replace(found, page_bytes=page_bytes, is_read=plan.inlet is not None)
+        yield _stream(
+            covering, tiling, nest, plan, strides, block_strides,
+            stays.get(len(plan.residences) - 1), times,
+            page_bytes=_page_bytes(covering.kernel.buffer(plan.buffer), hw),
+            is_read=plan.inlet is not None,
+        )  # fmt: skip
     for number, residence in enumerate(plan.residences):
         if residence.is_packed:
             stay = stays[number]
@@ -169,32 +171,35 @@ def _stream(
     times: int,
     *,
     is_packed: bool = False,
+    page_bytes: int = PAGE_BYTES,
+    is_read: bool = True,
 ) -> Stream:
     """An array that is touched whenever `stay` (None: every call) needs other data."""
     inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
-    still = _still(covering, tiling, stay) if stay else frozenset()
+    still = _still(covering, tiling, nest, stay)
     quiet = 0 if stay else -1  # a call touches what does not stay anywhere
-    while stay and quiet < len(nest) and _is_quiet(nest[quiet], stay, still):
+    while stay and quiet < len(nest) and (still[quiet] or _is_in_tile(nest[quiet], stay)):
         quiet += 1
-    return Stream(strides, inside, size_bytes(plan.dtype), still, quiet, times, is_packed)
+    steps = tuple(strides.get((loop.loop, loop.is_tile), 0) for loop in nest)
+    size = size_bytes(plan.dtype)
+    return Stream(steps, inside, size, still, quiet, times, is_packed, page_bytes, is_read)
 
 
-def _still(covering: Covering, tiling: Tiling, stay: Stay) -> frozenset[tuple[str, bool]]:
-    """Loops during which the stay keeps its data."""
+def _still(
+    covering: Covering, tiling: Tiling, nest: list[NestLoop], stay: Stay | None
+) -> tuple[bool, ...]:
+    """During which loops the stay keeps its data."""
+    if stay is None:
+        return (False,) * len(nest)
     guard = guards(covering, tiling, stay)
     moving = operand_plan(covering, stay.operand).loops
     inner = [n for n in tiling.inner if n not in moving] if stay.level else guard.inner
-    return frozenset({*((n, True) for n in guard.outer), *((n, False) for n in inner)})
+    return tuple(loop.loop in (guard.outer if loop.is_tile else inner) for loop in nest)
 
 
-def _is_quiet(loop: NestLoop, stay: Stay, still: frozenset[tuple[str, bool]]) -> bool:
-    """Is nothing fetched in the loop, or a whole tile before it?"""
-    return (loop.loop, loop.is_tile) in still or (not loop.is_tile and stay.level == 1)
-
-
-def stride_of(stream: Stream, loop: NestLoop) -> int:
-    """Bytes that one iteration moves on."""
-    return stream.strides.get((loop.loop, loop.is_tile), 0)
+def _is_in_tile(loop: NestLoop, stay: Stay) -> bool:
+    """Is a whole tile fetched before the loop?"""
+    return not loop.is_tile and stay.level == 1
 
 
 def line_bytes_of(granule: int, stream: Stream) -> int:
@@ -206,8 +211,7 @@ def lines_by_depth(line: int, nest: list[NestLoop], stream: Stream) -> list[Line
     """The lines that one round of none, one, two, ... innermost loops touches."""
     dims = sorted((stride, float(count)) for count, stride in stream.inside if stride and count > 1)
     found = [touched_lines(line, dims, stream.element_bytes)]
-    for loop in nest:
-        stride = stride_of(stream, loop)
+    for loop, stride in zip(nest, stream.strides, strict=True):
         if stride and loop.count > 1:
             insort(dims, (stride, loop.count))
             found.append(touched_lines(line, dims, stream.element_bytes))
