@@ -6,6 +6,7 @@ the proven bound and the status. Not its job: which covering.
 
 import time
 from dataclasses import replace
+from math import inf
 
 from isamap.costmodels import FASTEST, Aim, Work, estimate, is_replaced, least_costs
 from isamap.hwdesc import Hardware
@@ -83,7 +84,8 @@ def _search(
     bound = aim.value(least)
     alike = _alike(covering, work)
     before = known.proven.get(alike)
-    found = descend(covering, work, hw, aim, before.tiling if before else None)
+    near = before.tiling if before else None
+    found = descend(covering, work, hw, aim, near, inf if cutoff is None else cutoff)
     costs = estimate(covering, work, found, hw).costs(hw) if found else least
     seconds = time.perf_counter() - begin
     if found is None or not aim.allows(costs):

@@ -54,3 +54,19 @@ def test_a_tiling_that_is_known_is_improved() -> None:
     assert found is not None and is_legal(covering, found, hw)
     assert cycles(covering, found, hw) < cycles(covering, first, hw)
     assert found == descend(covering, work, hw, FASTEST, found)
+
+
+def test_what_stays_far_above_what_is_wanted_is_not_improved() -> None:
+    hw = machine("x86_avx2")
+    product = kernel("gemm", "gemm_f32", SIZES[1])
+    covering = next(coverings(product, hw, [], may_reassociate=True))
+    work = count_work(covering, hw)
+    best = descend(covering, work, hw, FASTEST)
+    assert best is not None
+    least = cycles(covering, best, hw)
+    assert descend(covering, work, hw, FASTEST, cutoff=least + 1) == best
+    rough = descend(covering, work, hw, FASTEST, cutoff=least / 3)
+    assert rough is not None and is_legal(covering, rough, hw)
+    assert cycles(covering, rough, hw) >= least
+    first = next(starts(covering, hw, stay_choices(covering, hw)[0]))
+    assert descend(covering, work, hw, FASTEST, first, least / 3) == first
