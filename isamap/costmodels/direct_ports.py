@@ -52,7 +52,7 @@ def served_cycles(covering: Covering, classes: Collection[CallClass], hw: Hardwa
 def split_cycles(covering: Covering, plan: OperandPlan, transfer: Transfer, hw: Hardware) -> float:
     """What a call that copies a row into registers waits on average where that lies in two lines of
     the nearest cache: arrays begin on a line, their rows where the row before ends."""
-    end, element = plan.inlet, size_bytes(plan.dtype)
+    end = plan.inlet
     fetched = hw.instruction(transfer.instruction)
     target = fetched.semantics.statements[0].target.buffer
     dims = [dim for _, dims in transfer.assigned for dim in dims]
@@ -62,9 +62,10 @@ def split_cycles(covering: Covering, plan: OperandPlan, transfer: Transfer, hw: 
         or end is None
         or end.home is not None
         or all(r.memory != hw.external.name for r in fetched.operands if r.name != target)
-        or any(dim.source_stride_bytes not in (0, element) for dim in dims)
+        or any(dim.source_stride_bytes not in (0, size_bytes(end.layout.dtype)) for dim in dims)
     ):
         return 0.0
+    element = size_bytes(end.layout.dtype)
     row = element * prod(dim.extent for dim in dims if dim.source_stride_bytes)
     line = hw.caches[0].granule_bytes
     steps = (

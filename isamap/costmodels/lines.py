@@ -118,7 +118,7 @@ def _streams_of(
         if plan.is_reordered:
             strides, block_strides = _in_use_order(nest, plan)
         yield _stream(
-            covering, tiling, nest, plan, strides, block_strides,
+            covering, tiling, nest, plan, plan.end_dtype, strides, block_strides,
             stays.get(len(plan.residences) - 1), times,
             page_bytes=_page_bytes(covering.kernel.buffer(plan.buffer), hw),
             is_read=plan.inlet is not None,
@@ -131,7 +131,8 @@ def _streams_of(
             strides = {(name, True): step for name, step in apart.items()}
             strides |= {(a.loops[0], False): inside[a.name] for a in plan.axes if stay.level}
             yield _stream(
-                covering, tiling, nest, plan, strides, residence.block_strides_bytes,
+                covering, tiling, nest, plan, residence.dtype,
+                strides, residence.block_strides_bytes,
                 stays.get(number - 1), times, is_packed=True,
             )  # fmt: skip
 
@@ -147,7 +148,7 @@ def _in_use_order(
     nest: list[NestLoop], plan: OperandPlan
 ) -> tuple[dict[tuple[str, bool], int], tuple[int, ...]]:
     """Strides of loops and inside a block where what follows in time follows in memory."""
-    running = size_bytes(plan.dtype)
+    running = size_bytes(plan.end_dtype)
     inside: list[int] = []
     strides: dict[tuple[str, bool], int] = {}
     for block in reversed(plan.blocks):
@@ -165,6 +166,7 @@ def _stream(
     tiling: Tiling,
     nest: list[NestLoop],
     plan: OperandPlan,
+    dtype: str,
     strides: dict[tuple[str, bool], int],
     block_strides: tuple[int, ...],
     stay: Stay | None,
@@ -174,14 +176,14 @@ def _stream(
     page_bytes: int = PAGE_BYTES,
     is_read: bool = True,
 ) -> Stream:
-    """An array that is touched whenever `stay` (None: every call) needs other data."""
+    """An array of `dtype` that is touched whenever `stay` (None: every call) needs other data."""
     inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
     still = _still(covering, tiling, nest, stay)
     quiet = 0 if stay else -1  # a call touches what does not stay anywhere
     while stay and quiet < len(nest) and (still[quiet] or _is_in_tile(nest[quiet], stay)):
         quiet += 1
     steps = tuple(strides.get((loop.loop, loop.is_tile), 0) for loop in nest)
-    size = size_bytes(plan.dtype)
+    size = size_bytes(dtype)
     return Stream(steps, inside, size, still, quiet, times, is_packed, page_bytes, is_read)
 
 

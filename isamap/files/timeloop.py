@@ -217,10 +217,11 @@ class _Writer:
             empty: dict[str, Value] = {"width": 1, "depth": 1, "datawidth": 1, "meshX": 1}
             return {"name": f"{PASSED}[1..1]", "class": "dummy_storage", "attributes": empty}
         if level.stay is None:
-            memory, dtype = self.hw.external, self.covering.operands[0].dtype
+            memory, dtype = self.hw.external, self.covering.operands[0].end_dtype
         else:
             memory = self.hw.memory(memory_of(self.covering, level.stay))
-            dtype = operand_plan(self.covering, level.stay.operand).dtype
+            plan = operand_plan(self.covering, level.stay.operand)
+            dtype = plan.residences[level.stay.residence].dtype
         bits = 8 * size_bytes(dtype)
         attributes: dict[str, Value] = {"width": bits, "datawidth": bits, "meshX": 1}
         if level.stay is not None:

@@ -101,6 +101,22 @@ def integer_range(name: str) -> tuple[int, int]:
     return -(2 ** (row.bits - 1)), 2 ** (row.bits - 1) - 1
 
 
+def is_widening(source: str, target: str) -> bool:
+    """Does `target` hold every value of `source`?"""
+    if is_integer(target):
+        if is_float(source):
+            return False
+        (low, high), (least, most) = integer_range(source), integer_range(target)
+        return least <= low and high <= most
+    limits = FLOAT_LIMITS[target]
+    if is_integer(source):
+        most = max(map(abs, integer_range(source)))
+        return most <= min(2 / limits.eps, limits.largest)
+    own = FLOAT_LIMITS[source]
+    is_fine = limits.eps <= own.eps and limits.smallest <= own.smallest
+    return is_fine and limits.largest >= own.largest
+
+
 def wrap_integer(value: int, name: str) -> int:
     """`value` modulo 2**bits, brought into the type's range."""
     low, high = integer_range(name)

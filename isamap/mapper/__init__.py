@@ -1,5 +1,6 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
+from .conversions import conversions
 from .cover import (
     call_classes,
     candidates,
@@ -60,6 +61,7 @@ __all__ = [
     "call_classes",
     "candidates",
     "compute_cycles",
+    "conversions",
     "cover_mapping",
     "coverings",
     "cut_tasks",

@@ -12,6 +12,7 @@ from isamap.hwdesc import immediate_value
 from isamap.ir import Role, size_bytes
 from isamap.shortest_paths import shortest_paths
 
+from .conversions import brings, ends
 from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
 from .external import external_layouts, holds_all, is_aligned
 from .finish import FinishStep, find_finishes
@@ -43,7 +44,7 @@ class Chains:
         self.axes = axes
         self.blocks = blocks
         self.windows = bound_windows(axes, blocks)
-        self.dtype = subject.buffer.dtype
+        self.dtype = subject.dtype
         self.element_bytes = size_bytes(self.dtype)
         self.movers = movers(self.hw)
 
@@ -73,58 +74,51 @@ class Chains:
     ) -> Iterator[tuple[tuple[Residence, ...], External]]:
         """Chains of residences from the unit back to the external memory."""
         here = chain[-1]
-        for mover in self._movers_to(here.memory):
+        room = size_bytes(here.dtype)
+        for mover in self._movers_to(here):
             if here.is_packed and here.align_bytes % self._align(mover, mover.target):
                 continue  # blocks lie closer than the copy can write them
-            source = mover.instruction.operand(str(mover.source)).memory
+            source, dtype = ends(mover)[0]
             origin = self.subject.inlet or self.subject.own
-            if source == self._outside(origin):
+            if (source, dtype) == (self._outside(origin), origin.buffer.dtype):
                 align = self._align(mover, str(mover.source))
-                for external in self._externals(here, self.element_bytes, 1, origin):
+                for external in self._externals(here, size_bytes(dtype), 1, origin):
                     if not is_aligned(external, align):
                         continue
                     dims = self._dims(here, external)
-                    fill = find_transfer(mover, dims, self.element_bytes, self.element_bytes)
+                    fill = find_transfer(mover, dims, room, size_bytes(dtype))
                     if fill is not None:
                         yield (*chain[:-1], replace(here, fill=fill)), external
                 continue
             if source == self.hw.external.name:
                 continue  # nothing stays there on its way: that room belongs to buffers
             if all(source != residence.memory for residence in chain):
-                yield from self._through(chain, mover, source)
+                yield from self._through(chain, mover)
 
     def _through(
-        self, chain: tuple[Residence, ...], mover: Mover, source: str
+        self, chain: tuple[Residence, ...], mover: Mover
     ) -> Iterator[tuple[tuple[Residence, ...], External]]:
         here = chain[-1]
         if any(axis.is_window for axis in self.axes):
             return  # a window is walked in place, in one memory
-        fill = find_transfer(mover, self._dims(here, None), self.element_bytes, self.element_bytes)
+        sizes = size_bytes(here.dtype), size_bytes(ends(mover)[0][1])
+        fill = find_transfer(mover, self._dims(here, None), *sizes)
         if fill is None:
             return
-        rule = mover.instruction.operand(str(mover.source))
-        align = lcm(self.hw.memory(source).granule_bytes, rule.align_bytes)
-        outer = self._source_residence(fill, source, align)
+        outer = self._source_residence(fill, mover)
         yield from self.inward((*chain[:-1], replace(here, fill=fill), outer))
 
-    def _movers_to(self, memory: str) -> list[Mover]:
-        """Copies of this type into `memory` from memories that the operand's buffer reaches."""
-        outside = self._outside(self.subject.inlet or self.subject.own)
-        copies = [m for m in self.movers if m.role is InstructionRole.COPY and self._carries(m)]
-        moves = [
-            (
-                mover.instruction.operand(str(mover.source)).memory,
-                mover.instruction.operand(mover.target).memory,
-            )
-            for mover in copies
-        ]
-        reached = shortest_paths(moves, outside)
-        return [
-            mover
-            for mover in copies
-            if mover.instruction.operand(mover.target).memory == memory
-            and mover.instruction.operand(str(mover.source)).memory in reached
-        ]
+    def _movers_to(self, here: Residence) -> list[Mover]:
+        """Copies into `here` from places that the operand's buffer reaches, as what it holds or,
+        converted once, as what the instruction reads."""
+        origin = self.subject.inlet or self.subject.own
+        types = origin.buffer.dtype, self.dtype
+        inward = (m for m in self.movers if target_memory(m) != self.hw.external.name)
+        copies = [mover for mover in inward if brings(mover, types)]
+        outside = self._outside(origin), types[0]
+        reached = shortest_paths([ends(mover) for mover in copies], outside)
+        place = here.memory, here.dtype
+        return [m for m in copies if ends(m)[1] == place and ends(m)[0] in reached]
 
     def _outside(self, source: Source) -> str:
         """The memory where a buffer lies between tasks."""
@@ -303,7 +297,7 @@ class Chains:
         """
         if here.zero is None or self.subject.outlet or drain.onward or not self.hw.caches:
             return None
-        for mover in self._movers_to(here.memory):
+        for mover in self._movers_to(here):
             source = str(mover.source)
             is_near = mover.instruction.operand(source).memory == self._outside(self.subject.own)
             if is_near and drain.planes == 1 and is_aligned(outlet, self._align(mover, source)):
@@ -379,18 +373,20 @@ class Chains:
                 dims.append(MoveDim(None, name, 0, True, step, source))
         return tuple(dims)
 
-    def _source_residence(self, fill: Transfer, memory: str, align: int) -> Residence:
+    def _source_residence(self, fill: Transfer, mover: Mover) -> Residence:
         """The residence that `fill` reads, with the strides it chose."""
+        memory, dtype = ends(mover)[0]
+        align = self._align(mover, str(mover.source))
         dims: tuple[CopyDim, ...] = (
             *(d for _, group in fill.assigned for d in group),
             *fill.walked,
         )
         strides = [0] * len(self.blocks)
-        span = self.element_bytes
+        span = size_bytes(dtype)
         for dim in dims:
             assert dim.block is not None, "operands with windows pass through one memory"
             strides[dim.block] = dim.source_stride_bytes
             span = max(span, dim.source_stride_bytes * dim.extent)
         is_packed = self.hw.memory(memory).within is not None
         room = -(-span // align) * align
-        return Residence(memory, tuple(strides), room, align, is_packed=is_packed)
+        return Residence(memory, dtype, tuple(strides), room, align, is_packed=is_packed)

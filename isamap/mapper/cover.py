@@ -26,6 +26,7 @@ from isamap.ir import (
 )
 
 from .blocks import leaves, tile_loops
+from .conversions import conversions
 from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
 from .match_joined import match_joined
@@ -36,7 +37,7 @@ from .tasks import ALONE, Ends, Setting, overlaps
 
 # a shift serves byte planes, and computes
 COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
-MOVING = (InstructionRole.COPY, InstructionRole.NARROW)  # tasks of their own where homes ask for it
+MOVING = (InstructionRole.COPY, InstructionRole.NARROW, InstructionRole.CONVERT)  # if homes ask
 NO_TILING = 90  # progress of a match that no extents of the instruction serve
 TOO_LONG = "finishes its sums in one call, and the kernel's are longer than a call takes"
 NO_ZEROS = "runs more iterations than the kernel has, and zeros there would change the result"
@@ -114,16 +115,19 @@ def candidates(
     """
     found = []
     failed = [] if mismatches is None else mismatches
+    converted = conversions(hw)
     for instruction in hw.instructions:
         role = role_of(instruction)
         is_move = moves and role in MOVING and not instruction.multicast
         if role not in COMPUTING and not is_move:
             continue
         if ends and ends.outlet and len(instruction.semantics.statements) > 1:
-            matches, mismatch = match_joined(kernel, index, ends, instruction, held)
+            matches, mismatch = match_joined(kernel, index, ends, instruction, held, converted)
         else:
             explains = mismatches is not None
-            matches, mismatch = match_statement(kernel, index, instruction, held, explains=explains)
+            matches, mismatch = match_statement(
+                kernel, index, instruction, held, explains=explains, converted=converted
+            )
         if mismatch is not None:
             failed.append(mismatch)
         for match in matches:

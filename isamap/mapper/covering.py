@@ -188,7 +188,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """An operand's stay in one managed memory.
+    """An operand's stay in one managed memory, as elements of `dtype`.
 
     `windows`: the window axes that block dimensions are part of, innermost first, with the bytes
     per position; None where that follows from the tile, and the block strides of its loops are 0.
@@ -203,6 +203,7 @@ class Residence:
     """
 
     memory: str
+    dtype: str
     block_strides_bytes: tuple[int, ...]
     block_bytes: int
     align_bytes: int
@@ -225,7 +226,8 @@ class Residence:
 
 @dataclass(frozen=True, slots=True)
 class OperandPlan:
-    """One operand of the compute instruction and its way between the external memory and the unit.
+    """One operand of the compute instruction, of type `dtype`, and its way between the external
+    memory and the unit; copies on the way may convert it.
 
     `residences`: from the unit outwards; the first is the memory that the instruction reads. None
     at all: the instruction works on the buffer in place, where it lies between tasks.
@@ -256,6 +258,13 @@ class OperandPlan:
     def is_output(self) -> bool:
         """Does the instruction write it?"""
         return self.role is not Role.IN
+
+    @property
+    def end_dtype(self) -> str:
+        """The type in which it lies between tasks."""
+        end = self.outlet or self.inlet
+        assert end is not None, "an operand comes from somewhere or goes somewhere"
+        return end.layout.dtype
 
     @property
     def ends(self) -> tuple[tuple[bool, str, External], ...]:

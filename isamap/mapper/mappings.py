@@ -32,6 +32,7 @@ from itertools import chain, combinations, permutations, product
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Access, Affine, Kernel, LoopKind, Statement, accesses, loop_kinds
 
+from .conversions import Conversion, conversions
 from .cover import COMPUTING
 from .match import Mismatch, unify
 from .roles import role_of
@@ -87,17 +88,21 @@ def mappings(
     was done to the kernel before, recorded as it is.
     """
     rule = _Rule(gather, replicate)
+    converted = conversions(hw)
     for index in range(len(kernel.statements)):
         for instruction in hw.instructions:
             if role_of(instruction) in COMPUTING:
-                yield from _instruction_mappings(kernel, index, instruction, rule, rewrites)
+                yield from _instruction_mappings(
+                    kernel, index, instruction, converted, rule, rewrites
+                )
 
 
 def unmatched(kernel: Kernel, hw: Hardware) -> tuple[Mismatch, ...]:
     """Why operation trees differ, for every statement and instruction that no mapping binds."""
+    converted = conversions(hw)
     computing = [x for x in hw.instructions if role_of(x) in COMPUTING]
     found = (
-        unify(kernel, index, instruction)[1]
+        unify(kernel, index, instruction, converted=converted)[1]
         for index in range(len(kernel.statements))
         for instruction in computing
     )
@@ -108,11 +113,12 @@ def _instruction_mappings(
     kernel: Kernel,
     index: int,
     instruction: Instruction,
+    converted: frozenset[Conversion],
     rule: _Rule,
     rewrites: tuple[str, ...],
 ) -> Iterator[Mapping]:
     """All distinct mappings of one statement onto one instruction."""
-    trees, _ = unify(kernel, index, instruction)
+    trees, _ = unify(kernel, index, instruction, converted=converted)
     if not trees:
         return
     statement = kernel.statements[index]

@@ -8,18 +8,14 @@ Rules. The instruction's operation tree equals the statement's up to commutativi
 unless ranges prove that neither wraps nor saturates (`exact_form`).
 An update equals its spelled-out form; `spelling` has further laws. Where the instruction reads its
 own target, the kernel may read another buffer instead: the target's inlet.
-An instruction loop runs over an ordered group of kernel loops (none: extent 1) of the same role:
-the target moves with both or with neither; an input that moves with the kernel loop moves with the
-instruction loop (the converse is replication). All loops of a group but the outermost are covered
-whole.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from itertools import product
 from typing import assert_never
 
-from isamap.hwdesc import ExtentKind, ExtentRule, Instruction, immediate_value
+from isamap.hwdesc import Instruction, immediate_value
 from isamap.ir import (
     OPS,
     UPDATES,
@@ -31,15 +27,17 @@ from isamap.ir import (
     Literal,
     Statement,
     exact_form,
+    is_cast,
+    is_widening,
     normalise_update,
     pretty_expr,
     saturations,
     without_casts,
 )
 
+from .bind_loops import bind_loops
+from .conversions import Conversion
 from .spelling import firm_operations, instruction_spellings, kernel_spellings
-
-MAX_GROUP = 3  # loops bound to one instruction loop; longer groups need extents below 16 ** (1 / 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +98,15 @@ def match_statement(
     held: tuple[str, ...] = (),
     *,
     explains: bool = True,
+    converted: frozenset[Conversion] = frozenset(),
 ) -> tuple[tuple[Match, ...], Mismatch | None]:
     """All matches of `instruction` on statement `index`, or the nearest reason why there is none.
 
     Loops in `held` stay outside. `explains`: is the reason wanted? It takes most of the time.
+    `converted`: by copies of the machine; the kernel's `f32(x)` may then be an f32 operand that is
+    bound to x.
     """
-    trees, mismatch = unify(kernel, index, instruction, explains=explains)
+    trees, mismatch = unify(kernel, index, instruction, explains=explains, converted=converted)
     statement = kernel.statements[index]
     different = dict.fromkeys((t.operands, t.immediates, t.foreign_inlets) for t in trees)
     found = tuple(
@@ -123,7 +124,12 @@ def several(instruction: Instruction) -> str:
 
 
 def unify(
-    kernel: Kernel, index: int, instruction: Instruction, *, explains: bool = True
+    kernel: Kernel,
+    index: int,
+    instruction: Instruction,
+    *,
+    explains: bool = True,
+    converted: frozenset[Conversion] = frozenset(),
 ) -> tuple[tuple[Bindings, ...], Mismatch | None]:
     """All ways in which the instruction's operation tree is that of statement `index`, loops
     aside; why there is none if `explains`."""
@@ -141,13 +147,14 @@ def unify(
         pattern, subject = spelled_update(pattern), spelled_update(statement)
     if not explains and firm_operations(pattern.value) != firm_operations(subject.value):
         return (), None
-    unifier = Unifier(kernel, instruction)
+    unifier = Unifier(kernel, instruction, converted)
     trees = tuple(dict.fromkeys(unifier.unify_statement(pattern, subject)))
     if trees:
         return trees, None
     exact = (_exact(pattern, instruction.semantics), _exact(subject, kernel))
     if exact != (pattern, subject):
-        trees = tuple(dict.fromkeys(Unifier(kernel, instruction).unify_statement(*exact)))
+        again = Unifier(kernel, instruction, converted)
+        trees = tuple(dict.fromkeys(again.unify_statement(*exact)))
     if trees or not explains:
         return trees, None
     reason = _saturation(kernel, statement, instruction) or unifier.reason
@@ -215,7 +222,13 @@ def spelled_update(statement: Statement) -> Statement:
 class Unifier:
     """Unifies operation trees and remembers the deepest failure for the explanation."""
 
-    def __init__(self, kernel: Kernel, instruction: Instruction) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        instruction: Instruction,
+        converted: frozenset[Conversion] = frozenset(),
+    ) -> None:
+        self.converted = converted
         self.kernel = kernel
         self.instruction = instruction
         self.target = instruction.semantics.statements[0].target
@@ -266,6 +279,8 @@ class Unifier:
                     )
                     return
                 orders = [subject.args]
+                if is_cast(op) and (inner := self._widened(args[0], subject.args[0])):
+                    orders = [(inner,)]
                 if OPS[op].is_commutative and len(args) == 2 and args[0] != args[1]:
                     orders.append(subject.args[::-1])
                 for order in orders:
@@ -285,12 +300,14 @@ class Unifier:
     def _unify_access(
         self, pattern: Access, subject: Expr, bound: Bindings, depth: int
     ) -> Iterator[Bindings]:
+        needs = self.instruction.semantics.buffer(pattern.buffer).dtype
+        brought = self._brought(pattern, subject, needs)
+        subject = subject if brought is None else brought
         if not isinstance(subject, Access):
             self._fail(depth, f"reads {pattern.buffer} where the kernel has {pretty_expr(subject)}")
             return
-        needs = self.instruction.semantics.buffer(pattern.buffer).dtype
         has = self.kernel.buffer(subject.buffer).dtype
-        if needs != has:
+        if brought is None and needs != has:
             self._fail(depth, f"operand {pattern.buffer} is {needs}, {subject.buffer} is {has}")
             return
         if pattern != self.instruction.access(pattern.buffer):
@@ -309,6 +326,32 @@ class Unifier:
             both = f"{pretty_expr(inlet or known)} and {pretty_expr(subject)}"
             self._fail(depth, f"operand {pattern.buffer} would be both {both}")
 
+    def _widened(self, pattern: Expr, subject: Expr) -> Expr | None:
+        """Inside a cast, which sees values only: x, cast to an operand's type that holds them, if
+        copies convert so."""
+        match pattern, subject:
+            case Access(operand), Access(buffer):
+                needs = self.instruction.semantics.buffer(operand).dtype
+                has = self.kernel.buffer(buffer).dtype
+                wide = Apply(needs, (subject,))
+                may = is_widening(has, needs) and self._brought(pattern, wide, needs) is not None
+                return wide if may else None
+            case _:
+                return None
+
+    def _brought(self, pattern: Access, subject: Expr, needs: str) -> Access | None:
+        """What copies bring, where they convert it as the kernel does on the way to an operand that
+        is only read."""
+        if not self.converted or pattern == self.target:
+            return None
+        memories = {rule.name: rule.memory for rule in self.instruction.operands}
+        match subject:
+            case Apply(op, (Access(buffer) as read,)) if op == needs:
+                way = (memories.get(pattern.buffer), self.kernel.buffer(buffer).dtype, needs)
+                return read if way in self.converted else None
+            case _:
+                return None
+
     def _unify_immediate(
         self, name: str, subject: Expr, bound: Bindings, depth: int
     ) -> Iterator[Bindings]:
@@ -326,68 +369,3 @@ class Unifier:
             yield replace(bound, immediates=tuple((n, values[n]) for n in ordered))
         else:
             self._fail(depth, f"immediate {name} would have two values")
-
-
-def bind_loops(
-    statement: Statement,
-    instruction: Instruction,
-    operands: dict[str, Access],
-    held: tuple[str, ...],
-) -> Iterator[tuple[tuple[str, tuple[str, ...]], ...]]:
-    """All assignments of kernel loops to instruction loops that respect the loops' roles."""
-    uses = {access.buffer: access for access in instruction.uses}
-    target = instruction.result.buffer
-    extents = {loop.name: loop.extent for loop in statement.loops}
-    choices: list[tuple[str, tuple[tuple[str, ...], ...]]] = []
-    for name, rule in instruction.extents:
-        candidates = [
-            kernel_loop.name
-            for kernel_loop in statement.loops
-            if kernel_loop.name not in held
-            and _roles_agree(name, kernel_loop.name, uses, operands, target)
-        ]
-        choices.append((name, _groups(candidates, extents, rule)))
-    yield from _combine(choices, frozenset())
-
-
-def _roles_agree(
-    loop: str, kernel_loop: str, uses: dict[str, Access], operands: dict[str, Access], target: str
-) -> bool:
-    moves = any(access.moves_with(kernel_loop) for access in operands.values())
-    for name, access in operands.items():
-        in_pattern, in_kernel = uses[name].moves_with(loop), access.moves_with(kernel_loop)
-        if in_kernel and not in_pattern:
-            return False
-        if name == target and in_pattern != in_kernel:
-            return False
-    return moves
-
-
-def _groups(
-    candidates: list[str], extents: dict[str, int], rule: ExtentRule
-) -> tuple[tuple[str, ...], ...]:
-    """Ordered groups of candidate loops: one loop, or several whose inner ones fit whole."""
-    groups: list[tuple[str, ...]] = [(name,) for name in candidates]
-    for length in range(2, MAX_GROUP + 1):
-        for group in permutations(candidates, length):
-            inner = 1
-            for name in group[1:]:
-                inner *= extents[name]
-            may_hold = rule.maximum // inner >= 2 and extents[group[0]] >= 2
-            divides = rule.kind is ExtentKind.AT_MOST or rule.maximum % inner == 0
-            if may_hold and divides and all(extents[name] >= 2 for name in group[1:]):
-                groups.append(group)
-    return (*groups, ())
-
-
-def _combine(
-    choices: list[tuple[str, tuple[tuple[str, ...], ...]]], used: frozenset[str]
-) -> Iterator[tuple[tuple[str, tuple[str, ...]], ...]]:
-    if not choices:
-        yield ()
-        return
-    (loop, groups), *rest = choices
-    for group in groups:
-        if used.isdisjoint(group):
-            for others in _combine(rest, used | frozenset(group)):
-                yield ((loop, group), *others)

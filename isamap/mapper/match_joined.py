@@ -11,16 +11,26 @@ call; a sum is finished within one call, so no summed loop may be left outside.
 from isamap.hwdesc import Instruction
 from isamap.ir import Access, Apply, Expr, Kernel, Literal, Role, Statement
 
-from .match import Match, Mismatch, Unifier, bind_loops, several
+from .bind_loops import bind_loops
+from .conversions import Conversion
+from .match import Match, Mismatch, Unifier, several
 from .tasks import Ends
 
 NUM_STATEMENTS = 2
 
 
 def match_joined(
-    kernel: Kernel, index: int, ends: Ends, instruction: Instruction, held: tuple[str, ...]
+    kernel: Kernel,
+    index: int,
+    ends: Ends,
+    instruction: Instruction,
+    held: tuple[str, ...],
+    converted: frozenset[Conversion] = frozenset(),
 ) -> tuple[tuple[Match, ...], Mismatch | None]:
-    """All matches of the instruction on statement `index` and its finish."""
+    """All matches of the instruction on statement `index` and its finish.
+
+    `converted`: as in `match_statement`.
+    """
     reason = _not_a_pair(instruction)
     if reason:
         return (), Mismatch(instruction.name, index, 0, reason)
@@ -35,7 +45,7 @@ def match_joined(
     if dtypes[0] != dtypes[1]:
         reason = f"stores {dtypes[0]}, {ends.outlet.buffer} is {dtypes[1]}"
         return (), Mismatch(instruction.name, index, 1, reason)
-    unifier = Unifier(kernel, instruction)
+    unifier = Unifier(kernel, instruction, converted)
     found: dict[Match, None] = {}
     for partial in unifier.unify_statement(sums, statement):
         for whole in unifier.unify_value(finish.value, value, partial):

@@ -159,6 +159,9 @@ def _plans(subject: Subject, chains: Chains, first: Residence) -> Iterator[Opera
     if subject.is_target and subject.match.is_whole:
         role = Role.OUT  # whatever else the kernel does with the buffer
     if subject.own.home == first.memory and subject.outlet is None:
+        if subject.buffer.dtype != first.dtype:
+            yield f"{subject.buffer.name} lies in {first.memory} as {subject.buffer.dtype}"
+            return
         yield from _in_place(subject, chains, first, role)
         return
     if role is Role.IN:

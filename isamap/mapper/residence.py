@@ -87,7 +87,7 @@ class _Builder:
         self.blocks = blocks
         self.dims = dims
         self.align = align
-        self.element = size_bytes(subject.buffer.dtype)
+        self.element = size_bytes(subject.dtype)
         numbers = {b.loop: n for n, dim in enumerate(dims) for b in dim.members}
         self.windows = tuple(
             sorted(windows, key=lambda w: -max(numbers.get(loop, -1) for loop in w.loops))
@@ -161,6 +161,7 @@ class _Builder:
         rule = self.subject.match.instruction.operand(self.subject.name)
         return Residence(
             rule.memory,
+            self.subject.dtype,
             tuple(strides[b.loop] for b in self.blocks),
             -(-span // self.align) * self.align,
             self.align,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from isamap.hwdesc import Hardware, Instruction
-from isamap.ir import Access, Apply, Immediate, Literal
+from isamap.ir import Access, Apply, Immediate, Literal, is_integer, size_bytes
 
 
 class InstructionRole(Enum):
@@ -17,6 +17,7 @@ class InstructionRole(Enum):
     COMPUTE = "compute"
     COPY = "copy"  # target = source
     NARROW = "narrow"  # target = low bits of source
+    CONVERT = "convert"  # target = source in any other type
     ZERO = "zero"  # target = 0
     SHIFT = "shift"  # target = target >> immediate
     SYNC = "sync"
@@ -24,7 +25,7 @@ class InstructionRole(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """An instruction that moves, narrows, clears or shifts; operand names of its target and
+    """An instruction that moves, converts, clears or shifts; operand names of its target and
     source."""
 
     instruction: Instruction
@@ -53,7 +54,9 @@ def as_mover(instruction: Instruction) -> Mover | None:
         case Literal(0):
             return Mover(instruction, InstructionRole.ZERO, target.buffer, None)
         case Apply(op, (Access(buffer),)) if op == _dtype(instruction, target.buffer):
-            return Mover(instruction, InstructionRole.NARROW, target.buffer, buffer)
+            is_narrow = _takes_low_bits(_dtype(instruction, buffer), op)
+            role = InstructionRole.NARROW if is_narrow else InstructionRole.CONVERT
+            return Mover(instruction, role, target.buffer, buffer)
         case Apply(">>", (Access() as read, Immediate())) if read == target:
             return Mover(instruction, InstructionRole.SHIFT, target.buffer, None)
         case _:
@@ -65,6 +68,12 @@ def movers(hw: Hardware) -> tuple[Mover, ...]:
     multicasts)."""
     found = (as_mover(instruction) for instruction in hw.instructions if not instruction.multicast)
     return tuple(mover for mover in found if mover is not None)
+
+
+def _takes_low_bits(source: str, target: str) -> bool:
+    """Is a cast between these types the same as leaving bits out?"""
+    are_integers = is_integer(source) and is_integer(target)
+    return are_integers and size_bytes(target) <= size_bytes(source)
 
 
 def _dtype(instruction: Instruction, buffer: str) -> str:

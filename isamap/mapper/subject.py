@@ -52,6 +52,12 @@ class Subject:
         return self.own.buffer
 
     @property
+    def dtype(self) -> str:
+        """The type that the instruction reads or writes; copies may convert what lies in the buffer
+        into it."""
+        return self.match.instruction.semantics.buffer(self.name).dtype
+
+    @property
     def is_target(self) -> bool:
         """Does the instruction write the operand?"""
         return self.match.instruction.result.buffer == self.name

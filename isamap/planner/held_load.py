@@ -46,7 +46,7 @@ def held_load(planned: tuple[PlannedTask, ...], hw: Hardware) -> list[Load]:
                 times = _times(operand, flow, covering)
                 if times > 1:
                     memories = tuple(r.memory for r in operand.residences[: flow.residence + 1])
-                    again = _Again(flow, _bytes(operand, covering))
+                    again = _Again(flow, _bytes(operand, flow.residence, covering))
                     rows = groups.setdefault((times, flow.unit), {})
                     rows.setdefault(memories, []).append(again)
     return [_load(key, rows, hw) for key, rows in groups.items()]
@@ -60,9 +60,10 @@ def _times(operand: OperandPlan, flow: Flow, covering: Covering) -> int:
     return prod(covering.loop(name).kernel_extent for name in around)
 
 
-def _bytes(operand: OperandPlan, covering: Covering) -> int:
+def _bytes(operand: OperandPlan, last: int, covering: Covering) -> int:
+    """Of the whole operand where it takes the least, in residences up to the `last`."""
     elements = prod(covering.loop(name).kernel_extent for name in operand.loops)
-    return elements * size_bytes(operand.dtype)
+    return elements * min(size_bytes(r.dtype) for r in operand.residences[: last + 1])
 
 
 def _load(key: tuple[int, str], rows: dict[Memories, list[_Again]], hw: Hardware) -> Load:

@@ -201,9 +201,10 @@ def _fitting(
     planned: PlannedTask, operand: OperandPlan, stay: Stay, loop: TiledLoop, hw: Hardware
 ) -> float:
     """Units of the loop of which all of the operand fills the memory."""
-    room = hw.memory(operand.residences[stay.residence].memory).size_bytes
+    residence = operand.residences[stay.residence]
+    room = hw.memory(residence.memory).size_bytes
     covering = planned.best.covering
-    total = size_bytes(operand.dtype) * prod(
+    total = size_bytes(residence.dtype) * prod(
         covering.loop(name).kernel_extent for name in operand.loops
     )
     return room / -(-total // loop.units)

@@ -153,7 +153,7 @@ def _reordered(covering: Covering, ahead: tuple[str, ...]) -> Covering:
 def _is_dense(plan: OperandPlan) -> bool:
     """Do calls read blocks of neighbours, as they will lie in any order of use?"""
     assert plan.inlet is not None, "an input lies somewhere"
-    running = size_bytes(plan.dtype)
+    running = size_bytes(plan.inlet.layout.dtype)
     for block, stride in zip(reversed(plan.blocks), reversed(plan.inlet.block_strides_bytes)):
         if block.extent > 1 and stride != running:
             return False

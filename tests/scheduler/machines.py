@@ -35,17 +35,19 @@ CHANNELS = """channels:
   store_to_compute: {from: store, to: compute, depth: 512}
 """
 OPERANDS = "ABC"
+BYTES = {"i8": 1, "i16": 2, "i32": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy instruction between two memories."""
+    """A copy instruction between two memories, which may convert."""
 
     name: str
-    dtype: str
+    dtype: str  # of what it writes
     source: str
     target: str
     unit: str
+    reads: str | None = None  # another type
 
 
 def random_kernel(generator: random.Random) -> Kernel:
@@ -54,8 +56,15 @@ def random_kernel(generator: random.Random) -> Kernel:
     return kernel(file, name, tuple((loop, generator.randint(1, 9)) for loop in loops))
 
 
-def random_machine(generator: random.Random) -> str:
-    """One compute instruction, copies for its operands, one or two levels of managed memory."""
+def random_machine(generator: random.Random, *, converts: bool = False) -> str:
+    """One compute instruction, copies for its operands, one or two levels of managed memory.
+
+    `converts`: A is multiplied as i32 or i16, B as i8, i16 or i32, and copies convert the kernel's
+    i8 somewhere on the way.
+    """
+    factors = ("i8", "i8")
+    if converts:
+        factors = (generator.choice(("i16", "i32")), generator.choice(("i8", "i16", "i32")))
     is_token = generator.random() < 0.3
     has_outer = not is_token and generator.random() < 0.4
     size = {name: generator.choice((64, 128, 256, 1024)) for name in ("sa", "sb", "sc", "outer")}
@@ -76,8 +85,8 @@ def random_machine(generator: random.Random) -> str:
         units = "load: {count: 2}, compute: {}, store: {}"
     lines.append(f"units: {{{units}}}")
     text = "\n".join(lines) + "\n" + (CHANNELS if is_token else "") + "instructions:\n"
-    text += _compute(generator)
-    for copy in _copies(has_outer):
+    text += _compute(generator, factors)
+    for copy in _copies(generator, has_outer, factors):
         text += _copy_text(copy, generator)
     text += _zero_text(generator) if generator.random() < 0.4 else ""
     if is_token:
@@ -107,12 +116,13 @@ def _rule(generator: random.Random, size: int) -> str:
     return generator.choice(kinds)
 
 
-def _compute(generator: random.Random) -> str:
+def _compute(generator: random.Random, factors: tuple[str, str]) -> str:
     dims = generator.choice(COMPUTES)
     loops = sorted(set("".join(dims)))
     sizes = {loop: generator.randint(1, 5) for loop in loops}
     shapes = [", ".join(str(sizes[loop]) for loop in dim) for dim in dims]
-    kinds = ("In(i8", "In(i8", "InOut(i32")
+    kinds = (*(f"In({dtype}" for dtype in factors), "InOut(i32")
+    sizes_of = dict(zip(OPERANDS, (*(BYTES[dtype] for dtype in factors), 4), strict=True))
     given = [f"{kind}, {shape})" if shape else f"{kind})" for kind, shape in zip(kinds, shapes)]
     a, b, c = (f"{n}[{', '.join(dim)}]" for n, dim in zip(OPERANDS, dims, strict=True))
     head = f"for {', '.join(loops)} in grid({', '.join(str(sizes[x]) for x in loops)}):"
@@ -121,7 +131,7 @@ def _compute(generator: random.Random) -> str:
     given[2] = given[2] if dims[2] else "InOut(i32, 1)"
     rules = ", ".join(f"{loop}: {_rule(generator, sizes[loop])}" for loop in loops)
     operands = ", ".join(
-        f"{n}: {{memory: {memory}{_strides(generator, dim, 4 if n == 'C' else 1)}}}"
+        f"{n}: {{memory: {memory}{_strides(generator, dim, sizes_of[n])}}}"
         for n, memory, dim in zip(OPERANDS, ("sa", "sb", "sc"), dims, strict=True)
     )
     issue = generator.choice(("1 cycle", "4 cycles", f"2 * {loops[0]} cycles"))
@@ -129,7 +139,7 @@ def _compute(generator: random.Random) -> str:
     return (
         "  contract:\n    semantics: |\n"
         f"      A, B, C = {', '.join(given)}\n"
-        f"      {head}\n        {c} += i32({a}) * i32({b})\n"
+        f"      {head}\n        {c} += {_wide(a, factors[0])} * {_wide(b, factors[1])}\n"
         f"    extents: {{{rules}}}\n    operands: {{{operands}}}\n"
         f"    unit: compute\n    issue: {issue}\n    latency: {generator.randint(10, 20)} cycles\n"
         f"{accumulate}    source: estimate\n"
@@ -144,20 +154,32 @@ def _strides(generator: random.Random, dim: str, element: int) -> str:
     return f", strides: [{', '.join(['free'] * (len(dim) - 1) + [inner])}]"
 
 
-def _copies(has_outer: bool) -> tuple[Copy, ...]:
+def _wide(access: str, dtype: str) -> str:
+    return access if dtype == "i32" else f"i32({access})"
+
+
+def _copies(
+    generator: random.Random, has_outer: bool, factors: tuple[str, str]
+) -> tuple[Copy, ...]:
     route = ("dram", "outer") if has_outer else ("dram",)
     rows = []
-    for letter in "ab":
+    for letter, dtype in zip("ab", factors, strict=True):
         stops = (*route, f"s{letter}")
-        for source, target in zip(stops, stops[1:], strict=False):
-            rows.append(Copy(f"load_{letter}_{target}", "i8", source, target, "load"))
+        ways = list(zip(stops, stops[1:], strict=False))
+        converting = generator.choice(ways) if dtype != "i8" else None
+        before = "i8"
+        for source, target in ways:
+            reads = before
+            before = dtype if (source, target) == converting else before
+            name = f"load_{letter}_{target}"
+            rows.append(Copy(name, before, source, target, "load", reads))
     rows.append(Copy("load_c", "i32", "dram", "sc", "load"))
     rows.append(Copy("store_c", "i32", "sc", "dram", "store"))
     return tuple({row.name: row for row in rows}.values())
 
 
 def _copy_text(copy: Copy, generator: random.Random) -> str:
-    element = 4 if copy.dtype == "i32" else 1
+    reads = copy.reads or copy.dtype
     rank = generator.choice((1, 2))
     sizes = [generator.randint(1, 6) for _ in range(rank)]
     loops = "rc"[-rank:]
@@ -169,16 +191,17 @@ def _copy_text(copy: Copy, generator: random.Random) -> str:
         f"{x}: {'at_most' if easy else _rule(generator, n)}"
         for x, n in zip(loops, sizes, strict=True)
     )
-    kinds = (f"{element} bytes", "free", "free")
+    kinds = [(f"{BYTES[dtype]} bytes", "free", "free") for dtype in (reads, copy.dtype)]
     sides = [
-        f"strides: [{', '.join(['free'] * (rank - 1) + [generator.choice(kinds)])}]"
-        for _ in range(2)
+        f"strides: [{', '.join(['free'] * (rank - 1) + [generator.choice(kind)])}]"
+        for kind in kinds
     ]
+    value = f"S[{index}]" if reads == copy.dtype else f"{copy.dtype}(S[{index}])"
     issue = generator.choice(("2 cycles", "c cycles"))
     return (
         f"  {copy.name}:\n    semantics: |\n"
-        f"      S, D = In({copy.dtype}, {shape}), Out({copy.dtype}, {shape})\n"
-        f"      {head}\n        D[{index}] = S[{index}]\n"
+        f"      S, D = In({reads}, {shape}), Out({copy.dtype}, {shape})\n"
+        f"      {head}\n        D[{index}] = {value}\n"
         f"    extents: {{{rules}}}\n"
         f"    operands: {{S: {{memory: {copy.source}, {sides[0]}}},"
         f" D: {{memory: {copy.target}, {sides[1]}}}}}\n"

@@ -17,11 +17,11 @@ from tests.scheduler.machines import random_kernel, random_machine
 CASES = 25
 
 
-def schedule(seed: int, folder: Path) -> Answer | str:
+def schedule(seed: int, folder: Path, *, converts: bool = False) -> Answer | str:
     """Schedule and execute one case; or the reason why there is no schedule."""
     generator = random.Random(f"machine {seed}")
     file = folder / "random.yaml"
-    file.write_text(random_machine(generator))
+    file.write_text(random_machine(generator, converts=converts))
     subject = random_kernel(generator)
     try:
         hw = load_hardware(file)
@@ -43,6 +43,11 @@ def schedule(seed: int, folder: Path) -> Answer | str:
 @pytest.mark.parametrize("seed", range(CASES))
 def test_a_random_machine_gives_a_right_program_or_a_reason(seed: int, tmp_path: Path) -> None:
     schedule(seed, tmp_path)
+
+
+def test_random_machines_that_convert_on_the_way_give_right_programs(tmp_path: Path) -> None:
+    found = [schedule(seed, tmp_path, converts=True) for seed in range(CASES)]
+    assert sum(isinstance(answer, Answer) for answer in found) >= 5, "else nothing is tested"
 
 
 def test_most_random_machines_load(tmp_path: Path) -> None:
