@@ -14,7 +14,7 @@ from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
 from isamap.ir import Access, Affine, Kernel, accesses, covers, index_range
 from isamap.mapper import Task, TaskNode
-from isamap.program import For, Layout, Node, Program, Span
+from isamap.program import For, Issue, Layout, Node, Program, Span
 from isamap.scheduler import NOTHING, fuse_tokens, lower_nest, signal, tile_name
 from isamap.shortest_paths import shortest_paths
 
@@ -74,7 +74,8 @@ class _Composer:
         for number, node in enumerate(nodes):
             if isinstance(node, Task):
                 if not self.pieces[node.number].goes_on:
-                    body.extend(self._emit_piece(self.pieces[node.number], nodes[number + 1 :]))
+                    nest = self._emit_piece(self.pieces[node.number], nodes[number + 1 :])
+                    body.extend(_for_task(nest, node.number))
             elif node.loop.extent == 1:
                 body.extend(self.emit(node.body))
             else:
@@ -166,6 +167,17 @@ class _Composer:
                     nodes.extend(signal(self.hw, source, target))
                     known.add(target)
         return tuple(nodes)
+
+
+def _for_task(body: tuple[Node, ...], number: int) -> tuple[Node, ...]:
+    """The nodes with their calls said to be for a task."""
+    nodes: list[Node] = []
+    for node in body:
+        if isinstance(node, Issue):
+            nodes.append(replace(node, task=number))
+        else:
+            nodes.append(replace(node, body=_for_task(node.body, number)))
+    return tuple(nodes)
 
 
 def writes_all(piece: Piece, buffer: str) -> bool:

@@ -15,7 +15,7 @@ outside every loop spread over an axis of its `multicast`, and writes to all cor
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, assert_never
 
@@ -131,6 +131,7 @@ class Issue:
     into when finished.
     `starts`: on machines with exposed timing, the cycle in which each execution starts, in program
     order; empty elsewhere, and before the calls are timed.
+    `task`: the number of the kernel's task it is for, where a program has several: for people only.
     """
 
     instruction: str
@@ -141,6 +142,7 @@ class Issue:
     pops: tuple[str, ...] = ()
     pushes: tuple[str, ...] = ()
     starts: tuple[Run, ...] = ()
+    task: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,6 +245,7 @@ def _write_issue(issue: Issue) -> Json:
         }
         for repeat in issue.repeats
     ]
+    task: dict[str, Json] = {} if issue.task is None else {"task": issue.task}
     return {
         "issue": issue.instruction,
         "operands": [_write_operand(operand) for operand in issue.operands],
@@ -254,6 +255,7 @@ def _write_issue(issue: Issue) -> Json:
         "pops": list(issue.pops),
         "pushes": list(issue.pushes),
         "starts": [[run.first, run.step, run.count] for run in issue.starts],
+        **task,
     }
 
 
@@ -311,6 +313,7 @@ def _read_node(data: Json, where: str) -> Node:
             record.items("pops", _read_text),
             record.items("pushes", _read_text),
             record.items("starts", _read_run),
+            record.integer("task") if "task" in record.data else None,
         )
     else:
         raise ProgramError(f"{where}: expected a 'for', 'when' or 'issue'")

@@ -89,6 +89,12 @@ def broken(change: Callable[[dict], object]) -> str:
     return str(caught.value)
 
 
+def test_json_says_which_task_a_call_is_for() -> None:
+    program = Program("p", "tiny", (), (), (LOAD, replace(LOAD, task=3)))
+    again = from_json(json.loads(json.dumps(to_json(program))))
+    assert [node.task for node in again.body if isinstance(node, Issue)] == [None, 3]
+
+
 def test_malformed_json_is_refused_with_its_place() -> None:
     assert "version 99, expected 'isamap-program' version 3" in broken(
         lambda data: data.update(version=99)
