@@ -9,6 +9,7 @@ from .c_exposed import slot_fit, slot_take
 from .c_text import c_count
 from .cores import used_cores
 from .region import Dim, Region
+from .waits import Wait, wait_code
 
 
 def unit_at(bound: Bound, call: Call) -> str:
@@ -47,10 +48,10 @@ def _num_bytes(region: Region, call: Call) -> str:
     )
 
 
-def _used_ports(bound: Bound, call: Call) -> list[tuple[str, str]]:
-    """C names of every port that the call uses, and for how long."""
+def _used_ports(bound: Bound, call: Call) -> list[tuple[str, str, int]]:
+    """C names of every port that the call uses, and for how long, and its number."""
     return [
-        (f"port{use.port}[{at}]", f"t{use.port}")
+        (f"port{use.port}[{at}]", f"t{use.port}", use.port)
         for use in call.ports
         for at in copies(bound.hardware.num_copies(bound.ports[use.port].memory), call)
     ]
@@ -58,7 +59,10 @@ def _used_ports(bound: Bound, call: Call) -> list[tuple[str, str]]:
 
 def emit_fits(bound: Bound, call: Call) -> list[str]:
     """Raise `s` until every port has room from it on."""
-    fits = [f"s = port_fit(&{port}, s, {length});" for port, length in _used_ports(bound, call)]
+    fits = [
+        f"s = port_fit(&{port}, s, {length}); BECAUSE({wait_code(Wait.PORT, number)})"
+        for port, length, number in _used_ports(bound, call)
+    ]
     fits += slot_fit(bound, call)
     if len(fits) < 2:
         return fits
@@ -68,7 +72,7 @@ def emit_fits(bound: Bound, call: Call) -> list[str]:
 def emit_takes(bound: Bound, call: Call) -> list[str]:
     """Reserve every port from `s` on."""
     lines = slot_take(bound, call)
-    for port, length in _used_ports(bound, call):
+    for port, length, _ in _used_ports(bound, call):
         lines.append(f"port_take(&{port}, s, {length});")
         lines.append(f"if (UNLIKELY({port}.n + 2 > {port}.room)) port_prune(&{port}, idle());")
     return lines

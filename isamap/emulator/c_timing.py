@@ -11,6 +11,16 @@ from collections.abc import Mapping
 from isamap.hwdesc import Synchronisation
 
 from .bind import Bound, Call, call_hull, takes_turns
+from .c_events import (
+    because,
+    emit_event,
+    emit_event_begin,
+    emit_event_opening,
+    emit_event_results,
+    emit_event_state,
+    has_life,
+    life_actions,
+)
 from .c_exposed import (
     emit_allocation,
     emit_earliest,
@@ -36,18 +46,23 @@ from .c_text import (
 from .c_timing_text import HELPERS
 from .cores import num_queues
 from .region import Region
+from .waits import Wait, wait_code
 
 ENERGY_SCALE = 10**6  # energies are summed as whole millionths of a picojoule
 
 
-def emit_timing(bound: Bound) -> str:
-    """The whole C file."""
-    lines = [PRELUDE, HELPERS, *_emit_state(bound), *emit_idle(bound), *emit_state(bound)]
-    lines += ["int main(int argc, char **argv) {", "if (argc > 1) watch = atoll(argv[1]);"]
+def emit_timing(bound: Bound, *, is_recorded: bool = False) -> str:
+    """The whole C file; `is_recorded`: it remembers single calls instead (`c_events`)."""
+    followed = _followed_granules(bound)
+    lines = [PRELUDE, *(emit_event_state(bound) if is_recorded else []), HELPERS]
+    lines += [*_emit_state(bound), *emit_idle(bound), *emit_state(bound)]
+    lines.append("int main(int argc, char **argv) {")
+    lines += emit_event_opening(bound, followed) if is_recorded else []
+    lines.append("if (argc > 1) watch = atoll(argv[1]);")
     lines += [*_emit_allocation(bound), *emit_allocation(bound)]
-    lines += emit_body(bound, lambda call, names: _emit_call(bound, call, names))
-    lines += [*_emit_results(bound), "return 0; }"]
-    return "\n".join(lines) + "\n"
+    lines += emit_body(bound, lambda call, names: _emit_call(bound, call, names, is_recorded))
+    lines += emit_event_results(bound, followed) if is_recorded else _emit_results(bound)
+    return "\n".join([*lines, "return 0; }"]) + "\n"
 
 
 def _emit_state(bound: Bound) -> list[str]:
@@ -109,6 +124,16 @@ def _emit_allocation(bound: Bound) -> list[str]:
     return lines
 
 
+def _followed_granules(bound: Bound) -> dict[int, int]:
+    """Of the memories in which it can be followed how long bytes are needed: granules in all
+    copies."""
+    return {
+        number: _copy_granules(bound, number) * bound.hardware.num_copies(extent.memory)
+        for number, extent in enumerate(bound.extents)
+        if extent.hazards is not None and has_life(bound, extent.memory)
+    }
+
+
 def _copy_granules(bound: Bound, number: int) -> int:
     """Granules that are tracked in each copy of a memory."""
     extent = bound.extents[number]
@@ -116,7 +141,7 @@ def _copy_granules(bound: Bound, number: int) -> int:
     return (extent.hazards[1] - extent.hazards[0]) // extent.granule_bytes + 1
 
 
-def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
+def _emit_call(bound: Bound, call: Call, names: Mapping[str, str], is_recorded: bool) -> list[str]:
     unit = call.unit
     count = bound.hardware.units[unit].count
     is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
@@ -134,6 +159,7 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
             f" if ({free}[i] < {free}[which]) which = i;"
             f" i64 s = most({last}, {free}[which]);"
         )
+    lines += emit_event_begin(f"{free}[which]") if is_recorded else []
     for channel in call.pops:
         stop = fail(call, names, Fault.DEADLOCK, str(channel))
         depth = bound.hardware.channels[channel].depth
@@ -141,25 +167,42 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
             head, tail = f"head{channel}[{at}]", f"tail{channel}[{at}]"
             lines.append(f"if (UNLIKELY({head} == {tail})) {stop}")
             lines.append(f"s = most(s, queue{channel}[{at}][{head}++ % {depth}]);")
+            lines.append(because(Wait.TOKEN, channel))
     if takes_turns(bound, call):
-        lines += [f"s = most(s, {free});" for free in _all_units(bound)]
+        lines += [*(f"s = most(s, {free});" for free in _all_units(bound)), because(Wait.TURN)]
     lines += emit_entry_read(bound, call, names)
     lines += emit_timed_start(bound, call, names) if bound.is_timed else []
-    lines.append("i64 ready = 0, own = 0; (void)own;")
+    lines += [because(Wait.PROGRAM), "i64 ready = 0, own = 0; (void)own;"]
+    lines += ["i64 found = 0, hazard = 0;"] if is_recorded else []
     for region in call.regions:
-        lines += _emit_scan(bound, call, region)
+        lines += _emit_scan(bound, call, region, is_recorded)
     lines += emit_needs(bound, call)
     blame = ["if (UNLIKELY(ready > s)) {", *_emit_blame(bound, call, names), "}"]
     if bound.is_timed:
         lines += [*blame, *emit_port_checks(bound, call, names)]
     else:
-        lines += ["s = most(s, own);" if is_tokens else "s = most(s, ready);"]
-        lines += [*emit_earliest(bound, call), *emit_fits(bound, call)]
+        lines += ["s = most(s, own);" if is_tokens else "s = most(s, ready);", "BECAUSE(hazard)"]
+        lines += [*emit_earliest(bound, call), because(Wait.ENTRY), *emit_fits(bound, call)]
         lines += blame if is_tokens else []
     lines += emit_takes(bound, call)
     for region in call.regions:
         lines += _emit_mark(bound, call, region)
+    lines += _emit_lives(bound, call, names) if is_recorded else []
     return lines + emit_marks(bound, call, names) + _emit_finish(bound, call, names)
+
+
+def _emit_lives(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
+    """Remember the call, and how long bytes live: what it reads, before what it writes."""
+    lines = emit_event(bound, call, names)
+    found = [r for r in call.regions if _is_tracked(bound, call, r) and has_life(bound, r.memory)]
+    each = [
+        life_actions(bound, r, _copy_granules(bound, bound.extent_number(r.memory))) for r in found
+    ]
+    for region, (read, _) in zip(found, each):
+        lines += _emit_runs(bound, call, region, read) if region.is_read else []
+    for region, (_, write) in zip(found, each):
+        lines += _emit_runs(bound, call, region, write) if region.is_written else []
+    return lines
 
 
 def _all_units(bound: Bound) -> list[str]:
@@ -216,9 +259,9 @@ def _owner(bound: Bound, call: Call) -> str:
     return f"({1 + call.unit * bound.hardware.num_cores} + {unit_at(bound, call)})"
 
 
-def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
+def _emit_scan(bound: Bound, call: Call, region: Region, is_recorded: bool) -> list[str]:
     """`ready`: the cycle from which the region may be touched; `own`: as far as this unit's own
-    results go."""
+    results go; with `is_recorded` also which `hazard` it is."""
     is_renamed = bound.hardware.memory(region.memory).never_waits
     if not _is_tracked(bound, call, region) or is_renamed and not region.is_read:
         return []
@@ -236,11 +279,17 @@ def _emit_scan(bound: Bound, call: Call, region: Region) -> list[str]:
     scans += [("own", own)] if is_tokens else []
     if region.is_written and not is_renamed:
         scans.append(("ready", f"scan(ended{m} + g, n, "))
-    if call.stream_dim(region) is not None:
-        action = " ".join(f"{v} = most({v}, {scan}0) - w);" for v, scan in scans)
-    else:
-        action = " ".join(f"{v} = {scan}{v});" for v, scan in scans)
-    return _emit_runs(bound, call, region, action)
+    is_apart = call.stream_dim(region) is not None
+    texts = [f"{v} = most({v}, {s}0) - w);" if is_apart else f"{v} = {s}{v});" for v, s in scans]
+    if not is_recorded:
+        return _emit_runs(bound, call, region, " ".join(texts))
+    lines: list[str] = []
+    for (variable, scan), text in zip(scans, texts):
+        lines += _emit_runs(bound, call, region, text)
+        wait = wait_code(Wait.READERS if "ended" in scan else Wait.WRITER, region.operand)
+        if variable == ("own" if is_tokens else "ready"):
+            lines.append(f"if ({variable} > found) {{ found = {variable}; hazard = {wait}; }}")
+    return lines
 
 
 def _emit_mark(bound: Bound, call: Call, region: Region) -> list[str]:

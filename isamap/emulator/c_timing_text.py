@@ -4,6 +4,9 @@ In: nothing. Out: C text. Not its job: what is generated for a program (`c_timin
 """
 
 HELPERS = r"""
+#ifndef BECAUSE /* why `s` is what it is: only where calls are remembered (`c_events`) */
+#define BECAUSE(code)
+#endif
 #define SCAN __attribute__((noinline)) static
 SCAN i64 scan(const i64 *p, i64 n, i64 m) {
   for (i64 i = 0; i < n; i++) m = p[i] > m ? p[i] : m;

@@ -8,6 +8,7 @@ Hazards are tracked per granule in NumPy arrays.
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 
@@ -18,9 +19,11 @@ from .c_text import Fault
 from .c_timing import ENERGY_SCALE
 from .cores import num_queues, touched_copies, used_cores
 from .faults import show_call
+from .python_events import NOBODY, Observer
 from .python_exposed import Exposed
 from .python_walk import Step, step_error, walk_steps
 from .region import Region
+from .waits import Wait
 
 Place = tuple[int, int]  # number of a unit, port or channel, and which copy of it
 
@@ -57,6 +60,7 @@ class _State:
     energies: list[int]
     used: list[Place]  # copies of units that some call runs on
     exposed: Exposed
+    observer: Observer
     total: int = 0
     names: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
 
@@ -84,7 +88,17 @@ def interpret_starts(
     return pairs, state.exposed.late
 
 
-def _interpret(bound: Bound, floors: Mapping[str, Mapping[int, int]], kept: int = 0) -> _State:
+def observe_timing(bound: Bound, observer: Observer) -> None:
+    """Run the program for what `observer` sees of it."""
+    _interpret(bound, {}, observer=observer)
+
+
+def _interpret(
+    bound: Bound,
+    floors: Mapping[str, Mapping[int, int]],
+    kept: int = 0,
+    observer: Observer = NOBODY,
+) -> _State:
     hardware = bound.hardware
     trackers = {
         extent.memory: _Tracker(
@@ -122,6 +136,7 @@ def _interpret(bound: Bound, floors: Mapping[str, Mapping[int, int]], kept: int 
         energies=[0] * len(bound.calls),
         used=_used_units(bound),
         exposed=Exposed(bound, floors, kept),
+        observer=observer,
     )
     for step in walk_steps(bound):
         _execute(bound, state, trackers, step)
@@ -152,13 +167,12 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
     latency = latency if call.instruction.stream else max(issue, latency)
     which = unit.index(min(unit))
     start = unit[which] if len(unit) == 1 else max(unit[which], state.last[mine])
-    for channel in call.pops:
-        for queue in _queues(bound, state, step, channel):
-            if not queue:
-                raise step_error(bound, step, Fault.DEADLOCK, channel)
-            start = max(start, queue.popleft())
+    see = state.observer
+    see.begin(unit[which], start)
+    start = _pop(bound, state, step, start)
     if takes_turns(bound, call):
-        start = max(start, *(free for instances in state.free.values() for free in instances))
+        frees = [free for instances in state.free.values() for free in instances]
+        start = see.later(start, max(frees), Wait.TURN)
     state.exposed.read_entry(step)
     asked = state.exposed.timed_start(step, (start, which), state.names)
     touched = [
@@ -169,16 +183,20 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
     if asked is not None:
         _check_hazards(bound, state, step, touched, asked)
         state.exposed.check_ports(step, asked, _port_fits(bound, state, step, asked))
-        start = asked
+        start = see.later(start, asked, Wait.PROGRAM)
     else:
         own = _owner(bound, mine) if is_tokens else None
-        start = max(start, _ready(bound, step, touched, own), state.exposed.earliest(step))
+        ready, wait, operand = _ready(bound, step, touched, own)
+        start = see.later(start, ready, wait, operand)
+        start = see.later(start, state.exposed.earliest(step), Wait.ENTRY)
     start = _reserve(bound, state, step, start)
     if is_tokens:
         _check_hazards(bound, state, step, touched, start)
     for found in touched:
         when = (start, issue, latency, len(state.names), _owner(bound, mine))
         _mark(bound, step, found, when)
+    see.call(step, (mine[1], which), (start, issue, latency), _port_needs(bound, step))
+    see.touch(start, issue, [(region, where) for region, _, where, _ in touched])
     state.exposed.mark(step, (start, which), latency, len(state.names))
     unit[which] = start + issue
     for instances in state.free.values() if takes_turns(bound, call) else ():
@@ -199,14 +217,30 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
             queue.append(state.done[mine])
 
 
-def _ready(bound: Bound, step: Step, touched: list[_Touched], own: int | None) -> int:
-    """From when on all regions may be touched; `own`: as far as one unit's results go."""
-    ready = 0
+def _pop(bound: Bound, state: _State, step: Step, start: int) -> int:
+    """When the call's tokens are there, not before `start`."""
+    for channel in step.call.pops:
+        for queue in _queues(bound, state, step, channel):
+            if not queue:
+                raise step_error(bound, step, Fault.DEADLOCK, channel)
+            start = state.observer.later(start, queue.popleft(), Wait.TOKEN, channel)
+    return start
+
+
+def _ready(
+    bound: Bound, step: Step, touched: list[_Touched], own: int | None
+) -> tuple[int, Wait, int]:
+    """From when on all regions may be touched (`own`: as far as one unit's results go), for whom
+    that waits, at which operand."""
+    found = 0, Wait.QUEUE, 0
     for region, tracker, where, after in touched:
-        for times, _, units in _times(bound, step, region, tracker, where):
+        rows = _times(bound, step, region, tracker, where)
+        for (times, _, units), wait in zip(rows, (Wait.WRITER, Wait.READERS)):
             awaited = times - after if own is None else (times - after)[units == own]
-            ready = max(ready, int(awaited.max(initial=0)))
-    return ready
+            found = max(
+                found, (int(awaited.max(initial=0)), wait, region.operand), key=itemgetter(0)
+            )
+    return found
 
 
 def _owner(bound: Bound, place: Place) -> int:
@@ -319,7 +353,8 @@ def _reserve(bound: Bound, state: _State, step: Step, start: int) -> int:
     while before != start:
         before = start
         for place, length in needs:
-            start = _fit(state.ports[place], start, length)
+            fit = _fit(state.ports[place], start, length)
+            start = state.observer.later(start, fit, Wait.PORT, place[0])
         start = state.exposed.fit_slot(step, start)
     for place, length in needs:
         if length:
