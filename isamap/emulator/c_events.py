@@ -78,11 +78,12 @@ static void end_life(i64 lane, i64 born, i64 end, i64 bytes) {
   put_span(lane, from, end, bytes);
   if (born & 1) { put_edge(lane, from, bytes); put_edge(lane, end, -bytes); }
 }
-static void write_life(i64 lane, i64 *born, i64 *used, i64 n, i64 granule, i64 s, i64 next) {
+static void write_life(i64 lane, i64 *born, i64 *used, i64 n, i64 granule, i64 latest,
+                       i64 next) {
   i64 first = 0;
   for (i64 i = 1; i <= n; i++)
     if (i == n || born[i] != born[first] || used[i] != used[first]) {
-      end_life(lane, born[first], least(used[first], s), (i - first) * granule);
+      end_life(lane, born[first], least(used[first], latest), (i - first) * granule);
       first = i;
     }
   for (i64 i = 0; i < n; i++) { born[i] = next; used[i] = 0; }
@@ -172,13 +173,18 @@ def emit_event(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
 
 
 def life_actions(bound: Bound, region: Region, granules_per_copy: int) -> tuple[str, str]:
-    """For a gapless run of granules: what reading it means for its bytes' life, and writing it."""
+    """For a gapless run of granules: what reading it means for its bytes' life, and writing it.
+
+    Where writes do not wait for readers (`renamed`) what is overwritten lives beside the new.
+    """
     m = bound.extent_number(region.memory)
     lane = f"{lane_of(bound, 'memory', m)} + g / {granules_per_copy}LL"
     granule = bound.extents[m].granule_bytes
     read = f"lift(used{m} + g, n, s + issue);"
     born = "2 * (s + 1) + (serial < limit)"
-    return read, f"write_life({lane}, born{m} + g, used{m} + g, n, {granule}LL, s, {born});"
+    latest = "INT64_MAX" if bound.hardware.memory(region.memory).never_waits else "s"
+    arrays = f"born{m} + g, used{m} + g"
+    return read, f"write_life({lane}, {arrays}, n, {granule}LL, {latest}, {born});"
 
 
 def emit_event_results(bound: Bound, granules: Mapping[int, int]) -> list[str]:

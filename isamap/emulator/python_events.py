@@ -106,8 +106,9 @@ class Recorder(Observer):
                 if key in self.born:
                     self.used[key] = max(self.used.get(key, 0), start + issue)
         for region, where in touched:
+            is_renamed = self.bound.hardware.memory(region.memory).never_waits
             for key in self._keys(region, where) if region.is_written else ():
-                self._end(key, start)
+                self._end(key, None if is_renamed else start)
                 self.born[key] = start, is_kept
 
     def _keys(self, region: Region, where: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -20,13 +20,15 @@ from .waits import Wait, read_code
 @dataclass(frozen=True, slots=True)
 class Place:
     """A unit, a port or a memory of one core. `core`: None for what all cores share, and where
-    there is but one; `instances`: that run side by side; `size_bytes`: of memories."""
+    there is but one; `instances`: that run side by side; `size_bytes`, `is_renamed`: of memories
+    (writes do not wait for readers there, so more bytes can live in it than it has)."""
 
     kind: str
     name: str
     core: int | None
     instances: int = 1
     size_bytes: int = 0
+    is_renamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

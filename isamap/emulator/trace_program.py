@@ -152,7 +152,8 @@ def _places(bound: Bound) -> tuple[Place, ...]:
         else:
             memory = name = bound.extents[number].memory
         core = copy if hw.num_copies(memory) > 1 else None
-        places.append(Place(kind, name, core, size_bytes=hw.memory(memory).size_bytes))
+        room = hw.memory(memory)
+        places.append(Place(kind, name, core, 1, room.size_bytes, room.never_waits))
     return tuple(places)
 
 

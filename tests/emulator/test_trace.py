@@ -149,19 +149,31 @@ def test_live_bytes_as_changes_and_as_history_agree() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hw", "sizes"),
+    ("kernel", "hw", "sizes"),
     [
-        ("vta", {"m": 20, "n": 40, "k": 33}),  # tokens
-        ("opentpu", {"m": 20, "n": 20, "k": 33}),  # the program gives the cycles; a fifo
-        ("mesh", {"m": 40, "n": 40, "k": 40}),  # several cores, multicasts
+        ("gemm", "vta", {"m": 20, "n": 40, "k": 33}),  # tokens
+        ("gemm:gemm_i8", "opentpu", {"m": 20, "n": 20, "k": 33}),  # cycles are given; a fifo
+        ("gemm", "mesh", {"m": 40, "n": 40, "k": 40}),  # several cores, multicasts
     ],
 )
-def test_programs_of_real_machines_are_traced_alike(hw: str, sizes: dict[str, int]) -> None:
-    found = map("gemm", hw, sizes=sizes, verify="off", time_limit_s=5)
+def test_programs_of_real_machines_are_traced_alike(
+    kernel: str, hw: str, sizes: dict[str, int]
+) -> None:
+    found = map(kernel, hw, sizes=sizes, verify="off", time_limit_s=5)
     trace = both(found.program, found.hardware, max_calls=10**6)
     assert trace.timing == found.timing
     assert_is_its_timing(trace)
     assert_no_overlap(trace)
+    assert len({call.issue.instruction for call in trace.calls()}) > 3
+
+
+def test_where_writes_do_not_wait_results_live_side_by_side() -> None:
+    """Registers are loaded anew while sums of the calls before still wait for their turn."""
+    sizes = {"m": 8, "n": 32, "k": 8}
+    found = map("gemm:gemm_f32", "x86_avx2", sizes=sizes, verify="off", may_reassociate=True)
+    trace = both(found.program, found.hardware, max_calls=10**6)
+    assert_is_its_timing(trace)
+    assert any(place.is_renamed for place in trace.places)
 
 
 def test_tasks_of_a_plan_are_traced_alike() -> None:
