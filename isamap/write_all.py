@@ -23,6 +23,24 @@ def make_folder(folder: Path) -> None:
         raise IsamapError(f"cannot make the folder {folder}: {error.strerror}") from error
 
 
+def check_target(path: Path) -> None:
+    """Could a file be put there, as far as one can say before it is written?
+
+    Raises:
+        IsamapError: it could not.
+    """
+    folder = path.parent
+    reason = ""
+    if path.is_dir():
+        reason = "Is a directory"
+    elif not folder.is_dir():
+        reason = "Not a directory" if folder.exists() else "No such file or directory"
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        reason = "Permission denied"
+    if reason:
+        raise IsamapError(f"cannot write {path}: {reason}")
+
+
 def write_all(texts: Mapping[Path, str]) -> None:
     """Write temporary files beside the paths, then put all of them in their places.
 

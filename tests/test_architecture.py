@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "program": ("errors", "ir", "hwdesc"),
     "emulator": ("errors", "ir", "cexpr", "hwdesc", "program"),
     "codegen": ("errors", "cache_folder", "ir", "cexpr", "hwdesc", "program", "write_all"),
+    "report": ("errors", "ir", "hwdesc", "program", "emulator"),
     "exercise": ("errors", "ir", "hwdesc", "program"),
     "mapper": ("errors", "shortest_paths", "ir", "rewrites", "hwdesc", "program"),
     "costmodels": (
@@ -74,7 +75,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
         "costmodels", "scheduler", "planner", "verify", "compile", "bindings", "codegen", "native",
-        "files", "write_all", "exercise", "pareto", "measured", "processor", "isamap",
+        "files", "write_all", "exercise", "pareto", "measured", "processor", "report", "isamap",
     ),
     "__main__": ("cli",),
     "__init__": (  # for type checkers only

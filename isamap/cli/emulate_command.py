@@ -10,20 +10,27 @@ import click
 
 from isamap.errors import ProgramError
 
-from .options import HW_HELP
+from .options import HW_HELP, Views, view_options
 from .units import show_bytes, show_count, show_cycles, show_seconds, show_share
 
 
 @click.command()
 @click.argument("program")
 @click.option("--hw", "hardware", required=True, help=HW_HELP)
-def emulate_command(program: str, hardware: str) -> None:
+@view_options
+def emulate_command(
+    program: str, hardware: str, trace: str | None, report: str | None, trace_calls: int
+) -> None:
     """Time PROGRAM, a file that 'isamap map --program' wrote."""
     from isamap.emulator import time_program  # start-up time
     from isamap.hwdesc import load_hardware
     from isamap.processor import find_machine
     from isamap.program import from_json
 
+    from .write_views import write_program_views
+
+    views = Views(trace, report, trace_calls)
+    views.check()
     try:
         data = json.loads(Path(program).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -31,6 +38,7 @@ def emulate_command(program: str, hardware: str) -> None:
     hw = load_hardware(find_machine(hardware))
     read_program = from_json(data)
     timing = time_program(read_program, hw)
+    write_program_views(views, read_program, hw, timing)
     click.echo(f"{show_cycles(timing.cycles)}, {show_seconds(timing.cycles / hw.clock_hz)}")
     for unit in timing.unit_busy:
         click.echo(f"unit {unit.unit}: busy {show_share(unit.utilisation)}")

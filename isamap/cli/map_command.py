@@ -9,6 +9,7 @@ from isamap.errors import IsamapError
 
 from .exit_codes import EXIT_INTERRUPTED, EXIT_WRONG
 from .options import (
+    Views,
     allow_option,
     cost_options,
     layout_option,
@@ -17,6 +18,7 @@ from .options import (
     subject_options,
     time_limit_option,
     verify_option,
+    view_options,
 )
 from .read_limits import read_rooms
 
@@ -35,6 +37,7 @@ OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmode
 @click.option("--explain", is_flag=True, help="Say why instructions did not match.")
 @click.option("--listing", is_flag=True, help="Print the program.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON (-: stdout).")
+@view_options
 @click.option("--program", "program_path", metavar="FILE", help="Write the program as JSON.")
 @click.option(
     "--emit",
@@ -70,7 +73,8 @@ def map_command(
     kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, cost: str,
     candidates: int | None, database: str | None, layouts: str, check: str,
     allowed: tuple[str, ...], top: int, explain: bool, listing: bool,
-    json_path: str | None, program_path: str | None, emit: str | None, folder: str | None,
+    json_path: str | None, trace: str | None, report: str | None, trace_calls: int,
+    program_path: str | None, emit: str | None, folder: str | None,
     base: int | None, objective: str, pareto: str | None,
     max_cycles: int | None, max_energy: str | None,
     max_dram_bytes: str | None, rooms: tuple[str, ...], time_limit: float, workers: int, seed: int,
@@ -81,7 +85,9 @@ def map_command(
 
     from . import read_aim, show_map
 
-    show = show_map.Show(top, explain, listing, json_path, program_path, folder)
+    views = Views(trace, report, trace_calls)
+    views.check()
+    show = show_map.Show(top, explain, listing, json_path, program_path, folder, views)
     question = show_map.Question(
         kernel, hardware, read_sizes(sizes), name, read_cost(cost, candidates, database),
         layouts, check, time_limit, workers, seed,
@@ -92,7 +98,14 @@ def map_command(
     if emit is not None and folder is None:
         raise IsamapError(f"--emit {emit} writes several files", hint="add '-o DIR'")
     if pareto is not None:
-        one = {"--emit": emit, "-o": folder, "--program": program_path, "--listing": listing}
+        one = {
+            "--emit": emit,
+            "-o": folder,
+            "--program": program_path,
+            "--listing": listing,
+            "--trace": trace,
+            "--report": report,
+        }
         for option in (name for name, value in one.items() if value):
             raise IsamapError(
                 f"{option} is for one schedule, --pareto shows several",

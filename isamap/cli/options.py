@@ -5,12 +5,14 @@ job: any command.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec
 
 import click
 
 from isamap.errors import IsamapError
+from isamap.write_all import check_target
 
 if TYPE_CHECKING:
     from isamap.costmodels import CostModel
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 NUM_CANDIDATES = 8
 HW_HELP = "Hardware file, a bundled name, or native: what fits this processor best."
+TRACE_CALLS = 200_000  # emulator.MAX_CALLS; that module loads NumPy
 
 
 def subject_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
@@ -123,3 +126,58 @@ def read_sizes(texts: tuple[str, ...]) -> dict[str, int]:
             )
         sizes[name] = int(value)
     return sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Files that show a program over time, and how many of its calls one by one."""
+
+    trace: str | None
+    report: str | None
+    max_calls: int
+
+    @property
+    def are_wanted(self) -> bool:
+        """Is there any?"""
+        return self.trace is not None or self.report is not None
+
+    def check(self) -> None:
+        """IsamapError, before anything is searched, for places where no file can be."""
+        for option, path in (("--trace", self.trace), ("--report", self.report)):
+            if path == "-":
+                raise IsamapError(f"{option} - : it is a file", hint=f"for example {option} out")
+            if path is not None:
+                check_target(Path(path))
+        paths = [Path(path).resolve() for path in (self.trace, self.report) if path is not None]
+        if len(paths) > len(set(paths)):
+            raise IsamapError(f"--trace and --report are both {self.trace}")
+
+
+def view_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """--trace, --report, --trace-calls: what `Views` holds."""
+    for option in reversed(
+        (
+            click.option(
+                "--trace",
+                metavar="FILE",
+                help="Write every call's time as JSON for Perfetto (ui.perfetto.dev) or"
+                " chrome://tracing.",
+            ),
+            click.option(
+                "--report",
+                metavar="FILE",
+                help="Write one HTML page that needs no network: timeline, roofline, memory over"
+                " time, bounds, listing.",
+            ),
+            click.option(
+                "--trace-calls",
+                default=TRACE_CALLS,
+                show_default=True,
+                type=click.IntRange(0),
+                metavar="N",
+                help="How many calls, from the first on, are recorded one by one.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command

@@ -18,6 +18,7 @@ from isamap.program import listing, to_json
 from isamap.scheduler import Watch
 
 from .live import LiveWatch
+from .options import Views
 from .plan_json import plan_to_json
 from .result_json import result_to_json
 from .show_front import front_to_json, print_front
@@ -25,6 +26,7 @@ from .show_plan import print_plan
 from .show_result import print_result
 from .write import write_json
 from .write_folder import write_folder
+from .write_views import write_result_views
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Show:
     json_path: str | None
     program_path: str | None
     folder: str | None
+    views: Views
 
 
 def show_map(question: Question, show: Show) -> Result | PlanResult:
@@ -73,6 +76,7 @@ def show_map(question: Question, show: Show) -> Result | PlanResult:
         raise
     if show.folder is not None:  # first: who reads the answer may close the pipe
         write_folder(show.folder, result)
+    write_result_views(show.views, result)
     program = result.program
     if show.json_path != "-" and show.program_path != "-":
         if isinstance(result, PlanResult):

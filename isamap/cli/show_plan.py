@@ -5,7 +5,6 @@ shares and gaps.
 """
 
 from rich.console import Console
-from rich.text import Text
 
 from isamap.compile import PlanResult
 from isamap.ir import pretty
@@ -16,7 +15,7 @@ from isamap.scheduler import Status
 
 from .show_aim import aim_lines
 from .show_measured import section_title
-from .show_result import print_section
+from .show_result import Sections, print_sections
 from .show_tasks import compared_lines, memory_lines, nests_lines, task_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines
 from .show_verification import show_verification
@@ -25,11 +24,15 @@ from .units import align, show_count, show_cycles, show_seconds, show_share
 
 def print_plan(result: PlanResult, console: Console) -> None:
     """All sections, the answer first."""
-    moved = repacks(result.plan.program, result.hardware)
     check = result.verification
     first = headline(result.kernel.name, result.hardware, result.timing, result.plan.cycles, check)
-    print_section("answer", [first], console)
-    for title, lines in (
+    print_sections(first, plan_sections(result), console)
+
+
+def plan_sections(result: PlanResult) -> Sections:
+    """Titles and lines of all sections but the answer; some have no lines."""
+    moved = repacks(result.plan.program, result.hardware)
+    return [
         ("kernel", pretty(result.kernel).splitlines()),
         ("rewrites", rewrite_lines(result.plan)),
         ("tasks", task_lines(result.plan, result.hardware)),
@@ -45,11 +48,8 @@ def print_plan(result: PlanResult, console: Console) -> None:
         ("traffic", traffic_lines(result.timing)),
         ("memory", memory_lines(result.plan, result.hardware)),
         ("search", search_lines(result)),
-        ("check", show_verification(check)),
-    ):
-        if lines:
-            console.print()
-            print_section(title, [Text(line) for line in lines], console)
+        ("check", show_verification(result.verification)),
+    ]
 
 
 def rewrite_lines(plan: Plan) -> list[str]:

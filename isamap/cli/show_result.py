@@ -26,13 +26,20 @@ from .units import align, show_bytes, show_count, show_cycles, show_seconds, sho
 TITLE_WIDTH = 9
 
 
+Sections = list[tuple[str, list[str]]]
+
+
 def print_result(result: Result, console: Console, num_alternatives: int) -> None:
     """All sections, the answer first."""
     estimated = result.schedule.estimate.cycles
     check = result.verification
     first = headline(result.kernel.name, result.hardware, result.timing, estimated, check)
-    print_section("answer", [first], console)
-    for title, lines in (
+    print_sections(first, result_sections(result, num_alternatives), console)
+
+
+def result_sections(result: Result, num_alternatives: int) -> Sections:
+    """Titles and lines of all sections but the answer; some have no lines."""
+    return [
         ("kernel", pretty(result.kernel).splitlines()),
         ("mapping", mapping_lines(result)),
         ("cores", core_lines(result.schedule.covering, result.hardware)),
@@ -45,9 +52,15 @@ def print_result(result: Result, console: Console, num_alternatives: int) -> Non
         ("traffic", traffic_lines(result.timing)),
         ("memory", align(memory_rows(result.schedule, result.hardware), right=(1, 2))),
         ("search", search_lines(result)),
-        ("check", show_verification(check)),
+        ("check", show_verification(result.verification)),
         ("others", alternative_lines(result, num_alternatives)),
-    ):
+    ]
+
+
+def print_sections(first: Text, sections: Sections, console: Console) -> None:
+    """The answer, then every section that has lines."""
+    print_section("answer", [first], console)
+    for title, lines in sections:
         if lines:
             console.print()
             print_section(title, [Text(line) for line in lines], console)

@@ -53,7 +53,7 @@ from .hardware import (
     Unit,
     is_same_work,
 )
-from .host import host_instruction, run_cycles, with_host_calls
+from .host import count_applied, host_instruction, run_cycles, with_host_calls
 from .linear import Linear
 from .memory import Direction, LargePages, Memory, MemoryKind, Port
 from .opening import continued_by, opened_by
@@ -126,6 +126,7 @@ __all__ = [
     "check_hardware",
     "continued_by",
     "hardware_schema",
+    "count_applied",
     "host_instruction",
     "immediate_value",
     "is_same_work",

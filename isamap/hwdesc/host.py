@@ -82,10 +82,18 @@ def count_operations(kernel: Kernel) -> int:
     return sum(prod(loop.extent for loop in s.loops) * _operations_of(s) for s in kernel.statements)
 
 
+def count_applied(kernel: Kernel) -> int:
+    """Scalar operations, casts excepted, over all iterations: two per step of a matrix product."""
+    return sum(prod(loop.extent for loop in s.loops) * _applied_by(s) for s in kernel.statements)
+
+
 def _operations_of(statement: Statement) -> int:
-    is_update = statement.update != "="
-    moved = len(accesses(statement.value)) + 1 + is_update
-    return _num_applied(statement.value) + is_update + moved
+    moved = len(accesses(statement.value)) + 1 + (statement.update != "=")
+    return _applied_by(statement) + moved
+
+
+def _applied_by(statement: Statement) -> int:
+    return _num_applied(statement.value) + (statement.update != "=")
 
 
 def _num_applied(value: Expr) -> int:
