@@ -40,7 +40,7 @@ def page_data(trace: Trace, page: Page, max_calls: int) -> dict[str, Json]:
         "lanes": _lanes(trace),
         "families": [_family(trace, family, dict(page.task_names)) for family in trace.families],
         "calls": _calls(trace, shown),
-        "live": _live(trace, reserved),
+        "live": _live(trace, reserved, shown),
         "tasks": _tasks(trace, dict(page.task_names)),
         "roofs": None if page.roofs is None else _roofs(page.roofs),
         "bars_note": page.bars_note,
@@ -188,11 +188,14 @@ def _column(values: np.ndarray) -> Json:
     return column
 
 
-def _live(trace: Trace, reserved: dict[str, int]) -> list[Json]:
-    """Per memory and core the cycles at which its live bytes change, and to how many."""
+def _live(trace: Trace, reserved: dict[str, int], shown: int) -> list[Json]:
+    """Per memory and core the cycles at which its live bytes change, and to how many, while the
+    calls shown run."""
     rows: list[Json] = []
+    last = int((trace.rows[:shown, 3] + trace.rows[:shown, 5]).max(initial=0))
+    edges = trace.edges[trace.edges[:, 1] <= last]
     for number, place in enumerate(trace.places):
-        mine = trace.edges[trace.edges[:, 0] == number]
+        mine = edges[edges[:, 0] == number]
         if place.kind != "memory" or not len(mine):
             continue
         core = "" if place.core is None else show_core(place.core, trace.hardware)

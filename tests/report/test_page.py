@@ -136,6 +136,12 @@ def test_a_page_of_fewer_calls_says_so_and_shows_the_whole_history() -> None:
     assert part["complete"] == trace.rows[9:, 3].min()
     assert part["history"] == whole["history"]
     assert part["losses"] == whole["losses"]
+    last = (trace.rows[:9, 3] + trace.rows[:9, 5]).max()
+    assert part["live"]
+    for some, every in zip(part["live"], whole["live"]):
+        count = len(some["cycles"])
+        assert sum(some["cycles"]) <= last < sum(every["cycles"][: count + 1])
+        assert (some["cycles"], some["bytes"]) == (every["cycles"][:count], every["bytes"][:count])
 
 
 def test_roofs_are_what_the_machine_says() -> None:
