@@ -41,6 +41,11 @@ def machine() -> Hardware:
     return replace(hw, memories=tuple(small))
 
 
+def widens(plan: OperandPlan) -> bool:
+    """Is bf16 packed as f32?"""
+    return any(residence.is_packed and residence.dtype == "f32" for residence in plan.residences)
+
+
 def packs(plan: OperandPlan) -> bool:
     return any(residence.is_packed for residence in plan.residences)
 
@@ -69,7 +74,11 @@ def keeping(covering: Covering, stay: Stay, outer: tuple[str, ...], count: int) 
     return replace(stay, kept=tuple(moving[len(moving) - count :]) if is_packed and count else ())
 
 
-CASES = [("sgemm", (5, 19, 3), (2, 1, 2)), ("sgemm_nt", (18, 17, 2), (1, 1, 1))]
+CASES = [
+    ("sgemm", (5, 19, 3), (2, 1, 2)),
+    ("sgemm_nt", (18, 17, 2), (1, 1, 1)),
+    ("bgemm", (3, 18, 3), (2, 1, 2)),
+]
 
 
 @pytest.mark.parametrize("name, sizes, tiles", CASES, ids=str)
@@ -89,15 +98,21 @@ def test_packed_operands_are_right_in_the_emulator(
             np.testing.assert_array_equal(got.reshape(expected.shape), expected, str(tiling))
 
 
-@pytest.mark.parametrize("name", ["sgemm", "sgemm_nt"])
-def test_packed_operands_are_right_when_compiled(name: str) -> None:
+# loop that vectors lie along, is the other operand packed?
+WAYS = {("j", True), ("i", True), ("j", False)}
+
+
+@pytest.mark.parametrize(
+    "name, loaded", [("sgemm", WAYS), ("sgemm_nt", WAYS), ("bgemm", WAYS - {("j", False)})]
+)
+def test_packed_operands_are_right_when_compiled(name: str, loaded: set[tuple[str, bool]]) -> None:
     hw = machine()
     if hw.compiler is None or missing_features(hw.compiler):
         pytest.skip("this processor lacks what the machine needs")
     found = packing(hw, (7, 37, 5), name)
     ways = {(dict(c.binding)["j"], tuple(map(packs, c.operands))) for c in found}
-    loaded = {("j", True), ("i", True), ("j", False)}  # vectors along it; is the other one packed?
     assert loaded <= {(loops[0], rows[0]) for loops, rows in ways}
+    assert (name == "bgemm") <= any(widens(plan) for c in found for plan in c.operands[:2])
     for covering in found:
         arrays = whole_arrays(covering.kernel, 1)
         tiling = tilings(covering, hw, (3, 2, 1))[-1]

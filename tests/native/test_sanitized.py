@@ -23,12 +23,17 @@ CASES: Mapping[str, tuple[tuple[str, Mapping[str, int]], ...]] = {
     "x86_avx2": (
         ("gemm:gemm", {"m": 7, "n": 5, "k": 6}),
         ("gemm:gemm_f32", {"m": 3, "n": 17, "k": 2}),
+        ("gemm:gemm_bf16", {"m": 3, "n": 17, "k": 5}),
         ("conv2d_epilogue:conv2d_requantise", {"h": 3, "w": 4, "c": 3, "k": 9}),
     ),
     "x86_avx512": (
         ("gemm:gemm", {"m": 7, "n": 5, "k": 6}),
         ("gemm:gemm_bf16", {"m": 2, "n": 19, "k": 5}),
         ("pooling:max_pool", {"h": 5, "w": 4, "c": 3}),
+    ),
+    "x86_golden_cove": (
+        ("gemm:gemm_bf16", {"m": 2, "n": 19, "k": 5}),
+        ("gemm:gemm_bf16", {"m": 33, "n": 15, "k": 9}),
     ),
 }
 

@@ -26,6 +26,7 @@ CASES = (
     ("x86_golden_cove", "bgemm"),
     ("x86_avx2", "sgemm"),
     ("x86_avx2", "dgemm"),
+    ("x86_avx2", "bgemm"),
     ("x86_avx512", "sgemm_bias_relu"),
     ("x86_avx2", "sgemm_relu"),
 )
