@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .ir import Kernel, load_kernel
     from .native import BuiltKernel, build, run_on
     from .program import Program
+    from .sweep import explore
 
 LAZY = {
     "Aim": ".costmodels",
@@ -36,6 +37,7 @@ LAZY = {
     "build": ".native",
     "evaluate": ".files",
     "explain": ".bindings",
+    "explore": ".sweep",
     "load_hardware": ".hwdesc",
     "load_kernel": ".ir",
     "map": ".compile",
@@ -58,6 +60,7 @@ __all__ = [
     "build",
     "evaluate",
     "explain",
+    "explore",
     "load_hardware",
     "load_kernel",
     "map",

@@ -72,15 +72,20 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
         "costmodels", "scheduler", "planner", "verify", "compile",
     ),
+    "sweep": (
+        "errors", "cache_folder", "resources", "ir", "hwdesc", "costmodels", "scheduler", "compile",
+        "measured", "write_all",
+    ),
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",
         "costmodels", "scheduler", "planner", "verify", "compile", "bindings", "codegen", "native",
         "files", "write_all", "exercise", "pareto", "measured", "processor", "report", "isamap",
+        "sweep",
     ),
     "__main__": ("cli",),
     "__init__": (  # for type checkers only
         "errors", "version", "lazy", "ir", "hwdesc", "program", "costmodels", "compile",
-        "bindings", "files", "native",
+        "bindings", "files", "native", "sweep",
     ),
 }  # fmt: skip
 FILE_LINES, FUNCTION_LINES, COLUMNS = 400, 60, 100

@@ -21,6 +21,7 @@ COMMANDS = {  # command: (module, one-line help)
     "new-spec": ("new_spec_command", "Write a commented hardware file to begin with."),
     "check": ("check_command", "Check hardware files; all mistakes at once."),
     "build": ("build_command", "Compile a kernel to a C function and a library."),
+    "explore": ("explore_command", "Map kernels onto every variant of a machine."),
     "tune": ("tune_command", "Measure the best schedules of many shapes on this processor."),
     "run-on": ("run_on_command", "Run a kernel on another machine's emulator and compare."),
     "detect": ("detect_command", "Say which machines this processor is, with measured peaks."),

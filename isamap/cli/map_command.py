@@ -9,6 +9,7 @@ from isamap.errors import IsamapError
 
 from .exit_codes import EXIT_INTERRUPTED, EXIT_WRONG
 from .options import (
+    OBJECTIVES,
     Views,
     allow_option,
     cost_options,
@@ -21,8 +22,6 @@ from .options import (
     view_options,
 )
 from .read_limits import read_rooms
-
-OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmodels.Metric
 
 
 @click.command()

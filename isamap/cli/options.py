@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from isamap.costmodels import CostModel
 
 Arguments = ParamSpec("Arguments")
+OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmodels.Metric
 NUM_CANDIDATES = 8
 HW_HELP = "Hardware file, a bundled name, or native: what fits this processor best."
 TRACE_CALLS = 200_000  # emulator.MAX_CALLS; that module loads NumPy

@@ -1,21 +1,20 @@
 """Many sizes of a kernel, from the command line or a table.
 
-In: texts such as `m=64,128`, `n=16..64:16`; a CSV file. Out: shapes, each once. Not its job:
-whether the kernel can be built at them.
+In: texts such as `m=64,128`, `n=16..64:16`, `k=8..64:*2`; a CSV file. Out: shapes, each once. Not
+its job: whether the kernel can be built at them.
 """
 
 import csv
-import re
 from collections.abc import Collection, Iterator
 from itertools import product
 from pathlib import Path
 
 from isamap.errors import IsamapError, Loc, closest
 
+from .read_ranges import read_range
+
 Shape = dict[str, int]
 EXAMPLE = "for example --size m=64,128 or --size n=16..64:16"
-RANGE = re.compile(r"(?P<first>\d+)\.\.(?P<last>\d+)(:(?P<step>\d+))?")
-MOST = 100_000  # numbers in a range
 
 
 def read_shapes(
@@ -46,12 +45,9 @@ def _read_range(text: str, known: Collection[str]) -> tuple[str, tuple[int, ...]
         raise IsamapError(f"--size {text!r}: the kernel has no size {name!r}", hint=hint)
     numbers: list[int] = []
     for part in values.split(","):
-        found = RANGE.fullmatch(part.strip())
+        found = read_range(part, f"--size {text!r}", EXAMPLE)
         if found is not None:
-            first, last, step = int(found["first"]), int(found["last"]), int(found["step"] or 1)
-            if step < 1 or (last - first) // step >= MOST:
-                raise IsamapError(f"--size {text!r}: more than {MOST} numbers", hint=EXAMPLE)
-            numbers += range(first, last + 1, step)
+            numbers += found
         elif part.strip().isdecimal():
             numbers.append(int(part))
         else:

@@ -9,18 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from isamap.native import Tuned
 
 from .json_parts import Json, versions_to_json
+from .progress_bar import progress_bar
 from .units import show_seconds, show_share
 from .write import write_json
 
@@ -34,9 +27,7 @@ def show_tune(stream: Iterator[Tuned], count: int, json_path: str | None) -> boo
     is_whole = True
     quiet = json_path == "-"
     console = Console(highlight=False, quiet=quiet)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TimeRemainingColumn())  # fmt: skip
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    bar = progress_bar(console)
     try:
         with bar:
             task = bar.add_task("shapes", total=count)

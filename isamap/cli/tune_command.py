@@ -26,7 +26,7 @@ from .options import (
     "sizes",
     multiple=True,
     metavar="NAME=NUMBERS",
-    help="Sizes, as m=64,128 or n=16..64:16; all combinations.",
+    help="Sizes, as m=64,128, n=16..64:16 or k=8..64:*2; all combinations.",
 )
 @click.option("--sizes", "table", metavar="FILE", help="CSV file with a column per size.")
 @layout_option

@@ -1,0 +1,128 @@
+"""One question of a sweep: a kernel on one machine.
+
+In: a question. Out: an Outcome. Not its job: which questions there are, keeping answers.
+"""
+
+import signal
+import time
+from dataclasses import dataclass, replace
+
+from isamap.compile import PlanResult, Result, map
+from isamap.costmodels import FASTEST, Aim, CostModel
+from isamap.errors import LimitError, MappingError
+from isamap.hwdesc import Hardware
+from isamap.scheduler import Schedule, Status, used_bytes
+
+from .outcome import Outcome, Standing
+from .variant import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How every question is asked; the arguments of `map`."""
+
+    cost: str | CostModel = "analytical"
+    layouts: str = "natural"
+    verify: str = "quick"
+    time_limit_s: float = 10.0
+    may_reassociate: bool = False
+    aim: Aim = FASTEST
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A workload on a machine."""
+
+    workload: Workload
+    hardware: Hardware
+    asking: Asking
+
+
+def ask(question: Question) -> Outcome:
+    """Map, emulate and check; that there is no mapping is an outcome.
+
+    Raises:
+        IsamapError: the user's mistake, in a kernel or a cost model.
+    """
+    begin = time.perf_counter()
+    work, asking = question.workload, question.asking
+    try:
+        result = map(
+            work.kernel, question.hardware, sizes=dict(work.sizes), name=work.name,
+            cost=asking.cost, layouts=asking.layouts, verify=asking.verify,
+            time_limit_s=asking.time_limit_s, seed=asking.seed,
+            may_reassociate=asking.may_reassociate, aim=asking.aim,
+        )  # fmt: skip
+        outcome = _outcome(result)
+    except LimitError as error:
+        outcome = Outcome(Standing.NOT_FOUND, error.reason)
+    except MappingError as error:
+        outcome = Outcome(Standing.NO_MAPPING, error.reason)
+    return replace(outcome, seconds=time.perf_counter() - begin)
+
+
+def ask_apart(question: Question) -> Outcome:
+    """The same in a process of its own, which Ctrl-C stops only while it works."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return ask(question)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def ignore_interrupts() -> None:
+    """What such a process does while it waits for questions."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _outcome(result: Result | PlanResult) -> Outcome:
+    check, timing = result.verification, result.timing
+    if timing is None:
+        return Outcome(Standing.REJECTED, check.failure, check=check.check.value)
+    external = result.hardware.external.name
+    moved = next((t for t in timing.traffic if t.memory == external), None)
+    is_optimal = _status(result) is Status.OPTIMAL
+    standing = Standing.OPTIMAL if is_optimal else Standing.FEASIBLE
+    problem = check.failure
+    if check.is_wrong:
+        standing, problem = Standing.WRONG, problem or "an element differs"
+    return Outcome(
+        standing, problem, timing.cycles, *_closed_form(result), timing.energy_pj,
+        moved.read_bytes if moved else 0, moved.written_bytes if moved else 0,
+        _used(result), _computed_by(result), check.check.value, check.is_verified,
+    )  # fmt: skip
+
+
+def _status(result: Result | PlanResult) -> Status:
+    return result.plan.status if isinstance(result, PlanResult) else result.answer.status
+
+
+def _closed_form(result: Result | PlanResult) -> tuple[int, int]:
+    """Its cycles and their proven bound."""
+    if isinstance(result, PlanResult):
+        return result.plan.cycles, result.plan.bound_cycles
+    return result.schedule.estimate.cycles, result.answer.bound_cycles
+
+
+def _schedules(result: Result | PlanResult) -> list[Schedule]:
+    if isinstance(result, Result):
+        return [result.schedule]
+    return [task.best for task in result.plan.tasks if not task.on_host]
+
+
+def _used(result: Result | PlanResult) -> tuple[tuple[str, int], ...]:
+    most: dict[str, int] = {}
+    for schedule in _schedules(result):
+        tiling = schedule.solution.tiling
+        assert tiling is not None, "a schedule has a tiling"
+        for memory, size in used_bytes(schedule.covering, tiling).items():
+            most[memory] = max(size, most.get(memory, 0))
+    return tuple(sorted(most.items()))
+
+
+def _computed_by(result: Result | PlanResult) -> tuple[str, ...]:
+    names = [schedule.covering.instruction for schedule in _schedules(result)]
+    if isinstance(result, PlanResult) and any(task.on_host for task in result.plan.tasks):
+        names.append("host")
+    return tuple(dict.fromkeys(names))
