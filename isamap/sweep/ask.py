@@ -4,7 +4,10 @@ In: a question. Out: an Outcome. Not its job: which questions there are, keeping
 """
 
 import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from isamap.compile import PlanResult, Result, map
@@ -71,9 +74,17 @@ def ask_apart(question: Question) -> Outcome:
         signal.signal(signal.SIGINT, before)
 
 
-def ignore_interrupts() -> None:
-    """What such a process does while it waits for questions."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Processes that are started meanwhile begin so, and go on until `ask_apart`."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _outcome(result: Result | PlanResult) -> Outcome:
@@ -88,7 +99,7 @@ def _outcome(result: Result | PlanResult) -> Outcome:
     if check.is_wrong:
         standing, problem = Standing.WRONG, problem or "an element differs"
     return Outcome(
-        standing, problem, timing.cycles, *_closed_form(result), timing.energy_pj,
+        standing, problem, timing.cycles, *_closed_form(result), _gap(result), timing.energy_pj,
         moved.read_bytes if moved else 0, moved.written_bytes if moved else 0,
         _used(result), _computed_by(result), check.check.value, check.is_verified,
     )  # fmt: skip
@@ -103,6 +114,17 @@ def _closed_form(result: Result | PlanResult) -> tuple[int, int]:
     if isinstance(result, PlanResult):
         return result.plan.cycles, result.plan.bound_cycles
     return result.schedule.estimate.cycles, result.answer.bound_cycles
+
+
+def _gap(result: Result | PlanResult) -> float | None:
+    """Of tasks, only cycles have a bound."""
+    cycles, bound_cycles = _closed_form(result)
+    value, bound = float(cycles), float(bound_cycles)
+    if not result.request.aim.is_fastest:
+        if isinstance(result, PlanResult):
+            return None
+        value, bound = result.schedule.solution.value, result.answer.bound
+    return max(0.0, 1 - bound / value) if value else 0.0
 
 
 def _schedules(result: Result | PlanResult) -> list[Schedule]:

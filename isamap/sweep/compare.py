@@ -94,7 +94,8 @@ def _total(points: Sequence[Point], count: int, metric: Metric, cost_text: str) 
     seconds = cycles / first.hardware.clock_hz
     energy_pj = sum(outcome.energy_pj or 0.0 for outcome in found)
     external_bytes = sum(outcome.external_bytes or 0 for outcome in found)
-    gap = max((outcome.gap or 0.0 for outcome in found), default=None)
+    gaps = [outcome.gap for outcome in found if outcome.gap is not None]
+    gap = max(gaps) if len(gaps) == len(found) else None
     value = {
         Metric.CYCLES: seconds,
         Metric.ENERGY: energy_pj,

@@ -25,8 +25,10 @@ class Outcome:
     """Numbers are None where there is no schedule; `emulated_*`, energy and traffic are the
     emulator's, `analytical_cycles` and `bound_cycles` the closed form's.
 
-    `used_bytes`: per managed memory, of the task that takes most. `computed_by`: instructions, and
-    `host`. `check`: how much was executed (`off`: nothing). `seconds`: that the question took.
+    `gap`: share of what is minimised, by the closed form, that is above its proven bound (None:
+    no bound is known). `used_bytes`: per managed memory, of the task that takes most.
+    `computed_by`: instructions, and `host`. `check`: how much was executed (`off`: nothing).
+    `seconds`: that the question took.
     """
 
     standing: Standing
@@ -34,6 +36,7 @@ class Outcome:
     emulated_cycles: int | None = None
     analytical_cycles: int | None = None
     bound_cycles: int | None = None
+    gap: float | None = None
     energy_pj: float | None = None
     read_bytes: int | None = None
     written_bytes: int | None = None
@@ -47,13 +50,6 @@ class Outcome:
     def is_found(self) -> bool:
         """Is there a program, and is nothing known to be wrong with it?"""
         return self.standing in (Standing.OPTIMAL, Standing.FEASIBLE)
-
-    @property
-    def gap(self) -> float | None:
-        """Share of the closed form's cycles that is above its proven bound."""
-        if not self.analytical_cycles or self.bound_cycles is None:
-            return None
-        return max(0.0, 1 - self.bound_cycles / self.analytical_cycles)
 
     @property
     def external_bytes(self) -> int | None:

@@ -7,13 +7,13 @@ comparing variants (`compare`), showing progress.
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 
 from isamap.errors import IsamapError, SpecErrors
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.resources import find_hardware
 
-from .ask import Asking, Question, ask, ask_apart, ignore_interrupts
+from .ask import Asking, Question, ask, ask_apart, interrupts_ignored
 from .keep import Kept, question_key
 from .outcome import Outcome, Standing
 from .variant import Variant, Workload
@@ -78,12 +78,20 @@ def _points(
         try:
             hw = load_hardware(find_hardware(variant.hardware), variant.settings)
         except SpecErrors as errors:
-            refused = Outcome(Standing.NO_MACHINE, str(errors))
+            refused = Outcome(Standing.NO_MACHINE, _first_of(errors))
             yield from (Point(variant, work, None, refused) for work in workloads)
             continue
         for work in workloads:
             question = Question(work, hw, asking)
             yield _Open(variant, question, question_key(question))
+
+
+def _first_of(errors: SpecErrors) -> str:
+    """One mistake is enough: others often follow from it."""
+    first, *others = errors.errors
+    count = len(others)
+    more = f"\n({count} more mistake{'s' if count > 1 else ''} of this variant)" if count else ""
+    return f"{first}{more}"
 
 
 def _recalled(found: _Open, kept: Kept) -> Point | None:
@@ -108,7 +116,8 @@ def _one_by_one(stream: Iterator[Point | _Open], kept: Kept) -> Iterator[Point]:
 def _together(stream: Iterator[Point | _Open], kept: Kept, jobs: int) -> Iterator[Point]:
     """In processes; a question that equals one under way waits for its answer."""
     context = get_context("spawn")  # the solver's threads do not survive a fork
-    executor = ProcessPoolExecutor(jobs, context, ignore_interrupts)
+    others = active_children()
+    executor = ProcessPoolExecutor(jobs, context)
     under_way: dict[Future[Outcome], list[_Open]] = {}
     by_key: dict[str, Future[Outcome]] = {}
     try:
@@ -121,7 +130,8 @@ def _together(stream: Iterator[Point | _Open], kept: Kept, jobs: int) -> Iterato
             if found.key in by_key:
                 under_way[by_key[found.key]].append(found)
                 continue
-            future = executor.submit(ask_apart, found.question)
+            with interrupts_ignored():
+                future = executor.submit(ask_apart, found.question)
             under_way[future] = [found]
             if found.key is not None:
                 by_key[found.key] = future
@@ -131,6 +141,9 @@ def _together(stream: Iterator[Point | _Open], kept: Kept, jobs: int) -> Iterato
             yield from _finished(under_way, by_key, kept)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
+        for process in active_children() if under_way else ():  # nobody waits for their answers
+            if process not in others:
+                process.terminate()
 
 
 def _finished(
