@@ -1,5 +1,6 @@
 """Inputs in the order of their use: the same results, other layouts."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,8 +52,11 @@ def test_products_stay_right_with_both_inputs_reordered(
 def test_blocks_that_are_packed_and_padded_already_stay_right(
     kernel: str, sizes: tuple[int, int, int]
 ) -> None:
-    """Sums in groups of two and four, vectors along n; neither divides."""
+    """Sums in groups of two and four, vectors along n; neither divides. Widened operands would lie
+    as they are."""
     hw = load_hardware(find_hardware("x86_avx512"))
+    grouped = tuple(one for one in hw.instructions if not one.name.endswith("bf16_f32"))
+    hw = replace(hw, instructions=grouped)
     product = load_kernel(KERNELS, dict(zip("mnk", sizes, strict=True)), kernel)
     found = find_schedule(product, hw, Wishes(may_reassociate=True)).best.program
     program = in_use_order(found, hw, ("A", "B"))
