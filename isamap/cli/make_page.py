@@ -34,7 +34,7 @@ def page_of_result(result: Result, trace: Trace) -> Page:
     proof = "optimal" if answer.status is Status.OPTIMAL else "not proven optimal"
     facts = [
         *_time_facts(timing, result.hardware),
-        Fact("proven bound", show_cycles(answer.bound_cycles), f"gap {gap}, {proof}"),
+        Fact("proven bound", show_cycles(answer.bound_cycles), f"closed form; gap {gap}, {proof}"),
         Fact("of the roofline", show_share(roof.cycles / max(1, timing.cycles)), roof.limit),
         *_work_facts(timing, result.hardware),
         _check_fact(result),

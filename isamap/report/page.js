@@ -77,7 +77,7 @@ function drawRoofline() {
   const ridge = memories.map((m) => peak / m.rate);
   const xs = [...memories.map((m) => m.x), ...ridge, roofs.least_bytes ? roofs.operations / roofs.least_bytes : memories[0]?.x || 1];
   const x0 = 10 ** Math.floor(Math.log10(Math.min(...xs) / 2)), x1 = 10 ** Math.ceil(Math.log10(Math.max(...xs) * 2));
-  const y1 = peak * 2.2, y0 = Math.min(reached / 4, peak / 40);
+  const y1 = peak * 2.2, y0 = Math.min(reached / 4, peak / 12);
   const X = (v) => left + ((W - left - right) * Math.log10(v / x0)) / Math.log10(x1 / x0);
   const Y = (v) => H - bottom - ((H - top - bottom) * Math.log10(v / y0)) / Math.log10(y1 / y0);
   const frame = svg("clipPath", { id: "roof-clip" }, root);

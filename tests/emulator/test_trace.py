@@ -1,18 +1,24 @@
 """Traces: the very times of the timing run, the same in both executions, whole or said not to
 be."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from isamap.compile import PlanResult, map
 from isamap.emulator import Trace, Wait, trace_program
+from isamap.emulator.bind import bind
+from isamap.emulator.build import compile_c, run_executable
+from isamap.emulator.c_timing import emit_timing
 from isamap.hwdesc import Hardware
 from isamap.program import Program
 from tests.emulator.hand_programs import gemm, machine
+from tests.emulator.test_generated_c import SANITIZE
 from tests.emulator.test_timing import sequences
 
-TINY, TOKENS = machine("tiny"), machine("tiny_tokens")
+TINY = machine("tiny")
 BOTH = pytest.mark.parametrize("compiled", [True, False])
 
 
@@ -185,3 +191,10 @@ def test_tasks_of_a_plan_are_traced_alike() -> None:
     known = {planned.task.number for planned in found.plan.tasks}
     assert {call.issue.task for call in trace.calls()} <= known
     assert len(known) > 1
+
+
+def test_the_recording_c_is_clean_under_sanitizers(tmp_path: Path) -> None:
+    text = emit_timing(bind(gemm(20, 33, 40, buffers=2), TINY), is_recorded=True)
+    made = compile_c(text, "-O1", SANITIZE)
+    for max_calls, buckets in (("1000", "40"), ("3", "1")):  # a time that buckets do not cover
+        assert run_executable(made, (str(tmp_path), max_calls, "50", buckets), 60).startswith("ok")
