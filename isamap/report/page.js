@@ -69,7 +69,7 @@ function drawRoofline() {
   const roofs = data.roofs;
   if (!roofs || !roofs.operations || !roofs.cycles) return;
   $("roofline").hidden = false;
-  const W = 640, H = 420, left = 58, right = 14, top = 12, bottom = 44;
+  const W = 640, H = 420, left = 76, right = 14, top = 12, bottom = 44;
   const root = sheet($("roofline-plot"), W, H, "roofline");
   const reached = roofs.operations / roofs.cycles;
   const memories = roofs.memories.filter((m) => m[2] > 0).map(([name, rate, bytes]) => ({ name, rate, bytes, x: roofs.operations / bytes }));
