@@ -9,6 +9,8 @@ from isamap.sweep import MANAGED, Comparison, Standing, Total
 from .units import align, show_bytes, show_count, show_seconds, show_share
 
 NOTHING = "-"
+HOST = "host"
+MAX_NAMES = 3  # of instructions in a cell
 BEST, FRONT = "best", "front"
 
 
@@ -51,7 +53,18 @@ def _has_files(found: Comparison) -> bool:
 
 def _head(found: Comparison) -> tuple[str, ...]:
     file = ("hardware",) if _has_files(found) else ()
-    numbers = ("emulated cycles", "time", "gap", "energy", "external", "room", "cost", "status", "")
+    numbers = (
+        "emulated cycles",
+        "time",
+        "gap",
+        "energy",
+        "external",
+        "room",
+        "cost",
+        "by",
+        "status",
+        "",
+    )
     return "", *file, *_places(found), *numbers
 
 
@@ -62,15 +75,13 @@ def _right(found: Comparison) -> tuple[int, ...]:
 
 def _row(found: Comparison, total: Total) -> tuple[str, ...]:
     said = {setting.path: setting.value for setting in total.variant.settings}
-    file = (total.variant.hardware,) if _has_files(found) else ()
-    places = tuple(said.get(place, NOTHING) for place in _places(found))
-    number = str(total.variant.number)
     return (
-        number,
-        *file,
-        *places,
+        str(total.variant.number),
+        *((total.variant.hardware,) if _has_files(found) else ()),
+        *(said.get(place, NOTHING) for place in _places(found)),
         *_numbers(total),
         _cost(found, total),
+        _computed_by(total),
         _status(total),
         _mark(found, total),
     )
@@ -92,6 +103,14 @@ def _numbers(total: Total) -> tuple[str, ...]:
 def _room(total: Total) -> str:
     """Of all managed memories together, of the workload that takes most."""
     return show_bytes(max(sum(dict(p.outcome.used_bytes).values()) for p in total.points))
+
+
+def _computed_by(total: Total) -> str:
+    """Instructions of all workloads, and `host`: what a machine does not do is shown."""
+    names = list(dict.fromkeys(name for p in total.points for name in p.outcome.computed_by))
+    kept = [name for name in names if name == HOST] + [name for name in names if name != HOST]
+    more = f", {len(kept) - MAX_NAMES} more" if len(kept) > MAX_NAMES else ""
+    return ", ".join(kept[:MAX_NAMES]) + more if kept else NOTHING
 
 
 def _cost(found: Comparison, total: Total) -> str:
@@ -121,7 +140,7 @@ def _notes(found: Comparison) -> list[str]:
     }[found.metric]  # fmt: skip
     notes = [
         "emulated: cycles, time, energy, external bytes; gap: of the closed form to its proven"
-        " bound; room: what tasks hold on chip",
+        " bound; room: what tasks hold on chip; by: what computes",
         f"front: no variant has less {what} at no more cost; {len(found.front)} of"
         f" {len(found.totals)}",
     ]

@@ -15,7 +15,7 @@ from .read_shapes import read_shapes
 def read_workloads(
     kernels: Sequence[str], texts: tuple[str, ...], table: str | None
 ) -> list[Workload]:
-    """Every kernel with every combination of those sizes that it has.
+    """Every kernel with every combination of those sizes that it has, the others as in its file.
 
     Raises:
         IsamapError: no such kernel, or a size that none of them has.
@@ -28,7 +28,7 @@ def read_workloads(
             hint = closest(name, sorted(names)) or f"sizes are {', '.join(sorted(names))}"
             raise IsamapError(f"--size {text!r}: no kernel has a size {name!r}", hint=hint)
     return [
-        Workload(kernel, None, tuple(shape.items()))
+        Workload(kernel, None, tuple({**sizes, **shape}.items()))
         for kernel, sizes in known.items()
         for shape in read_shapes(_of(texts, sizes), table, sizes)
     ]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
+from isamap.compile import kernel_sizes
 from isamap.costmodels import Aim, CostModel, Metric
 
 from .ask import Asking
@@ -58,7 +59,10 @@ def explore(
     """
     metric = Metric(objective)
     asking = Asking(cost, layouts, verify, time_limit_s, may_reassociate, Aim.least(metric))
-    workloads = [Workload(name, None, tuple(sizes.items())) for name in _texts(kernels)]
+    workloads = [
+        Workload(name, None, tuple({**kernel_sizes(name, None), **sizes}.items()))
+        for name in _texts(kernels)
+    ]
     variants = combine(_texts(hw), [Axis.of(*pair) for pair in settings.items()], zipped=zipped)
     kept = Kept(None if cache is None else Path(cache))
     points = visit(workloads, variants, asking, kept, jobs=jobs)

@@ -153,3 +153,26 @@ def test_ranges_are_the_numbers_that_they_say() -> None:
     assert values("2 * n KiB,x") == ["2 * n KiB", "x"]
     with pytest.raises(IsamapError, match="is not PLACE=VALUES"):
         read_settings((" a=1",))
+
+
+def test_rows_say_all_sizes_and_who_computes() -> None:
+    done = CliRunner().invoke(
+        main, ["explore", "gru", "--hw", "gemmini", "--size", "steps=1", "--csv", "x.csv"]
+    )
+    assert done.exit_code == 0, done.output
+    (row,) = csv.DictReader(Path("x.csv").read_text().splitlines())
+    assert row["size.steps"] == "1" and row["size.hidden"] == "16", "the file's own"
+    assert row["computed_by"] == "host"
+    (line,) = [line for line in done.output.splitlines() if "best, front" in line]
+    assert "  host  optimal, verified" in line
+
+
+def test_a_users_cost_model_chooses_in_every_process() -> None:
+    Path("mine.py").write_text("def late(candidate, hw):\n    return 10**6\n")
+    asked = ["--cost", "mine.py:late", "--jobs", "2", "--json", "x.json"]
+    done = invoke("--set", "memories.regs.size=2 KiB", *asked)
+    assert done.exit_code == 0, done.output
+    Path("mine.py").write_text("def late(candidate, hw):\n    return 1 / 0\n")
+    done = invoke("--set", "memories.regs.size=2 KiB", *asked)
+    assert done.exit_code == 2
+    assert "mine.py:2:5: the cost model 'late': ZeroDivisionError" in done.output
