@@ -9,12 +9,12 @@ size, and by ways, since rows whose distance has many factors of two share few s
 nothing is brought in: the run before left it there. Otherwise, one loop further out, everything is
 brought in once, shared lines counted once; loops outside that bring it in again, but for those that
 an operand has not moved under since. Lines are whole; a target's lines come and go. What stays in
-registers takes no room; a packed stay is one more array, beside the one that it is copied from. A
-line that begins a row of neighbours, or a page of them, comes unannounced and takes the cache's
-latency on top. Where the rows of a single call share too few sets, each of its lines comes again
-with every call on its neighbours; sums that are taken up again from such rows wait for the stores
-before them. A cache whose lines are pages is a buffer of their addresses. Of a cache that others
-use, too, less stays the more is wanted of it.
+registers takes no room; a packed stay is one more array, beside the one that it is copied from,
+which most rounds do not touch: what fits, fits in those. A line that begins a row of neighbours, or
+a page of them, comes unannounced and takes the cache's latency on top. Where the rows of a single
+call share too few sets, each of its lines comes again with every call on its neighbours; sums that
+are taken up again from such rows wait for the stores before them. A cache whose lines are pages is
+a buffer of their addresses. Of a cache that others use, too, less stays the more is wanted of it.
 """
 
 from dataclasses import dataclass, replace
@@ -89,7 +89,7 @@ def _touch(granule: int, nest: list[NestLoop], streams: list[Stream]) -> _Touche
     pairs = list(zip(streams, lines, strict=True))
     rooms = [
         granule
-        * sum(by_depth[depth].count for stream, by_depth in pairs if depth > stream.num_quiet)
+        * sum(by_depth[depth].count for x, by_depth in pairs if _is_touched(x, nest, depth))
         for depth in range(len(nest) + 1)
     ]
     return _Touched(lines, rooms)
@@ -125,7 +125,7 @@ def _refills(
     hints: list[_Hints],
 ) -> Refills:
     fitting = -1  # not even what a single call touches
-    while fitting < len(nest) and _fits(cache, fitting + 1, streams, touched):
+    while fitting < len(nest) and _fits(cache, nest, fitting + 1, streams, touched):
         fitting += 1
     if fitting == len(nest):
         return Refills(0.0, 0.0)
@@ -220,15 +220,25 @@ def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory) -> bool:
     return 0 < along < cache.granule_bytes <= far and not is_kept
 
 
-def _fits(cache: Memory, depth: int, streams: list[Stream], touched: _Touched) -> bool:
+def _fits(
+    cache: Memory, nest: list[NestLoop], depth: int, streams: list[Stream], touched: _Touched
+) -> bool:
     """Do all lines that one round of so many loops touches stay in the cache, and others enter?"""
     if touched.rooms[depth] >= cache.size_bytes:
         return False
     if not cache.ways:
         return True
     pairs = zip(streams, touched.lines, strict=True)
-    kept = ((stream, lines[depth]) for stream, lines in pairs if depth > stream.num_quiet)
+    kept = ((s, lines[depth]) for s, lines in pairs if _is_touched(s, nest, depth))
     return sum(_ways(cache, stream, lines) for stream, lines in kept) <= cache.ways
+
+
+def _is_touched(stream: Stream, nest: list[NestLoop], depth: int) -> bool:
+    """Is it in most rounds of so many loops, not only in those of the first iteration outside?"""
+    if depth <= stream.num_quiet:
+        return False
+    around = zip(nest[depth:], stream.still[depth:], strict=True)
+    return prod(loop.count for loop, is_still in around if is_still) <= 2
 
 
 def _ways(cache: Memory, stream: Stream, lines: Lines) -> float:

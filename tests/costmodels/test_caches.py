@@ -326,3 +326,24 @@ def test_rows_that_are_many_pages_apart_crowd_on_large_pages(
     least = k * n * 4 / 27  # bytes of B at the port's pace
     assert (busy > 4 * least) == is_crowded
     assert busy > least
+
+
+@pytest.mark.parametrize("n", [1024, 1040])
+def test_rows_that_are_copied_in_the_first_round_do_not_drive_out_the_copy(n: int) -> None:
+    """Panels of B, 1024 x 32, for 40 tiles of A each: their rows, 4 KiB apart, share few sets of the
+    level-2 cache, which takes in A and B once per panel, C, and no panel."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 480, "n": n, "k": 1024}, "sgemm")
+    covering = next(
+        covering
+        for covering in coverings(kernel, hw, [], may_reassociate=True)
+        if covering.instruction == "fma_scalar_f32"
+        and dict(covering.binding)["j"] == ("j",)
+        and any(r.is_packed for r in covering.operand("B").residences)
+    )
+    stays = (Stay("B", 0, 0, 1), Stay("B", 1, 1, 1, ("p",)), Stay("C", 0, 1, 1))
+    tiling = Tiling((("i", 12), ("j", 2), ("p", 1)), tuple("jip"), tuple("pji"), stays)
+    refills = refill_cycles(covering, tiling, hw)
+    (busy,) = (r.busy_cycles for c, r in zip(hw.caches, refills, strict=True) if c.name == "l2")
+    once = 4 * (n / 32 * 480 * 1024 + n * 1024 + 2 * 480 * n) / 27  # bytes at the port's pace
+    assert 0.9 * once < busy < 2 * once
