@@ -141,12 +141,12 @@ def _refills(
             starts += times * _unannounced(cache, nest, stream, lines) * hint.missing
         if not cache.ways:
             continue
-        conflicts += _conflicts(cache, nest, stream, by_depth[0])
+        each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
+        conflicts += each * _conflicts(cache, nest, stream, by_depth[0])
         if stream.times > 1 and _is_crowded(cache, stream, lines):
             new = 0.0 if stream.is_read else by_depth[-1].count
-            conflicts += stream.times * (times * lines.count - new)  # loads wait for stores
-    waiting = starts * cache.latency_cycles + conflicts * cache.conflict_cycles
-    return Refills(busy, waiting)
+            conflicts += each * stream.times * (times * lines.count - new)  # loads wait for stores
+    return Refills(busy, starts * cache.latency_cycles + conflicts)
 
 
 def _times(nest: list[NestLoop], stream: Stream, fitting: int) -> float:

@@ -50,6 +50,9 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         prefetched_rows=_count(model.prefetched_rows, (*path, "prefetched_rows"), reader),
         asked_cycles=_cycles(model.asked, (*path, "asked"), reader),
         conflict_cycles=_cycles(model.conflict, (*path, "conflict"), reader),
+        read_conflict_cycles=_cycles(
+            model.read_conflict or model.conflict, (*path, "read_conflict"), reader
+        ),
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
         left_bytes=reader.size(model.left, (*path, "left")) if model.left else 0,
         split_cycles=_cycles(model.split, (*path, "split"), reader),

@@ -59,7 +59,8 @@ class Memory:
     `latency_cycles`: added by a line that no neighbour announced, `prefetched_rows`: how many rows
     of neighbours can be told apart (0: any number), `prefetch`: how C asks for a line,
     `asked_cycles`: least time from one line that C asked for to the next,
-    `conflict_cycles`: what each line takes of a call whose rows share too few sets,
+    `conflict_cycles`: what each line takes of a call whose rows share too few sets (`read_`: of
+    rows that are only read),
     `reads_per_cycle`: of operands that calls read in place (0: any number), `split_cycles`: what
     a copy into registers waits whose bytes lie in two lines, `left_bytes`: what others leave of it
     for certain (0: all of it). `within`: the external memory that a managed one is a part of,
@@ -82,6 +83,7 @@ class Memory:
     prefetched_rows: int = 0
     asked_cycles: float = 0.0
     conflict_cycles: float = 0.0
+    read_conflict_cycles: float = 0.0
     reads_per_cycle: int = 0
     split_cycles: float = 0.0
     left_bytes: int = 0

@@ -110,6 +110,10 @@ class MemoryModel(Model):
         description="Of a cache with ways: what each line takes, '10 cycles', of a call whose rows "
         "share so few sets that they drive each other out.",
     )
+    read_conflict: Text | None = Field(
+        default=None,
+        description="The same of rows that are only read, '0.1 cycles' (left out: as 'conflict').",
+    )
     reads_per_cycle: Integer | None = Field(
         default=None,
         description="Of the nearest cache: how many operands it hands in a cycle to calls that "

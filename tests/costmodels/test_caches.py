@@ -330,8 +330,8 @@ def test_rows_that_are_many_pages_apart_crowd_on_large_pages(
 
 @pytest.mark.parametrize("n", [1024, 1040])
 def test_rows_that_are_copied_in_the_first_round_do_not_drive_out_the_copy(n: int) -> None:
-    """Panels of B, 1024 x 32, for 40 tiles of A each: their rows, 4 KiB apart, share few sets of the
-    level-2 cache, which takes in A and B once per panel, C, and no panel."""
+    """Panels of B, 1024 x 32, for 40 tiles of A each: their rows, 4 KiB apart, share few sets of
+    the level-2 cache, which takes in A and B once per panel, C, and no panel."""
     hw = load_hardware(find_hardware("x86_avx512"))
     kernel = load_kernel(ROOT / "c_kernels.py", {"m": 480, "n": n, "k": 1024}, "sgemm")
     covering = next(
@@ -347,3 +347,19 @@ def test_rows_that_are_copied_in_the_first_round_do_not_drive_out_the_copy(n: in
     (busy,) = (r.busy_cycles for c, r in zip(hw.caches, refills, strict=True) if c.name == "l2")
     once = 4 * (n / 32 * 480 * 1024 + n * 1024 + 2 * 480 * n) / 27  # bytes at the port's pace
     assert 0.9 * once < busy < 2 * once
+
+
+def test_crowded_columns_may_wait_less_where_they_are_only_read() -> None:
+    """Copies of sixteen elements of A or B, 4 KiB apart, and no others."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    near = replace(hw.caches[0], read_conflict_cycles=1.0)
+    other = replace(hw, memories=tuple(near if x.name == near.name else x for x in hw.memories))
+    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 4, "n": 64, "k": 1024}, "sgemm_nt")
+    for covering in coverings(kernel, hw, [], may_reassociate=True):
+        tiling = descend(covering, count_work(covering, hw), hw, FASTEST)
+        assert tiling is not None
+        before, after = (refill_cycles(covering, tiling, x)[0].waiting_cycles for x in (hw, other))
+        if before > 64 * 1024 * 9:
+            assert after <= before - 64 * 1024 * 9
+            return
+    raise AssertionError("columns of B are copied")
