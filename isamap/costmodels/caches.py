@@ -5,16 +5,17 @@ access costs that hits the nearest cache (units and ports of the instructions sa
 overlaps (`analytical`), what is touched (`lines`).
 
 Model. From the innermost loop outwards, the loops are found whose data fit a cache together: by
-size, and by ways, since rows whose distance has many factors of two share few sets. Where all do,
-nothing is brought in: the run before left it there. Otherwise, one loop further out, everything is
-brought in once, shared lines counted once; loops outside that bring it in again, but for those that
-an operand has not moved under since. Lines are whole; a target's lines come and go. What stays in
-registers takes no room; a packed stay is one more array, beside the one that it is copied from,
-which most rounds do not touch: what fits, fits in those. A line that begins a row of neighbours, or
-a page of them, comes unannounced and takes the cache's latency on top. Where the rows of a single
-call share too few sets, each of its lines comes again with every call on its neighbours; sums that
-are taken up again from such rows wait for the stores before them. A cache whose lines are pages is
-a buffer of their addresses. Of a cache that others use, too, less stays the more is wanted of it.
+size, and by ways, since rows whose distance has many factors of two share few sets (lines side by
+side lie in all sets: of them, size alone). Where all do, nothing is brought in: the run before left
+it there. Otherwise, one loop further out, everything is brought in once, shared lines counted once;
+loops outside that bring it in again, but for those that an operand has not moved under since. Lines
+are whole; a target's lines come and go. What stays in registers takes no room; a packed stay is one
+more array, beside the one that it is copied from, which most rounds do not touch: what fits, fits
+in those. A line that begins a row of neighbours, or a page of them, comes unannounced and takes the
+cache's latency on top. Where the rows of a single call share too few sets, each of its lines comes
+again with every call on its neighbours; sums that are taken up again from such rows wait for the
+stores before them. A cache whose lines are pages is a buffer of their addresses. Of a cache that
+others use, too, less stays the more is wanted of it.
 """
 
 from dataclasses import dataclass, replace
@@ -88,8 +89,7 @@ def _touch(granule: int, nest: list[NestLoop], streams: list[Stream]) -> _Touche
     lines = [lines_by_depth(line_bytes_of(granule, stream), nest, stream) for stream in streams]
     pairs = list(zip(streams, lines, strict=True))
     rooms = [
-        granule
-        * sum(by_depth[depth].count for x, by_depth in pairs if _is_touched(x, nest, depth))
+        granule * sum(by_depth[depth].count for x, by_depth in pairs if _is_touched(x, nest, depth))
         for depth in range(len(nest) + 1)
     ]
     return _Touched(lines, rooms)
@@ -124,16 +124,18 @@ def _refills(
     touched: _Touched,
     hints: list[_Hints],
 ) -> Refills:
-    fitting = -1  # not even what a single call touches
-    while fitting < len(nest) and _fits(cache, nest, fitting + 1, streams, touched):
-        fitting += 1
-    if fitting == len(nest):
+    crowded = _num_fitting(cache, nest, streams, touched)
+    if crowded == len(nest):
         return Refills(0.0, 0.0)
+    spread = _num_fitting(replace(cache, ways=0), nest, streams, touched)
     busy = starts = conflicts = 0.0
     line = cache.granule_bytes / _bytes_per_cycle(cache)
     asked = max(line, cache.asked_cycles)
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
-        lines = by_depth[min(fitting + 1, len(nest))]
+        fitting = spread if _lie_side_by_side(by_depth, crowded) else crowded
+        if fitting == len(nest):
+            continue
+        lines = by_depth[fitting + 1]
         times = _times(nest, stream, fitting)
         count = stream.times * times * lines.count
         busy += count * (line + hint.in_rows * (asked - line))
@@ -218,6 +220,22 @@ def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory) -> bool:
     along, far = stream.strides[loops[0]], stream.strides[loops[1]]
     is_kept = nest[loops[1]].count * far <= cache.size_bytes
     return 0 < along < cache.granule_bytes <= far and not is_kept
+
+
+def _num_fitting(
+    cache: Memory, nest: list[NestLoop], streams: list[Stream], touched: _Touched
+) -> int:
+    """How many loops' lines stay in the cache while others enter (-1: not even a single call's)."""
+    fitting = -1
+    while fitting < len(nest) and _fits(cache, nest, fitting + 1, streams, touched):
+        fitting += 1
+    return fitting
+
+
+def _lie_side_by_side(by_depth: list[Lines], fitting: int) -> bool:
+    """Are the lines that one loop more than fits touches in no rows? They lie in all sets alike,
+    and those where other rows crowd are few."""
+    return not by_depth[fitting + 1].pitch_bytes
 
 
 def _fits(

@@ -363,3 +363,36 @@ def test_crowded_columns_may_wait_less_where_they_are_only_read() -> None:
             assert after <= before - 64 * 1024 * 9
             return
     raise AssertionError("columns of B are copied")
+
+
+def test_lines_side_by_side_stay_where_rows_of_another_array_share_few_sets(
+    tmp_path: Path,
+) -> None:
+    """64 tiles of B, each a line of every one of 512 rows 4 KiB apart: they crowd in the level-2
+    cache, and A, 512 x 16, does not come in again with every tile for that."""
+    (tmp_path / "product.py").write_text(
+        "from isamap.lang import In, Out, f32, grid, kernel\n\n@kernel\ndef product():\n"
+        "    A, B, C = In(f32, 512, 16), In(f32, 512, 1024), Out(f32, 16, 1024)\n"
+        "    for i, j, p in grid(16, 1024, 512):\n        C[i, j] += A[p, i] * B[p, j]\n"
+    )
+    hw = load_hardware(find_hardware("x86_avx512"))
+    kernel = load_kernel(tmp_path / "product.py", {}, "product")
+    covering = next(
+        covering
+        for covering in coverings(kernel, hw, [], may_reassociate=True)
+        if covering.instruction == "fma_scalar_f32"
+        and dict(covering.binding)["j"] == ("j",)
+        and not any(r.is_packed for plan in covering.operands for r in plan.residences)
+    )
+    stays = tuple(Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences)
+    tiling = Tiling((("i", 16), ("j", 1), ("p", 1)), tuple("ijp"), ("p", "i", "j"), stays)
+    busy = {}
+    for ways in (6, 0):
+        cache = replace(hw.memory("l2"), ways=ways)
+        other = replace(hw, memories=tuple(cache if x.name == "l2" else x for x in hw.memories))
+        (busy[ways],) = (
+            r.busy_cycles
+            for c, r in zip(other.caches, refill_cycles(covering, tiling, other), strict=True)
+            if c.name == "l2"
+        )
+    assert busy[0] <= busy[6] < 1.2 * busy[0]
