@@ -64,8 +64,8 @@ class Explored:
 
     @property
     def is_wrong(self) -> bool:
-        """Does any program not do what it should?"""
-        bad = (Standing.WRONG, Standing.REJECTED)
+        """Does any program, or isamap itself, not do what it should?"""
+        bad = (Standing.WRONG, Standing.REJECTED, Standing.FAILED)
         return any(t.standing in bad for t in self.comparison.totals)
 
     @property

@@ -6,13 +6,14 @@ In: a question. Out: an Outcome. Not its job: which questions there are, keeping
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from isamap.compile import PlanResult, Result, map
 from isamap.costmodels import FASTEST, Aim, CostModel
-from isamap.errors import LimitError, MappingError
+from isamap.errors import IsamapError, LimitError, MappingError
 from isamap.hwdesc import Hardware
 from isamap.scheduler import Schedule, Status, used_bytes
 
@@ -62,7 +63,18 @@ def ask(question: Question) -> Outcome:
         outcome = Outcome(Standing.NOT_FOUND, error.reason)
     except MappingError as error:
         outcome = Outcome(Standing.NO_MAPPING, error.reason)
+    except IsamapError:
+        raise
+    except Exception as error:  # ours: one machine of many must not end the others' sweep
+        outcome = Outcome(Standing.FAILED, _where(error))
     return replace(outcome, seconds=time.perf_counter() - begin)
+
+
+def _where(error: Exception) -> str:
+    """What a report of the mistake needs, in a line."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return f"a mistake of isamap, please report it: {what} ({frame.filename}:{frame.lineno})"
 
 
 def ask_apart(question: Question) -> Outcome:

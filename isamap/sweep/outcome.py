@@ -17,6 +17,7 @@ class Standing(Enum):
     NOT_FOUND = "not found"  # nothing within the limits, of time too
     REJECTED = "rejected"  # the emulator does not take the program
     WRONG = "wrong"  # the program computes something else
+    FAILED = "failed"  # a mistake of isamap itself
     NO_MACHINE = "no machine"  # the description is wrong with these settings
 
 

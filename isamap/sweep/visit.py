@@ -100,7 +100,7 @@ def _recalled(found: _Open, kept: Kept) -> Point | None:
 
 
 def _keep(found: _Open, outcome: Outcome, kept: Kept) -> Point:
-    if found.key is not None:
+    if found.key is not None and outcome.standing is not Standing.FAILED:
         kept.keep(found.key, outcome)
     return found.answered(outcome)
 

@@ -155,6 +155,21 @@ def test_a_kernel_that_nothing_computes_is_an_outcome(tmp_path: Path) -> None:
     assert point.outcome.problem and point.outcome.emulated_cycles is None
 
 
+def test_a_mistake_of_isamap_ends_one_question_and_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*arguments: object, **options: object) -> None:
+        raise AssertionError("a tile of nothing\nat all")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(import_module("isamap.sweep.ask"), "map", fails)
+        found = run(tmp_path, AXES)
+    assert [p.outcome.standing for p in found] == [Standing.FAILED] * 2
+    assert "report it: AssertionError: a tile of nothing (" in found[0].outcome.problem
+    assert "test_visit.py:" in found[0].outcome.problem
+    assert [p.outcome.standing for p in run(tmp_path, AXES)] == [Standing.OPTIMAL] * 2
+
+
 def key(asking: Asking = ASKING, work: Workload = WORK, *settings: Setting) -> str | None:
     return question_key(Question(work, isamap.load_hardware(VECDOT), asking))
 
