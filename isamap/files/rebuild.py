@@ -18,6 +18,7 @@ from isamap.planner import (
     assemble_answer,
     assemble_plan,
     host_task_cycles,
+    mark_late,
     rejoin,
     share_chip,
 )
@@ -145,7 +146,7 @@ class _Builder:
     def plan(self, kernel: Kernel, hw: Hardware) -> Plan | None:
         """Several tasks, or one that hands arrays on."""
         self._check_homes(kernel, hw)
-        nodes = self._nodes(kernel)
+        nodes = self._nodes(kernel, hw)
         if nodes is None:
             return None
         planned = {}
@@ -172,10 +173,10 @@ class _Builder:
             self.reader.known("temporary", name, temporaries, path)
             self.reader.known("memory", memory, managed, path)
 
-    def _nodes(self, kernel: Kernel) -> tuple[TaskNode, ...] | None:
+    def _nodes(self, kernel: Kernel, hw: Hardware) -> tuple[TaskNode, ...] | None:
         """The tree of tasks with those joined that the file joins."""
         parts = {task.number: task.joined for task in self.content.tasks if task.joined}
-        nodes, failed = rejoin(kernel, cut_tasks(kernel), parts)
+        nodes, failed = rejoin(kernel, mark_late(cut_tasks(kernel), hw), parts)
         for number in failed:
             path = ("tasks", self.positions[number], "joined")
             numbers = ", ".join(map(str, parts[number]))

@@ -9,6 +9,7 @@ from .count_repacks import Repack, repacks
 from .find_plan import find_plan, plan_form
 from .front import Front, find_front
 from .handover import Handover, handovers
+from .mark_late import mark_late
 from .piece import Piece
 from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import rejoin
@@ -31,6 +32,7 @@ __all__ = [
     "find_plan",
     "handovers",
     "host_task_cycles",
+    "mark_late",
     "plan_form",
     "rejoin",
     "repacks",
