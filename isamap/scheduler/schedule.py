@@ -136,9 +136,9 @@ def _agrees(covering: Covering, agreed: Mapping[str, Layout]) -> bool:
 
 
 def _copies(covering: Covering, inputs: tuple[str, ...]) -> bool:
-    """Does it bring one of these inputs into room within the external memory?"""
-    packed = (p for p in covering.operands if any(r.is_packed for r in p.residences))
-    return any(plan.buffer in inputs for plan in packed)
+    """Does it bring one of these inputs, as it is, into room within the external memory?"""
+    read = (plan for plan in covering.operands if plan.buffer in inputs)
+    return any(r.is_packed and r.dtype == plan.end_dtype for plan in read for r in plan.residences)
 
 
 def _reordered(covering: Covering, ahead: tuple[str, ...]) -> Covering:

@@ -22,7 +22,8 @@ class Wishes:
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed. `ahead`:
     inputs of a kernel of one statement that lie as its program likes, packed before it runs;
-    `uncopied`: of several statements, which take them as they lie. Neither are copied again.
+    `uncopied`: of several statements, which take them as they lie. Neither are copied again,
+    unless that converts them.
     `watch` ends the search with the best so far, in the first covering that can be scheduled with a
     greedy one.
     """

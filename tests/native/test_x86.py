@@ -100,6 +100,21 @@ def test_what_is_packed_ahead_lies_as_its_vectors_want(sizes: tuple[int, int, in
     np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
 
 
+def test_what_is_packed_ahead_may_be_widened_into_a_panel() -> None:
+    """Each of 80 rows of A comes again for every 16 columns of B, of which a register holds few."""
+    skip_unless_native("x86_golden_cove")
+    wishes = Wishes(time_limit_s=1, may_reassociate=True)
+    found = map_program(
+        f"{KERNELS}:bgemm", "x86_golden_cove", wishes,
+        sizes={"m": 80, "n": 129, "k": 33}, ahead=("A", "B"),
+    )  # fmt: skip
+    used = {issue.instruction for issue in issues(found.program.body)}
+    assert any(name.startswith("pack_") and name.endswith("bf16_f32") for name in used)
+    arrays = whole_arrays(found.kernel, 1)
+    got = execute_c(found.program, found.hardware, arrays)["C"]
+    np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
+
+
 FEW = ((1, 203, 310), (21, 1, 4099), (4, 203, 310), (3, 21, 4099), (13, 2, 57))
 
 
