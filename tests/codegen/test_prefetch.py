@@ -122,6 +122,20 @@ def test_short_loops_ask_for_nothing(tmp_path: Path) -> None:
     assert not hints(generate_c(program(hw, "ijp", k=4), hw).text)
 
 
+def test_what_stays_from_one_run_to_the_next_is_not_asked_for(tmp_path: Path) -> None:
+    """A, B and C take 320, 3200 and 640 bytes."""
+    for size_bytes, is_asked in ((4160, True), (4176, False)):
+        asking(tmp_path)
+        text = (
+            (tmp_path / "vec4.yaml")
+            .read_text()
+            .replace("size: 512 bytes", f"size: {size_bytes} bytes")
+        )
+        (tmp_path / "vec4.yaml").write_text(text)
+        hw = load_hardware(tmp_path / "vec4.yaml")
+        assert is_asked == bool(hints(generate_c(program(hw, "ijp"), hw).text))
+
+
 @needs_compiler
 def test_hints_change_nothing(tmp_path: Path) -> None:
     hw = asking(tmp_path)
@@ -168,7 +182,7 @@ def test_copies_that_stay_in_no_cache_are_asked_for_as_well() -> None:
     for rows, count in ((4, 0), (64, 1)):
         nest = CLoop("i", 0, rows, (CLoop("p", 0, 2**10, (call,) * 30),))
         writer = CallWriter(hw, (), frozenset({"zmm"}))
-        (outer,) = prefetch.add_prefetches((nest,), hw)
+        (outer,) = prefetch.add_prefetches((nest,), hw, 2**30)
         assert isinstance(outer, CLoop) and isinstance(outer.body[0], CLoop)
         asked = [node for node in outer.body[0].body if isinstance(node, CHint)]
         assert len(asked) == count

@@ -100,7 +100,9 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
             ) from None
         body = specialise(marked, frozenset())
         calls = CallWriter(hw, parameters, frozenset(), host)
-    lines = _write_nodes(add_prefetches(body, hw), calls, 1)
+    placed = (*program.inputs, *program.outputs, *program.scratch)
+    asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))
+    lines = _write_nodes(asking, calls, 1)
     rule = hw.compiler or CompilerRule()
     name = c_identifier(program.name)
     packers = _packers(name, parameters)

@@ -9,7 +9,8 @@ the end of each page. Each line that its own calls read, of neighbours each that
 for as many iterations ahead as the machine says. A loop that moves within lines is followed by
 prefetchers, but not to the rows where a loop around it goes on: these are asked for, line by line,
 while it runs, unless all that the outer loop walks over stays in the cache. Copies in memories
-within the external one are like arrays, unless they stay there.
+within the external one are like arrays, unless they stay there. Of a program whose arrays all stay
+in the cache, from one run to the next, nothing is asked for.
 """
 
 from collections.abc import Iterator
@@ -27,10 +28,12 @@ MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk b
 Terms = tuple[tuple[str, int], ...]
 
 
-def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware) -> tuple[CNode, ...]:
-    """The nodes with hints for the nearest cache that takes any."""
+def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware, arrays_bytes: int) -> tuple[CNode, ...]:
+    """The nodes with hints for the nearest cache that takes any; `arrays_bytes`: of all arrays."""
     cache = next((memory for memory in hw.caches if memory.prefetch is not None), None)
-    return nodes if cache is None else tuple(_with_hints(node, hw, cache, ()) for node in nodes)
+    if cache is None or arrays_bytes < cache.size_bytes:
+        return nodes
+    return tuple(_with_hints(node, hw, cache, ()) for node in nodes)
 
 
 def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) -> CNode:
