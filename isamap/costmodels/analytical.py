@@ -93,8 +93,9 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     finish = finish_cycles(covering, work, tiling, hw)
     caches = refill_cycles(covering, tiling, hw)
     refills = tuple(cache.busy_cycles for cache in caches)
+    unfinished = resumed_sum_cycles(covering, work, tiling)
     computing = max(
-        units[work.compute_unit] + stall,
+        units[work.compute_unit] + stall + unfinished,
         uneven_cycles(covering, work, tiling, hw),
         *_cache_cycles(work, units, refills),
     )
@@ -102,9 +103,9 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     for busy, ends in _paces(covering, work, tiling, hw, units, ports):
         total = max(total, ends.around(busy, finish))
     hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
-    beside = (units[work.compute_unit], *refills) if refills else (0.0,)
+    beside = (units[work.compute_unit] + unfinished, *refills) if refills else (0.0,)
     losses = hidden / OVERLAP_LOSS + (sum(beside) - max(beside)) / REFILL_LOSS
-    losses += sum(cache.waiting_cycles for cache in caches) + exposed_cycles(covering, work, tiling)
+    losses += sum(cache.waiting_cycles for cache in caches) + packing_cycles(covering, work, tiling)
     return Estimate(
         ceil(total + losses),
         tuple((name, ceil(cycles)) for name, cycles in units.items()),
@@ -160,22 +161,27 @@ def _cache_cycles(
     return (serving + refills[0], *refills[1:])
 
 
-def exposed_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
-    """Cycles of copies that are taken to be hidden by nothing.
-
-    Into packed stays: all of them happen in the first round of a loop, beside the calls that read
-    what they write, not spread over the run. Of unfinished sums: the calls on them wait.
-    """
-    exposed = 0.0
+def packing_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
+    """Cycles of copies into packed stays, which are taken to be hidden by nothing: all of them
+    happen in the first round of a loop, beside the calls that read what they write, not spread over
+    the run."""
+    packing = 0.0
     for flow in work.flows:
         residence = operand_plan(covering, flow.operand).residences[flow.residence]
-        passes = flow_passes(covering, tiling, flow)
-        if residence.again is not None:
-            passes -= flow.is_drain or not flow.is_again  # finished sums, and cleared ones
-        elif not residence.is_packed:
-            continue
-        exposed += passes * flow.pass_cycles
-    return exposed
+        if residence.is_packed and residence.again is None:
+            packing += flow_passes(covering, tiling, flow) * flow.pass_cycles
+    return packing
+
+
+def resumed_sum_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
+    """Cycles of copies of unfinished sums, there and back, which the calls on them wait for: not
+    those that clear sums and that bring finished ones home. What refills caches goes on beside."""
+    copying = 0.0
+    for flow in work.flows:
+        if operand_plan(covering, flow.operand).residences[flow.residence].again is not None:
+            others = flow.is_drain or not flow.is_again
+            copying += (flow_passes(covering, tiling, flow) - others) * flow.pass_cycles
+    return copying
 
 
 def moved_by(covering: Covering, work: Work, tiling: Tiling) -> Moved:

@@ -18,6 +18,7 @@ stores before them. A cache whose lines are pages is a buffer of their addresses
 others use, too, less stays the more is wanted of it.
 """
 
+from bisect import insort
 from dataclasses import dataclass, replace
 from math import ceil, gcd, prod
 
@@ -166,17 +167,22 @@ def _unannounced(cache: Memory, nest: list[NestLoop], stream: Stream, lines: Lin
     """Lines that no prefetcher foresees: the first of each page, and of each row of neighbours that
     the loops walk along, as far as they walk few enough side by side. Where a prefetcher follows
     several, their pages begin together."""
-    run, rows = float(stream.element_bytes), 1.0
+    run = float(stream.element_bytes)
+    apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
     walked = ((loop.count, stride) for loop, stride in zip(nest, stream.strides, strict=True))
     for count, stride in (*stream.inside, *walked):
         if stride == 0 or count <= 1:
             continue
         if stride <= max(run, lines.line_bytes):
             run += stride * (count - 1)
-        elif cache.prefetched_rows and rows * count > cache.prefetched_rows:
+            while cache.prefetched_rows and apart and run >= apart[0][0]:
+                pitch, number = apart.pop(0)  # each row goes on where the next one began
+                run += pitch * (number - 1)
+        elif cache.prefetched_rows and prod(n for _, n in apart) * count > cache.prefetched_rows:
             break
         else:
-            rows *= count
+            insort(apart, (stride, float(count)))
+    rows = prod(number for _, number in apart)
     length = min(max(run, lines.line_bytes), stream.page_bytes)
     together = rows if cache.prefetched_rows and length == stream.page_bytes else 1.0
     return lines.count * lines.line_bytes / length / together

@@ -12,6 +12,7 @@ import pytest
 
 import isamap
 from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
+from isamap.costmodels.analytical import resumed_sum_cycles
 from isamap.costmodels.caches import refill_cycles
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
@@ -396,3 +397,27 @@ def test_lines_side_by_side_stay_where_rows_of_another_array_share_few_sets(
             if c.name == "l2"
         )
     assert busy[0] <= busy[6] < 1.2 * busy[0]
+
+
+def test_sums_left_unfinished_are_copied_while_caches_are_refilled() -> None:
+    """64 MiB of B, 16 or 8 of its rows at a time: memory sets the pace, and of twice as many
+    copies of C as much is hidden as of all else."""
+    hw, covering = avx512_product(1, 8192, 2048)
+    work = count_work(covering, hw)
+    cycles, copies = [], []
+    for p in (16, 8):
+        stays = tuple(
+            Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences
+        )
+        tiling = Tiling((("i", 1), ("j", 8), ("p", p)), tuple("pji"), ("p", "i", "j"), stays)
+        cycles.append(estimate(covering, work, tiling, hw).cycles)
+        copies.append(resumed_sum_cycles(covering, work, tiling))
+    assert copies[1] > 1.9 * copies[0] > 100_000
+    assert abs(cycles[1] - cycles[0]) < (copies[1] - copies[0]) / 2
+
+
+def test_rows_side_by_side_that_go_on_where_others_began_are_one_long_row() -> None:
+    """All of B, rows of 2 KiB, 8 MiB on four large pages: sixteen rows from end to end, or a part
+    of each row."""
+    whole, parts = (waits(outer, 1, 16, (1, 512, 4096))["l2"] for outer in ("pji", "jpi"))
+    assert whole < 16 * 10 < 16 * 4096 < 20 * parts
