@@ -83,10 +83,11 @@ def _kept_choices(covering: Covering, outer: tuple[str, ...]) -> Iterator[Kept]:
         }
 
 
-def inner_order(covering: Covering) -> tuple[str, ...]:
-    """Reductions outside, so that sums of different elements alternate; then the stationary
-    operand's loops."""
-    chained = next((p for p in covering.operands if len(p.residences) > 1), None)
+def inner_order(covering: Covering, levels: tuple[tuple[int, ...], ...]) -> tuple[str, ...]:
+    """Reductions outside, so that sums of different elements alternate; then the loops of an
+    operand that is stationary, in a memory of its own or block by block: it rests in the others."""
+    plans = zip(covering.operands, levels, strict=True)
+    chained = next((p for p, level in plans if len(level) > 1 or level == (0,)), None)
     moving = set(chained.loops) if chained else set()
     return tuple(
         loop.name
@@ -107,7 +108,7 @@ def _smallest(
         replace(stay, kept=kept.get((stay.operand, stay.residence), ()))
         for stay in stays_of(covering, levels, {})
     )
-    tiling = Tiling(tiles, outer, inner_order(covering), stays)
+    tiling = Tiling(tiles, outer, inner_order(covering, levels), stays)
     if not is_legal(covering, tiling, hw):
         return None
     for number, stay in enumerate(tiling.stays):

@@ -52,9 +52,9 @@ def neighbours(covering: Covering, tiling: Tiling, sizes: dict[str, list[int]]) 
     for name, _ in tiling.tiles:
         yield from resized(tiling, name, sizes[name])
     free = [n for n in tiling.outer if n not in covering.held]
-    for order in _swapped(tuple(free)):
+    for order in swapped(tuple(free)):
         yield replace(tiling, outer=(*covering.held, *order))
-    for order in _swapped(tiling.inner):
+    for order in swapped(tiling.inner):
         yield replace(tiling, inner=order)
     for number, stay in enumerate(tiling.stays):
         plan = operand_plan(covering, stay.operand)
@@ -65,7 +65,8 @@ def neighbours(covering: Covering, tiling: Tiling, sizes: dict[str, list[int]]) 
                 yield replace(tiling, stays=stays)
 
 
-def _swapped(order: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def swapped(order: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Two neighbours in the other order."""
     for n in range(len(order) - 1):
         yield (*order[:n], order[n + 1], order[n], *order[n + 2 :])
 

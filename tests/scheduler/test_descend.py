@@ -3,6 +3,7 @@
 In: small products on a processor. Out: verdicts. Not its job: what the closed form makes of caches.
 """
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -42,6 +43,34 @@ def test_no_tile_of_what_is_found_is_better_smaller_or_larger(
         first = next(starts(covering, hw, stay_choices(covering, hw)[0]))
         _, grown = grow(covering, work, hw, first, FASTEST)
         assert least <= cycles(covering, grown, hw)
+
+
+@pytest.mark.parametrize(
+    "sizes, tiles, outer, inner",
+    [
+        ((("m", 1), ("n", 6144), ("k", 2048)), (1, 16, 16), "pij", "pij"),
+        ((("m", 4), ("n", 4608), ("k", 1536)), (4, 4, 16), "pij", "pji"),
+        ((("m", 4), ("n", 4608), ("k", 1536)), (4, 7, 1), "jip", "pji"),
+    ],
+)
+def test_sums_left_unfinished_and_blocks_loaded_once_are_found_where_they_are_faster(
+    sizes: tuple[tuple[str, int], ...], tiles: tuple[int, ...], outer: str, inner: str
+) -> None:
+    """Few rows times a large matrix: its rows in the order of memory, sums taken up again; each of
+    its vectors loaded for all rows."""
+    hw = machine("x86_avx512")
+    for covering in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True):
+        if covering.instruction == "fma_scalar_f32" and not any(
+            r.is_packed for plan in covering.operands for r in plan.residences
+        ):
+            break
+    found = descend(covering, count_work(covering, hw), hw, FASTEST)
+    assert found is not None
+    stays = tuple(replace(stay, level=int(stay.operand == "C")) for stay in found.stays)
+    sizes_of_tiles = tuple(zip("ijp", tiles, strict=True))
+    by_hand = Tiling(sizes_of_tiles, tuple(outer), tuple(inner), stays)
+    assert is_legal(covering, by_hand, hw)
+    assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
 
 
 def test_a_tiling_that_is_known_is_improved() -> None:
