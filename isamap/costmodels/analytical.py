@@ -97,7 +97,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     computing = max(
         units[work.compute_unit] + stall + unfinished,
         uneven_cycles(covering, work, tiling, hw),
-        *_cache_cycles(work, units, refills),
+        *_cache_cycles(work, units, refills, unfinished),
     )
     total = startup + computing + finish
     for busy, ends in _paces(covering, work, tiling, hw, units, ports):
@@ -148,17 +148,17 @@ def _paces(
 
 
 def _cache_cycles(
-    work: Work, units: dict[str, float], refills: tuple[float, ...]
+    work: Work, units: dict[str, float], refills: tuple[float, ...], unfinished: float
 ) -> tuple[float, ...]:
     """What caches keep busy: the nearest one serves the units that copy, and beside what they fetch
-    the calls that read in place, or is refilled; the others work beside it. (The ECM model adds all
-    levels, which measures too slow on Zen 4.)"""
+    the calls that read in place, or is refilled, and nobody while calls wait for unfinished sums;
+    the others work beside it. (The ECM model adds all levels, which measures too slow on Zen 4.)"""
     if not refills:
         return (0.0,)
     copying = (c for unit, c in units.items() if unit != work.compute_unit)
     fetching = max((units[unit] for unit in fill_units(work)), default=0.0)
     serving = max((fetching + work.served_cycles, *copying))
-    return (serving + refills[0], *refills[1:])
+    return (serving + refills[0] + unfinished, *refills[1:])
 
 
 def packing_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
