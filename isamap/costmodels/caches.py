@@ -169,6 +169,7 @@ def _unannounced(cache: Memory, nest: list[NestLoop], stream: Stream, lines: Lin
     several, their pages begin together."""
     run = float(stream.element_bytes)
     apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
+    rows = 1.0  # walked side by side
     walked = ((loop.count, stride) for loop, stride in zip(nest, stream.strides, strict=True))
     for count, stride in (*stream.inside, *walked):
         if stride == 0 or count <= 1:
@@ -182,7 +183,7 @@ def _unannounced(cache: Memory, nest: list[NestLoop], stream: Stream, lines: Lin
             break
         else:
             insort(apart, (stride, float(count)))
-    rows = prod(number for _, number in apart)
+            rows = prod(number for _, number in apart)
     length = min(max(run, lines.line_bytes), stream.page_bytes)
     together = rows if cache.prefetched_rows and length == stream.page_bytes else 1.0
     return lines.count * lines.line_bytes / length / together

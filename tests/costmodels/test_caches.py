@@ -421,3 +421,9 @@ def test_rows_side_by_side_that_go_on_where_others_began_are_one_long_row() -> N
     of each row."""
     whole, parts = (waits(outer, 1, 16, (1, 512, 4096))["l2"] for outer in ("pji", "jpi"))
     assert whole < 16 * 10 < 16 * 4096 < 20 * parts
+
+
+def test_small_pages_of_rows_side_by_side_begin_together() -> None:
+    """All of B, rows of 2 KiB, 2 MiB on small pages: sixteen rows at a time, or one."""
+    side_by_side, single = (waits("pji", 1, p, (1, 512, 1023))["l2"] for p in (16, 1))
+    assert side_by_side < single / 8
