@@ -12,10 +12,11 @@ loops outside that bring it in again, but for those that an operand has not move
 are whole; a target's lines come and go. What stays in registers takes no room; a packed stay is one
 more array, beside the one that it is copied from, which most rounds do not touch: what fits, fits
 in those. A line that begins a row of neighbours, or a page of them, comes unannounced and takes the
-cache's latency on top. Where the rows of a single call share too few sets, each of its lines comes
-again with every call on its neighbours; sums that are taken up again from such rows wait for the
-stores before them. A cache whose lines are pages is a buffer of their addresses. Of a cache that
-others use, too, less stays the more is wanted of it.
+cache's latency on top; so does every line of unfinished sums, for which calls wait. Where the rows
+of a single call share too few sets, each of its lines comes again with every call on its
+neighbours; sums that are taken up again from such rows wait for the stores before them. A cache
+whose lines are pages is a buffer of their addresses. Of a cache that others use, too, less stays
+the more is wanted of it.
 """
 
 from bisect import insort
@@ -140,14 +141,16 @@ def _refills(
         times = _times(nest, stream, fitting)
         count = stream.times * times * lines.count
         busy += count * (line + hint.in_rows * (asked - line))
-        if hint.missing and cache.latency_cycles:
+        new = 0.0 if stream.is_read else by_depth[-1].count
+        if cache.latency_cycles and stream.is_awaited:
+            starts += times * lines.count - new
+        elif cache.latency_cycles and hint.missing:
             starts += times * _unannounced(cache, nest, stream, lines) * hint.missing
         if not cache.ways:
             continue
         each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
         conflicts += each * _conflicts(cache, nest, stream, by_depth[0])
         if stream.times > 1 and _is_crowded(cache, stream, lines):
-            new = 0.0 if stream.is_read else by_depth[-1].count
             conflicts += each * stream.times * (times * lines.count - new)  # loads wait for stores
     return Refills(busy, starts * cache.latency_cycles + conflicts)
 

@@ -42,7 +42,8 @@ class Stream:
 
     `still`: is it touched in the first iteration alone, of each loop of the nest? `num_quiet`: of
     how many innermost ones. `times`: 2 for a target. `is_packed`: a stay's. `page_bytes`: of the
-    pages that it lies on. `is_read`: before the first time that it is written.
+    pages that it lies on. `is_read`: before the first time that it is written. `is_awaited`: it
+    holds unfinished sums, and what goes on with them waits for them.
     """
 
     strides: tuple[int, ...]
@@ -54,6 +55,7 @@ class Stream:
     is_packed: bool
     page_bytes: int
     is_read: bool
+    is_awaited: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ def _streams_of(
             stays.get(len(plan.residences) - 1), times,
             page_bytes=_page_bytes(covering.kernel.buffer(plan.buffer), hw),
             is_read=plan.inlet is not None,
+            is_awaited=bool(plan.residences) and plan.residences[-1].again is not None,
         )  # fmt: skip
     for number, residence in enumerate(plan.residences):
         if residence.is_packed:
@@ -175,6 +178,7 @@ def _stream(
     is_packed: bool = False,
     page_bytes: int = PAGE_BYTES,
     is_read: bool = True,
+    is_awaited: bool = False,
 ) -> Stream:
     """An array of `dtype` that is touched whenever `stay` (None: every call) needs other data."""
     inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
@@ -184,7 +188,9 @@ def _stream(
         quiet += 1
     steps = tuple(strides.get((loop.loop, loop.is_tile), 0) for loop in nest)
     size = size_bytes(dtype)
-    return Stream(steps, inside, size, still, quiet, times, is_packed, page_bytes, is_read)
+    return Stream(
+        steps, inside, size, still, quiet, times, is_packed, page_bytes, is_read, is_awaited
+    )
 
 
 def _still(
