@@ -10,7 +10,15 @@ import click
 from isamap.errors import IsamapError
 
 from .exit_codes import EXIT_INTERRUPTED, EXIT_NOTHING_FOUND, EXIT_USAGE, EXIT_WRONG
-from .options import OBJECTIVES, allow_option, layout_option, time_limit_option, verify_option
+from .options import (
+    OBJECTIVES,
+    allow_option,
+    layout_option,
+    many_sizes_option,
+    sizes_table_option,
+    time_limit_option,
+    verify_option,
+)
 
 
 @click.command()
@@ -27,14 +35,8 @@ from .options import OBJECTIVES, allow_option, layout_option, time_limit_option,
     " parameters.dim=8..64:*2; all combinations of several.",
 )
 @click.option("--zip", "zipped", is_flag=True, help="First values together, then second ones ..")
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    metavar="NAME=NUMBERS",
-    help="Sizes, as m=64,128 or n=16..64:16; every combination is a workload.",
-)
-@click.option("--sizes", "table", metavar="FILE", help="CSV file with a column per size.")
+@many_sizes_option
+@sizes_table_option
 @click.option(
     "--objective",
     type=click.Choice(OBJECTIVES),

@@ -83,6 +83,16 @@ def read_cost(cost: str, candidates: int | None, database: str | None) -> "str |
     return Measured(candidates or NUM_CANDIDATES, path)
 
 
+many_sizes_option = click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="NAME=NUMBERS",
+    help="Sizes, as m=64,128, n=16..64:16 or k=8..64:*2; all combinations.",
+)
+sizes_table_option = click.option(
+    "--sizes", "table", metavar="FILE", help="CSV file with a column per size."
+)
 layout_option = click.option(
     "--layout",
     "layouts",

@@ -13,6 +13,8 @@ from .options import (
     NUM_CANDIDATES,
     allow_option,
     layout_option,
+    many_sizes_option,
+    sizes_table_option,
     time_limit_option,
 )
 
@@ -21,14 +23,8 @@ from .options import (
 @click.argument("kernel")
 @click.option("--hw", "hardware", required=True, help=HW_HELP)
 @click.option("--kernel", "name", help="Kernel in the file (default: the first).")
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    metavar="NAME=NUMBERS",
-    help="Sizes, as m=64,128, n=16..64:16 or k=8..64:*2; all combinations.",
-)
-@click.option("--sizes", "table", metavar="FILE", help="CSV file with a column per size.")
+@many_sizes_option
+@sizes_table_option
 @layout_option
 @allow_option
 @click.option(

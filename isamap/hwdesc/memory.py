@@ -100,6 +100,11 @@ class Memory:
         return self.is_renamed or self.fifo is not None
 
     @property
+    def has_deadline(self) -> bool:
+        """Must its entries be there some time after those before them?"""
+        return self.fifo is not None and self.fifo.within_cycles is not None
+
+    @property
     def num_entries(self) -> int:
         """Granules that it holds."""
         return self.size_bytes // self.granule_bytes

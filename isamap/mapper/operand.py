@@ -69,17 +69,13 @@ def _find_plans(subject: Subject, *, gathers: bool) -> tuple[list[OperandPlan], 
         for plan in _plans(subject, Chains(subject, axes, blocks, gathers=gathers), first):
             if isinstance(plan, str):
                 reason = plan
-            elif subject.own.is_late and _has_deadline(plan, subject.hw):
+            elif subject.own.is_late and any(
+                subject.hw.memory(r.memory).has_deadline for r in plan.residences
+            ):
                 reason = "is computed too late for entries of a fifo"
             else:
                 plans.append(plan)
     return plans, reason
-
-
-def _has_deadline(plan: OperandPlan, hw: Hardware) -> bool:
-    """Must its entries be in a fifo some time after those before them?"""
-    fifos = (hw.memory(residence.memory).fifo for residence in plan.residences)
-    return any(fifo is not None and fifo.within_cycles is not None for fifo in fifos)
 
 
 def layout_rank(plan: OperandPlan) -> int:

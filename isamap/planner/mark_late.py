@@ -1,7 +1,7 @@
 """Say of tasks which of their inputs come too late for fifos whose entries must be there in time.
 
 In: tasks under the loops that they share, a machine. Out: the same tasks with `late` filled in. Not
-its job: the routes that are left (`cover_match`).
+its job: the routes that are left (`plan_operand`).
 
 Where an entry of a fifo must be there so many cycles after the one before it was first read
 (`Fifo.within_cycles`), it can be fetched long before its turn, but not before it is computed: what
@@ -17,7 +17,7 @@ from isamap.mapper import Task, TaskLoop, TaskNode, candidates, flatten
 def mark_late(nodes: tuple[TaskNode, ...], hw: Hardware) -> tuple[TaskNode, ...]:
     """The tasks, each with those of its buffers that others write once such a fifo may be in use:
     from the first task on that may take operands from it, in every iteration of a held loop."""
-    timed = {m.name for m in hw.memories if m.fifo and m.fifo.within_cycles is not None}
+    timed = {memory.name for memory in hw.memories if memory.has_deadline}
     if not timed:
         return nodes
     return _mark(nodes, _in_use(nodes, timed, hw))
