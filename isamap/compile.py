@@ -28,7 +28,16 @@ from isamap.ir import Kernel, KernelSource, drop_zeros, load_kernels
 from isamap.measured import Measured
 from isamap.planner import Plan, search
 from isamap.program import Program
-from isamap.scheduler import NOBODY, Answer, Schedule, Watch, Wishes, check_aim, limit_machine
+from isamap.scheduler import (
+    NOBODY,
+    Answer,
+    Schedule,
+    Status,
+    Watch,
+    Wishes,
+    check_aim,
+    limit_machine,
+)
 
 from .processor import find_machine
 from .resources import find_kernel
@@ -102,6 +111,21 @@ class Result(_Short):
         """The chosen schedule's."""
         return self.answer.program
 
+    @property
+    def analytical_cycles(self) -> int:
+        """Of the closed form."""
+        return self.schedule.estimate.cycles
+
+    @property
+    def bound_cycles(self) -> int:
+        """Proven under the closed form."""
+        return self.answer.bound_cycles
+
+    @property
+    def status(self) -> Status:
+        """Is that all, or did a limit strike?"""
+        return self.answer.status
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanResult(_Short):
@@ -124,6 +148,21 @@ class PlanResult(_Short):
     def program(self) -> Program:
         """The plan's."""
         return self.plan.program
+
+    @property
+    def analytical_cycles(self) -> int:
+        """As in `Result`: of the closed form, tasks together."""
+        return self.plan.cycles
+
+    @property
+    def bound_cycles(self) -> int:
+        """Of these tasks on these units."""
+        return self.plan.bound_cycles
+
+    @property
+    def status(self) -> Status:
+        """As in `Result`."""
+        return self.plan.status
 
 
 def map(

@@ -103,14 +103,12 @@ def _numbers(
     moved = {row.memory: row for row in timing.traffic} if timing else {}
     traffic = moved.get(external)
     yield "emulated", recorded.emulated_cycles, timing.cycles if timing else None, _cycles
+    yield "analytical", recorded.analytical_cycles, result.analytical_cycles, _cycles
     if isinstance(result, PlanResult):
-        yield "analytical", recorded.analytical_cycles, result.plan.cycles, _cycles
         for planned in result.plan.tasks:
             then = recorded.tasks.get(str(planned.task.number))
             yield f"  task {task_name(planned)}", then, planned.cycles, _cycles
     else:
-        now = result.schedule.estimate.cycles
-        yield "analytical", recorded.analytical_cycles, now, _cycles
         yield "roofline", recorded.roofline_cycles, result.roofline.cycles, _cycles
     yield "energy", recorded.energy_pj, timing.energy_pj if timing else None, pretty_energy
     read, written = recorded.external_read_bytes, recorded.external_written_bytes

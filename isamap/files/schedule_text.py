@@ -230,16 +230,13 @@ def _recorded_lines(result: Result | PlanResult) -> Iterator[str]:
     if not aim.is_fastest:
         names = " + ".join(metric.value for metric, _ in aim.weights)
         yield f"minimised: {yaml_text(names)}"
+    yield f"analytical_cycles: {result.analytical_cycles}"
+    yield f"bound_cycles: {result.bound_cycles}"
+    if isinstance(result, Result):
+        yield f"roofline_cycles: {result.roofline.cycles}"
+    yield f"status: {result.status.value}"
     if isinstance(result, PlanResult):
-        yield f"analytical_cycles: {result.plan.cycles}"
-        yield f"bound_cycles: {result.plan.bound_cycles}"
-        yield f"status: {result.plan.status.value}"
         cycles = {str(planned.task.number): planned.cycles for planned in result.plan.tasks}
         yield f"tasks: {yaml_text(cycles)}"
-    else:
-        yield f"analytical_cycles: {result.schedule.estimate.cycles}"
-        yield f"bound_cycles: {result.answer.bound_cycles}"
-        yield f"roofline_cycles: {result.roofline.cycles}"
-        yield f"status: {result.answer.status.value}"
     if result.is_interrupted:
         yield "interrupted: true"

@@ -89,13 +89,9 @@ def _binding(covering: Covering) -> str:
 
 def _total_row(result: Result | PlanResult) -> dict[str, Cell]:
     row: dict[str, Cell] = {"task": TOTAL, "verified": str(result.verification.is_verified).lower()}
-    if isinstance(result, PlanResult):
-        row |= {"analytical_cycles": result.plan.cycles, "bound_cycles": result.plan.bound_cycles}
-        row |= {"status": result.plan.status.value, "statements": _count(result.plan.kernel)}
-    else:
-        row |= {"analytical_cycles": result.schedule.estimate.cycles}
-        row |= {"bound_cycles": result.answer.bound_cycles, "status": result.answer.status.value}
-        row |= {"statements": _count(result.kernel)}
+    kernel = result.plan.kernel if isinstance(result, PlanResult) else result.kernel
+    row |= {"analytical_cycles": result.analytical_cycles, "bound_cycles": result.bound_cycles}
+    row |= {"status": result.status.value, "statements": _count(kernel)}
     if result.timing is not None:
         timing = result.timing
         row |= {

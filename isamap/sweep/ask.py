@@ -105,33 +105,21 @@ def _outcome(result: Result | PlanResult) -> Outcome:
         return Outcome(Standing.REJECTED, check.failure, check=check.check.value)
     external = result.hardware.external.name
     moved = next((t for t in timing.traffic if t.memory == external), None)
-    is_optimal = _status(result) is Status.OPTIMAL
-    standing = Standing.OPTIMAL if is_optimal else Standing.FEASIBLE
+    standing = Standing.OPTIMAL if result.status is Status.OPTIMAL else Standing.FEASIBLE
     problem = check.failure
     if check.is_wrong:
         standing, problem = Standing.WRONG, problem or "an element differs"
     return Outcome(
-        standing, problem, timing.cycles, *_closed_form(result), _gap(result), timing.energy_pj,
+        standing, problem, timing.cycles, result.analytical_cycles, result.bound_cycles,
+        _gap(result), timing.energy_pj,
         moved.read_bytes if moved else 0, moved.written_bytes if moved else 0,
         _used(result), _computed_by(result), check.check.value, check.is_verified,
     )  # fmt: skip
 
 
-def _status(result: Result | PlanResult) -> Status:
-    return result.plan.status if isinstance(result, PlanResult) else result.answer.status
-
-
-def _closed_form(result: Result | PlanResult) -> tuple[int, int]:
-    """Its cycles and their proven bound."""
-    if isinstance(result, PlanResult):
-        return result.plan.cycles, result.plan.bound_cycles
-    return result.schedule.estimate.cycles, result.answer.bound_cycles
-
-
 def _gap(result: Result | PlanResult) -> float | None:
     """Of tasks, only cycles have a bound."""
-    cycles, bound_cycles = _closed_form(result)
-    value, bound = float(cycles), float(bound_cycles)
+    value, bound = float(result.analytical_cycles), float(result.bound_cycles)
     if not result.request.aim.is_fastest:
         if isinstance(result, PlanResult):
             return None
