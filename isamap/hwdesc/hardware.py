@@ -5,6 +5,7 @@ programs. Sizes are bytes, times are cycles of the machine's one clock, bandwidt
 cycle.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -283,6 +284,12 @@ class Hardware:
     issue_width: int | None = None
     distances: tuple[Distance, ...] = ()
     files: tuple[str, ...] = field(default=(), compare=False)
+    _memories: Mapping[str, Memory] = field(init=False, repr=False, compare=False)
+    _instructions: Mapping[str, Instruction] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, found in (("_memories", self.memories), ("_instructions", self.instructions)):
+            object.__setattr__(self, name, {entry.name: entry for entry in found})
 
     @property
     def file(self) -> str:
@@ -291,11 +298,11 @@ class Hardware:
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`."""
-        return {memory.name: memory for memory in self.memories}[name]
+        return self._memories[name]
 
     def instruction(self, name: str) -> Instruction:
         """The instruction called `name`."""
-        return {instruction.name: instruction for instruction in self.instructions}[name]
+        return self._instructions[name]
 
     def entry_operand(self, instruction: Instruction) -> str | None:
         """The operand through which an instruction reads an entry of a fifo memory."""

@@ -12,7 +12,7 @@ import pytest
 from isamap.codegen import generate_c
 from isamap.codegen.c import prefetch
 from isamap.codegen.c.calls import CallWriter
-from isamap.codegen.c.specialise import CCall, CHint, CLoop
+from isamap.codegen.c.nodes import CCall, CHint, CLoop
 from isamap.errors import SpecErrors
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Affine, interpret, load_kernel
@@ -111,7 +111,7 @@ def test_rows_of_the_next_round_are_asked_for_line_by_line_unless_all_are_kept(
     """p moves A by 4 of a line's 16 bytes; i by two rows of 4 k bytes, twice; 512 are kept."""
     hw = asking(tmp_path)
     text = generate_c(program(hw, "jip", k=40), hw).text
-    (turn,) = re.findall(r"if \(p_tile % 4 == 1\) \{([^}]*)\}", text)
+    (turn,) = re.findall(r"if \(p_tile % 4 == 0\) \{([^}]*)\}", text)
     assert [place.rpartition("+ ")[2] for place in hints(turn)] == ["320)", "480)"]
     assert "%" not in generate_c(program(hw, "jip", k=24), hw).text  # 384 bytes
     assert "%" not in generate_c(program(hw, "ijp", k=40), hw).text  # five rounds of j use them
@@ -119,7 +119,7 @@ def test_rows_of_the_next_round_are_asked_for_line_by_line_unless_all_are_kept(
 
 def test_short_loops_ask_for_nothing(tmp_path: Path) -> None:
     hw = asking(tmp_path)
-    assert not hints(generate_c(program(hw, "ijp", k=4), hw).text)
+    assert not hints(generate_c(program(hw, "ijp", k=3), hw).text)
 
 
 def test_what_stays_from_one_run_to_the_next_is_not_asked_for(tmp_path: Path) -> None:

@@ -1,13 +1,18 @@
-"""Specialised nodes make the calls of the program, in its order, with the same numbers."""
+"""Specialised nodes make the calls of the program with the same numbers, in an order that computes
+the same."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import isamap
-from isamap.codegen.c.specialise import CCall, CIf, CLoop, CNode, specialise
+from isamap.codegen.c.nodes import CCall, CIf, CLoop, CNode
+from isamap.codegen.c.specialise import specialise
+from isamap.hwdesc import Hardware, load_hardware, with_host_calls
 from isamap.ir import Affine
-from isamap.program import Edge, For, Issue, Span, When
+from isamap.program import Address, Edge, For, Issue, Node, Operand, Program, Span, When
 from tests.codegen.program_calls import Made, made_by, value_of, walk
 
 
@@ -29,6 +34,20 @@ def walk_made(body: tuple[CNode, ...], at: dict[str, int]) -> Iterator[Made]:
                 yield from made_by(issue, at)
 
 
+def left_by(calls: Iterator[Made], hw: Hardware) -> dict[tuple[str, int], object]:
+    """What calls leave at each place they write: the call with what it read, which tells apart any
+    two orders that differ in what some call reads."""
+    left: dict[tuple[str, int], object] = {}
+    for name, places, extents in calls:
+        instruction = hw.instruction(name)
+        operands = list(zip(instruction.operands, places, strict=True))
+        read = tuple(left.get((rule.memory, place), place) for rule, place in operands)
+        for rule, place in operands:
+            if any(s.target.buffer == rule.name for s in instruction.semantics.statements):
+                left[rule.memory, place] = hash((name, extents, rule.name, read))
+    return left
+
+
 @pytest.mark.parametrize(
     "kernel, machine, sizes",
     [
@@ -38,27 +57,108 @@ def walk_made(body: tuple[CNode, ...], at: dict[str, int]) -> Iterator[Made]:
         ("conv2d", "gemmini", {}),
     ],
 )
-@pytest.mark.parametrize("has_variables", [False, True])
-def test_every_call_is_made_in_order(
-    kernel: str, machine: str, sizes: dict[str, int], has_variables: bool
+def test_every_call_is_made_in_order(kernel: str, machine: str, sizes: dict[str, int]) -> None:
+    program, hw = program_of(kernel, machine, sizes)
+    made = specialise(program.body, frozenset(), hw)
+    assert list(walk_made(made, {})) == list(walk(program.body, {}, {}))
+
+
+@pytest.mark.parametrize(
+    "kernel, machine, sizes",
+    [
+        ("gemm", "vecdot", {"m": 13, "n": 35, "k": 9}),
+        ("gemm:gemm_f32", "x86_avx2", {"m": 13, "n": 35, "k": 29}),
+        ("gemm:gemm_f32", "x86_avx512", {"m": 61, "n": 70, "k": 300}),
+        ("conv2d:conv2d_f32", "x86_avx512", {"h": 7, "w": 6}),
+        ("gru", "x86_avx512", {}),
+    ],
+)
+def test_calls_with_registers_compute_the_same(
+    kernel: str, machine: str, sizes: dict[str, int]
 ) -> None:
-    result = isamap.map(kernel, machine, sizes=sizes, verify="off", time_limit_s=1)
-    program = getattr(result, "schedule", None) or result.plan
-    body = program.program.body
-    memories = frozenset({"regs"} if has_variables and machine == "vecdot" else ())
-    made = specialise(body, memories)
+    program, hw = program_of(kernel, machine, sizes)
+    variables = frozenset(m.name for m in hw.memories if m.c_types) or frozenset({"regs"})
+    made = list(walk_made(specialise(program.body, variables, hw), {}))
+    assert sorted(made) == sorted(walk(program.body, {}, {}))
+    assert left_by(iter(made), hw) == left_by(walk(program.body, {}, {}), hw)
+
+
+def program_of(kernel: str, machine: str, sizes: dict[str, int]) -> tuple[Program, Hardware]:
+    """A program, and the machine with what its host runs."""
+    result = isamap.map(
+        kernel, machine, sizes=sizes, verify="off", time_limit_s=1, may_reassociate=True
+    )
+    answer = getattr(result, "schedule", None) or result.plan
+    return answer.program, with_host_calls(result.hardware, answer.program.host_calls)
+
+
+HW = load_hardware(Path(__file__).parent / "vec4.yaml")
+
+
+def issue(name: str, *places: int) -> Issue:
+    """A call with its operands' registers, and byte places in dram."""
+    rules = HW.instruction(name).operands
+    operands = (
+        Operand(rule.name, rule.memory, Address(Affine((), place)), (4,))
+        for rule, place in zip(rules, places, strict=True)
+    )
+    return Issue(name, tuple(operands), (("j", Span(4)),))
+
+
+ADD = issue("multiply_add", 0, 16, 32)
+CLEAR, STORE = issue("clear", 32), issue("store", 32, 256)
+
+
+def made_of(*body: Node) -> list[str]:
+    """What a loop of four iterations becomes: calls, and loops as `first..last call call`."""
+    texts = []
+    for node in specialise((For("i", Span(4), body),), frozenset({"regs"}), HW):
+        match node:
+            case CCall(call):
+                texts.append(call.instruction)
+            case CLoop(_, first, int(stop), inner):
+                names = [call.issue.instruction for call in inner if isinstance(call, CCall)]
+                texts.append(" ".join([f"{first}..{stop - 1}", *names]))
+    return texts
+
+
+def when(edge: Edge, *body: Node) -> When:
+    return When((("i", edge),), body)
+
+
+def test_what_edges_do_more_stands_before_and_after_one_loop() -> None:
+    body = (when(Edge.FIRST, CLEAR), ADD, when(Edge.LAST, STORE))
+    assert made_of(*body) == ["clear", "0..3 multiply_add", "store"]
+    other = issue("clear", 48)  # a register that the sum does not touch
+    assert made_of(ADD, when(Edge.FIRST, other)) == ["clear", "0..3 multiply_add"]
+
+
+def test_an_edge_that_touches_what_the_others_do_in_between_is_written_apart() -> None:
+    assert made_of(ADD, when(Edge.FIRST, CLEAR)) == [
+        "multiply_add", "clear", "1..3 multiply_add",
+    ]  # fmt: skip
+    assert made_of(when(Edge.LAST, STORE), ADD) == ["0..2 multiply_add", "store", "multiply_add"]
+
+
+def test_an_edge_that_does_less_or_other_things_is_written_apart() -> None:
+    assert made_of(when(Edge.LATER, CLEAR), ADD) == ["multiply_add", "1..3 clear multiply_add"]
+    short = replace(ADD, extents=(("j", Span(4, 15, Affine.of([("i", 4)]))),))
+    assert made_of(short) == ["0..2 multiply_add", "multiply_add"]
+
+
+def test_nested_loops_over_sums_are_one_nest() -> None:
+    """Not 27 pieces of code: what all three loops' edges do stands outside of them."""
+    conditions = {edge: tuple((name, edge) for name in "abc") for edge in Edge}
+    body: tuple[Node, ...] = (
+        When(conditions[Edge.FIRST], (CLEAR,)), ADD, When(conditions[Edge.LAST], (STORE,)),
+    )  # fmt: skip
+    for name in "cba":
+        body = (For(name, Span(3), body),)
+    made = specialise(body, frozenset({"regs"}), HW)
+    assert [type(node) for node in made] == [CCall, CLoop, CCall]
     assert list(walk_made(made, {})) == list(walk(body, {}, {}))
 
 
-def test_edges_are_written_out_and_the_loop_between_has_no_condition() -> None:
-    call = Issue("f", (), (("n", Span(4, 11, Affine.of([("i", 4)]))),))
-    first = When((("i", Edge.FIRST),), (Issue("begin", (), ()),))
-    body = (For("i", Span(3), (first, call)),)
-    kept = specialise(body, frozenset())
+def test_without_variables_conditions_stay() -> None:
+    kept = specialise((For("i", Span(4), (when(Edge.FIRST, CLEAR), ADD)),), frozenset(), HW)
     assert isinstance(kept[0], CLoop) and isinstance(kept[0].body[0], CIf)
-    written = specialise(body, frozenset({"regs"}))
-    assert [node.issue.instruction for node in written if isinstance(node, CCall)] == [
-        "begin", "f", "f", "f",
-    ]  # fmt: skip
-    spans = [node.issue.extents for node in written if isinstance(node, CCall)]
-    assert spans[1:] == [(("n", Span(4)),), (("n", Span(4)),), (("n", Span(3)),)]

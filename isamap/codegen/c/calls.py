@@ -20,8 +20,8 @@ from isamap.ir import Affine
 from isamap.program import Address, Issue, Operand
 
 from .host_loops import Place, write_host_call
+from .nodes import CHint
 from .parameters import Parameter, element_type, parameter_at
-from .specialise import CHint
 from .text import divides, number_text, offset_text, span_text
 
 MAX_STACK_BYTES = 64 * 1024  # larger memories become static

@@ -17,22 +17,12 @@ from isamap.program import Edge, Program, Span
 
 from .calls import CallWriter, c_identifier
 from .host_loops import host_functions
+from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 from .pack_loops import fill_lines, pack_function, pack_signature
 from .parameters import Parameter, parameters_of
 from .prefetch import add_prefetches
 from .regions import CoreLoop, mark_regions
-from .specialise import (
-    CCall,
-    CHint,
-    CIf,
-    CLoop,
-    CNode,
-    CRegion,
-    CShare,
-    CTurn,
-    NotStaticError,
-    specialise,
-)
+from .specialise import NotStaticError, specialise
 from .text import LEAST, span_text
 
 LINE_COLUMNS = 100
@@ -90,7 +80,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
     host = frozenset(call.name for call in program.host_calls)
     marked = mark_regions(program, hw, parameters)
     try:
-        body = specialise(marked, variables)
+        body = specialise(marked, variables, hw)
         calls = CallWriter(hw, parameters, variables, host)
     except NotStaticError as error:
         if named:
@@ -98,7 +88,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
                 f"registers of {', '.join(sorted(named))} are named by number, and {error}",
                 hint="ask for smaller sizes, or give the registers C types",
             ) from None
-        body = specialise(marked, frozenset())
+        body = specialise(marked, frozenset(), hw)
         calls = CallWriter(hw, parameters, frozenset(), host)
     placed = (*program.inputs, *program.outputs, *program.scratch)
     asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))

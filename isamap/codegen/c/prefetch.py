@@ -21,7 +21,7 @@ from isamap.hwdesc import Hardware, Memory
 from isamap.ir import size_bytes
 from isamap.program import Operand
 
-from .specialise import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
+from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 
 MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
 

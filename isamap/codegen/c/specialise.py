@@ -5,81 +5,21 @@ in which every count and address that can be a number is one. Not its job: text.
 
 A loop that moves an operand through variables is unrolled. Around a loop whose first or last
 iteration differs (a `When`, a shorter tile) these iterations are written out, so that the loop that
-remains has no condition in it. Order never changes.
+remains has no condition in it, unless they only do more than the others (`roll`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from isamap.hwdesc import Hardware
 from isamap.ir import Affine
-from isamap.program import Address, Edge, For, Issue, Node, Operand, Rotation, Span, When, issues
+from isamap.program import Address, Edge, For, Issue, Node, Span, When, issues
 
-from .regions import CoreLoop, MarkedNode, Region
+from .nodes import CCall, CIf, CLoop, CNode, CRegion, CShare
+from .regions import MarkedNode, Region
+from .roll import Iterations, put_in_issue, roll
 
 MAX_CALLS = 20_000  # written out; beyond, registers become places in an array
-
-
-@dataclass(frozen=True, slots=True)
-class CLoop:
-    """Run `body` for `name` = first .. stop-1; `stop` may be known at run time only."""
-
-    name: str
-    first: int
-    stop: int | Span
-    body: tuple["CNode", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CIf:
-    """Run `body` if all loops are at their first / last iteration; each with its count."""
-
-    conditions: tuple[tuple[str, Edge, int | Span], ...]
-    body: tuple["CNode", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CShare:
-    """Run `body` on cores whose `name`, the value of a loop spread over cores, is below `stop`."""
-
-    name: str
-    stop: int | Span
-    body: tuple["CNode", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CRegion:
-    """Run `body` on all cores beside each other."""
-
-    body: tuple["CNode", ...]
-    loops: tuple[CoreLoop, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CCall:
-    """One call; its spans are constant (`total` None) wherever they can be."""
-
-    issue: Issue
-
-
-@dataclass(frozen=True, slots=True)
-class CHint:
-    """Ask for the line `ahead_bytes` behind the place of an operand that is read soon."""
-
-    operand: Operand
-    ahead_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class CTurn:
-    """Run `body` in each `period`-th iteration of a loop, from its value `first` on."""
-
-    name: str
-    period: int
-    first: int
-    body: tuple[CHint, ...]
-
-
-CNode = CLoop | CIf | CShare | CRegion | CCall | CHint | CTurn
 
 
 class NotStaticError(Exception):
@@ -88,24 +28,30 @@ class NotStaticError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """What is known of a loop variable: first <= value <= last; how many iterations there are."""
+    """What is known of a loop variable: first <= value <= last; how many iterations there are.
+
+    `is_open`: its name stays even where there is one value only.
+    """
 
     first: int
     last: int
     count: int | Span
+    is_open: bool = False
 
 
 _Known = Mapping[str, _At]
 
 
-def specialise(body: tuple[MarkedNode, ...], variables: frozenset[str]) -> tuple[CNode, ...]:
+def specialise(
+    body: tuple[MarkedNode, ...], variables: frozenset[str], hw: Hardware
+) -> tuple[CNode, ...]:
     """The nodes for C; `variables`: memories whose places are variables (none: nothing is written
     out).
 
     Raises:
         NotStaticError: an address in `variables` stays unknown, or too many calls.
     """
-    return _Specialiser(variables).nodes(body, {})
+    return _Specialiser(variables, hw).nodes(body, {})
 
 
 def _merge_shares(nodes: Iterable[CNode]) -> tuple[CNode, ...]:
@@ -123,8 +69,9 @@ def _merge_shares(nodes: Iterable[CNode]) -> tuple[CNode, ...]:
 class _Specialiser:
     """Walks the nodes once and counts the calls it writes."""
 
-    def __init__(self, variables: frozenset[str]) -> None:
+    def __init__(self, variables: frozenset[str], hw: Hardware) -> None:
         self.variables = variables
+        self.hw = hw
         self.num_calls = 0
 
     def nodes(self, body: tuple[MarkedNode, ...], known: _Known) -> tuple[CNode, ...]:
@@ -137,7 +84,8 @@ class _Specialiser:
             case When(conditions, body):
                 return self.when(conditions, body, known)
             case Region(body, over):
-                return (CRegion(self.nodes(body, known), over),)
+                shares = {loop.name: _At(0, loop.limit - 1, loop.limit) for loop in over}
+                return (CRegion(self.nodes(body, {**known, **shares}), over),)
             case Issue():
                 loops = [repeat for repeat in node.repeats if repeat.span != Span(1)]
                 if loops:
@@ -148,38 +96,34 @@ class _Specialiser:
         if node.spread is not None:
             return self.share(node, known)
         count = resolve_span(node.span, known)
-        if self.variables and self._moves_variables(node):
-            if not isinstance(count, int):
+        if not isinstance(count, int):
+            if self.variables and self._moves_variables(node):
                 raise NotStaticError(f"loop {node.loop} moves registers and has no constant count")
-            pieces = [(value, value) for value in range(count)]
-        elif isinstance(count, int):
-            pieces = self._pieces(node, count)
-        else:
-            at = {node.loop: _At(0, node.span.limit - 1, count)}
-            return (CLoop(node.loop, 0, count, self.nodes(node.body, {**known, **at})),)
-        made: list[CNode] = []
-        for first, last in pieces:
-            body = self.nodes(node.body, {**known, node.loop: _At(first, last, count)})
-            made += body if first == last else [CLoop(node.loop, first, last + 1, body)]
-        return tuple(made)
+            at = _At(0, node.span.limit - 1, count)
+            return (CLoop(node.loop, 0, count, self.within(node, at, known)),)
+        if self.variables and self._moves_variables(node):
+            values = (_At(value, value, count) for value in range(count))
+            return tuple(made for at in values for made in self.within(node, at, known))
+        edges = set(_edges(node.loop, node.body)) if self.variables else set()
+        start = 1 if count > 1 and edges & {Edge.FIRST, Edge.LATER} else 0
+        stop = count - 1 if count - 1 > start and Edge.LAST in edges else count
+        pieces = Iterations(
+            node.loop, start, stop,
+            first=self.within(node, _At(0, 0, count), known) if start else None,
+            middle=self.within(node, _At(start, stop - 1, count, is_open=True), known),
+            last=self.within(node, _At(stop, stop, count), known) if stop < count else None,
+        )  # fmt: skip
+        return roll(pieces, self.hw, {name: (at.first, at.last) for name, at in known.items()})
+
+    def within(self, node: For, at: "_At", known: _Known) -> tuple[CNode, ...]:
+        """The loop's body where its variable is there."""
+        return self.nodes(node.body, {**known, node.loop: at})
 
     def share(self, node: For, known: _Known) -> tuple[CNode, ...]:
         """What a core does of a spread loop; no condition where all cores have a share."""
         count = resolve_span(node.span, known)
-        at = _At(0, node.span.limit - 1, count)
-        body = self.nodes(node.body, {**known, node.loop: at})
+        body = self.within(node, _At(0, node.span.limit - 1, count), known)
         return body if count == node.span.limit else (CShare(node.loop, count, body),)
-
-    def _pieces(self, node: For, count: int) -> list[tuple[int, int]]:
-        """Ranges of iterations that are written apart: a different first, the rest, a different
-        last."""
-        cuts = {0, count}
-        if self.variables:
-            edges = set(_edges(node.loop, node.body))
-            cuts |= {1} if edges & {Edge.FIRST, Edge.LATER} else set()
-            cuts |= {count - 1} if Edge.LAST in edges else set()
-        ordered = sorted(cuts)
-        return [(first, stop - 1) for first, stop in zip(ordered, ordered[1:])]
 
     def _moves_variables(self, node: For) -> bool:
         return any(
@@ -206,17 +150,16 @@ class _Specialiser:
         self.num_calls += 1
         if self.variables and self.num_calls > MAX_CALLS:
             raise NotStaticError(f"more than {MAX_CALLS} calls to write out")
-        operands = tuple(self._operand(operand, known) for operand in issue.operands)
         extents = tuple(
             (name, _as_span(resolve_span(span, known), span)) for name, span in issue.extents
         )
-        return CCall(replace(issue, operands=operands, extents=extents, repeats=()))
-
-    def _operand(self, operand: Operand, known: _Known) -> Operand:
-        address = _resolve_address(operand.address, known)
-        if operand.memory in self.variables and _address_names(address):
-            raise NotStaticError(f"address of {operand.name} in {operand.memory} is not constant")
-        return replace(operand, address=address)
+        made = put_in_issue(replace(issue, extents=extents, repeats=()), _constants(known))
+        for operand in made.operands:
+            if operand.memory in self.variables and _address_names(operand.address):
+                raise NotStaticError(
+                    f"address of {operand.name} in {operand.memory} is not constant"
+                )
+        return CCall(made)
 
 
 def resolve_span(span: Span, known: _Known) -> int | Span:
@@ -224,7 +167,7 @@ def resolve_span(span: Span, known: _Known) -> int | Span:
     loops put in."""
     if span.total is None:
         return span.limit
-    offset = _resolve(span.offset, known)
+    offset = span.offset.substitute(_constants(known))
     low = high = offset.constant
     for name, coefficient in offset.terms:
         ends = (known[name].first * coefficient, known[name].last * coefficient)
@@ -239,25 +182,13 @@ def _as_span(value: int | Span, span: Span) -> Span:
     return Span(value) if isinstance(value, int) else value
 
 
-def _resolve(affine: Affine, known: _Known) -> Affine:
-    constants = {
-        name: Affine((), known[name].first)
-        for name in affine.names
-        if known[name].first == known[name].last
+def _constants(known: _Known) -> dict[str, Affine]:
+    """Loops of which there is one value."""
+    return {
+        name: Affine((), at.first)
+        for name, at in known.items()
+        if at.first == at.last and not at.is_open
     }
-    return affine.substitute(constants)
-
-
-def _resolve_address(address: Address, known: _Known) -> Address:
-    offset = _resolve(address.offset, known)
-    rotations = []
-    for rotation in address.rotations:
-        counter = _resolve(rotation.counter, known)
-        if counter.terms:
-            rotations.append(Rotation(counter, rotation.modulo, rotation.stride_bytes))
-        else:
-            offset = offset + counter.constant % rotation.modulo * rotation.stride_bytes
-    return Address(offset, tuple(rotations))
 
 
 def _address_names(address: Address) -> tuple[str, ...]:

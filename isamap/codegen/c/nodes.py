@@ -1,0 +1,74 @@
+"""What a program's nodes become before they are C text.
+
+Here: data only. Loops, conditions and calls in which every count and address that can be a number
+is one (`specialise`), and hints to caches (`prefetch`).
+"""
+
+from dataclasses import dataclass
+
+from isamap.program import Edge, Issue, Operand, Span
+
+from .regions import CoreLoop
+
+
+@dataclass(frozen=True, slots=True)
+class CLoop:
+    """Run `body` for `name` = first .. stop-1; `stop` may be known at run time only."""
+
+    name: str
+    first: int
+    stop: int | Span
+    body: tuple["CNode", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CIf:
+    """Run `body` if all loops are at their first / last iteration; each with its count."""
+
+    conditions: tuple[tuple[str, Edge, int | Span], ...]
+    body: tuple["CNode", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CShare:
+    """Run `body` on cores whose `name`, the value of a loop spread over cores, is below `stop`."""
+
+    name: str
+    stop: int | Span
+    body: tuple["CNode", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CRegion:
+    """Run `body` on all cores beside each other."""
+
+    body: tuple["CNode", ...]
+    loops: tuple[CoreLoop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CCall:
+    """One call; its spans are constant (`total` None) wherever they can be."""
+
+    issue: Issue
+
+
+@dataclass(frozen=True, slots=True)
+class CHint:
+    """Ask for the line `ahead_bytes` behind the place of an operand that is read soon."""
+
+    operand: Operand
+    ahead_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CTurn:
+    """Run `body` in each `period`-th iteration of a loop, from its value `first` on."""
+
+    name: str
+    period: int
+    first: int
+    body: tuple[CHint, ...]
+
+
+CNode = CLoop | CIf | CShare | CRegion | CCall | CHint | CTurn

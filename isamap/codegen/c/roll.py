@@ -1,0 +1,196 @@
+"""Loops whose first or last iteration does more than the others, written once.
+
+In: the first, a middle and the last iteration of a loop, each made static. Out: what the first
+does more, one loop over all iterations, what the last does more; iterations that differ otherwise
+stay apart. Not its job: making iterations static.
+
+Sums are loaded in the first iteration of the loops that add to them and stored in the last one:
+written apart, three nested loops would be 27 pieces of code. What an edge does more moves past the
+calls beside it, so it may touch nothing that these touch, unless both only read.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from typing import assert_never
+
+from isamap.hwdesc import Hardware
+from isamap.ir import Access, Affine, Kernel, accesses, size_bytes
+from isamap.program import Address, Issue, Rotation
+
+from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
+
+Ranges = Mapping[str, tuple[int, int]]  # the first and the last value of loops around a node
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """A loop written apart: an iteration before `start` if that differs, those from `start` to
+    `stop` - 1, as long as `name` is open in them, and one more if that differs."""
+
+    name: str
+    start: int
+    stop: int
+    first: tuple[CNode, ...] | None
+    middle: tuple[CNode, ...]
+    last: tuple[CNode, ...] | None
+
+
+def roll(pieces: Iterations, hw: Hardware, around: Ranges) -> tuple[CNode, ...]:
+    """The loop in one, with what its ends do more before and after it, as far as that is legal.
+
+    Args:
+        around: values of the loops around it.
+    """
+    name, start, stop, middle = pieces.name, pieces.start, pieces.stop, pieces.middle
+    touched = partial(_touched, hw=hw, ranges=around)
+    before, after = pieces.first or (), pieces.last or ()
+    if pieces.first is not None:
+        surplus = _surplus(pieces.first, put(middle, name, start - 1), touched)
+        if surplus is not None:
+            before, start = surplus, start - 1
+    if pieces.last is not None:
+        surplus = _surplus(pieces.last[::-1], put(middle, name, stop)[::-1], touched)
+        if surplus is not None:
+            after, stop = surplus[::-1], stop + 1
+    is_single = stop - start == 1
+    between = put(middle, name, start) if is_single else (CLoop(name, start, stop, middle),)
+    return (*before, *between, *after)
+
+
+def put(nodes: tuple[CNode, ...], name: str, value: int) -> tuple[CNode, ...]:
+    """The nodes with a number for a loop around them; counts that it decides stay as they are."""
+    return tuple(_put(node, name, value) for node in nodes)
+
+
+def _put(node: CNode, name: str, value: int) -> CNode:
+    match node:
+        case CCall(issue):
+            return CCall(put_in_issue(issue, {name: Affine((), value)}))
+        case CLoop() | CIf() | CShare() | CRegion():
+            return replace(node, body=put(node.body, name, value))
+        case CHint() | CTurn():
+            raise AssertionError("hints are asked for in rolled loops")
+    assert_never(node)
+
+
+def put_in_issue(issue: Issue, constants: Mapping[str, Affine]) -> Issue:
+    """A call with numbers for loops in its addresses and counts."""
+    operands = tuple(
+        replace(operand, address=put_in_address(operand.address, constants))
+        for operand in issue.operands
+    )
+    extents = tuple(
+        (loop, replace(span, offset=span.offset.substitute(constants)))
+        for loop, span in issue.extents
+    )
+    return replace(issue, operands=operands, extents=extents)
+
+
+def put_in_address(address: Address, constants: Mapping[str, Affine]) -> Address:
+    """An address with numbers for loops; rotations that become constant are added to it."""
+    offset = address.offset.substitute(constants)
+    rotations = []
+    for rotation in address.rotations:
+        counter = rotation.counter.substitute(constants)
+        if counter.terms:
+            rotations.append(Rotation(counter, rotation.modulo, rotation.stride_bytes))
+        else:
+            offset = offset + counter.constant % rotation.modulo * rotation.stride_bytes
+    return Address(offset, tuple(rotations))
+
+
+@dataclass(frozen=True, slots=True)
+class _Touch:
+    """Bytes `first` to `last` of a memory that a node may read or write."""
+
+    memory: str
+    first: float
+    last: float
+    is_write: bool
+
+    def meets(self, other: "_Touch") -> bool:
+        """Must both keep their order?"""
+        apart = self.last < other.first or other.last < self.first
+        return self.memory == other.memory and not apart and (self.is_write or other.is_write)
+
+
+def _surplus(
+    edge: tuple[CNode, ...],
+    plain: tuple[CNode, ...],
+    touched: Callable[[CNode], tuple[_Touch, ...]],
+) -> tuple[CNode, ...] | None:
+    """What an edge does beside a plain iteration, if that may be done ahead of all of it."""
+    extra: list[CNode] = []
+    passed: list[_Touch] = []
+    expected = iter((*plain, None))
+    awaited = next(expected)
+    for node in edge:
+        if node == awaited:
+            passed += touched(node)
+            awaited = next(expected)
+        elif any(mine.meets(other) for mine in touched(node) for other in passed):
+            return None
+        else:
+            extra.append(node)
+    return tuple(extra) if awaited is None else None
+
+
+def _touched(node: CNode, hw: Hardware, ranges: Ranges) -> tuple[_Touch, ...]:
+    match node:
+        case CCall(issue):
+            return tuple(_of_call(issue, hw, ranges))
+        case CLoop(name, first, stop, body):
+            end = stop if isinstance(stop, int) else stop.limit
+            return _of_all(body, hw, {**ranges, name: (first, end - 1)})
+        case CIf() | CShare():
+            return _of_all(node.body, hw, ranges)
+        case CRegion(body, loops):
+            return _of_all(body, hw, {**ranges, **{x.name: (0, x.limit - 1) for x in loops}})
+        case CHint() | CTurn():
+            return ()
+    assert_never(node)
+
+
+def _of_all(nodes: Iterable[CNode], hw: Hardware, ranges: Ranges) -> tuple[_Touch, ...]:
+    return tuple(touch for node in nodes for touch in _touched(node, hw, ranges))
+
+
+def _of_call(issue: Issue, hw: Hardware, ranges: Ranges) -> Iterator[_Touch]:
+    instruction = hw.instruction(issue.instruction)
+    semantics = instruction.semantics
+    loops = {name: (0, span.limit - 1) for name, span in issue.extents}
+    written = {statement.target.buffer for statement in semantics.statements}
+    for operand in issue.operands:
+        is_write = operand.name in written
+        if hw.memory(operand.memory).fifo is not None:
+            yield _Touch(operand.memory, -inf, inf, is_write=True)
+            continue
+        start, end = _ends(operand.address.offset, ranges)
+        for rotation in operand.address.rotations:
+            turn = (rotation.modulo - 1) * rotation.stride_bytes
+            start, end = start + min(turn, 0), end + max(turn, 0)
+        width = size_bytes(semantics.buffer(operand.name).dtype)
+        for access in _accesses(semantics, operand.name):
+            first, last = start, end + width - 1
+            for index, stride in zip(access.indices, operand.strides_bytes, strict=True):
+                low, high = (stride * value for value in _ends(index, loops))
+                first, last = first + min(low, high), last + max(low, high)
+            yield _Touch(operand.memory, first, last, is_write)
+
+
+def _accesses(semantics: Kernel, buffer: str) -> Iterator[Access]:
+    for statement in semantics.statements:
+        for access in (statement.target, *accesses(statement.value)):
+            if access.buffer == buffer:
+                yield access
+
+
+def _ends(affine: Affine, ranges: Ranges) -> tuple[int, int]:
+    """Its least and its largest value."""
+    low = high = affine.constant
+    for name, step in affine.terms:
+        first, last = (step * value for value in ranges[name])
+        low, high = low + min(first, last), high + max(first, last)
+    return low, high
