@@ -1,7 +1,7 @@
 """DeepBench on one core of this processor: generated C against the libraries that are installed.
 
 In: options, the shapes in bench/deepbench. Out: a JSON line per row as it comes, a Markdown table.
-Not its job: one row (`cpu_gemm`, `cpu_gru`), the libraries (`cpu_rivals`), text (`cpu_table`).
+Not its job: one row (`cpu_gemm`, `cpu_gru`, `cpu_conv`), libraries (`cpu_rivals`), text (`cpu_table`).
 
 `python bench/cpu.py --out rows.jsonl` measures what is not in the file yet, so that a run that was
 ended goes on; `--every 20` takes a sample; `--table` prints what there is. Every contestant is
@@ -23,19 +23,20 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 import click  # noqa: E402
+import cpu_conv  # noqa: E402
 import cpu_gemm  # noqa: E402
 import cpu_gru  # noqa: E402
 from cpu_measure import Core, measure_core, pin  # noqa: E402
 from cpu_rivals import missing  # noqa: E402
 from cpu_table import Row, as_line, load_rows, table  # noqa: E402
-from deepbench_rows import read_gemms, read_rnns  # noqa: E402
+from deepbench_rows import read_convs, read_gemms, read_rnns  # noqa: E402
 from host import header  # noqa: E402
 from rnn_row import Cell, RnnShape  # noqa: E402
 
 from isamap.errors import IsamapError  # noqa: E402
 from isamap.processor import NATIVE, find_machine  # noqa: E402
 
-KINDS = ("f32", "bf16", "i8", "gru")
+KINDS = ("f32", "bf16", "i8", "gru", "conv")
 Job = tuple[tuple[str, str, str], Callable[[Core], Row]]
 
 
@@ -77,8 +78,8 @@ def main(
 
 
 def _sample(jobs: list[Job], kind: str, every: int) -> list[Job]:
-    own = [job for job in jobs if kind in job[0][:2] and (job[0][0] == "gru") == (kind == "gru")]
-    return own[::every]
+    names = ("gemm", kind) if kind in cpu_gemm.TYPES else (kind, "f32")
+    return [job for job in jobs if job[0][:2] == names][::every]
 
 
 def _jobs(
@@ -92,6 +93,12 @@ def _jobs(
             )
             solve = partial(cpu_gru.solve_gru, short, hw, limits=limits)
             yield ("gru", "f32", cpu_gru.label(short)), solve
+        return
+    if kind == "conv":
+        for conv in read_convs("all"):
+            if cpu_conv.operations(conv) <= largest * 1e12:
+                solve = partial(cpu_conv.solve_conv, conv, hw, limits=limits)
+                yield ("conv", "f32", cpu_conv.label(conv)), solve
         return
     if kind not in KINDS:
         raise click.BadParameter(f"{kind!r} is none of {', '.join(KINDS)}")

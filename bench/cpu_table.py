@@ -58,7 +58,7 @@ class Row:
         A layer's weights are packed inside libraries that know nothing else: such a library stands
         on both sides.
         """
-        sides = [side.value] if self.kind == "gemm" else [s.value for s in Side]
+        sides = [s.value for s in Side] if self.kind == "gru" else [side.value]
         rivals = {}
         for name, (seconds, _) in times.items():
             library, own = name.rsplit(" ", 1)
