@@ -91,7 +91,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     stall += exchange_cycles(covering, work, tiling, hw) + resumed_cycles(covering, work, tiling)
     startup = startup_cycles(covering, work, tiling, hw)
     finish = finish_cycles(covering, work, tiling, hw)
-    caches = refill_cycles(covering, tiling, hw)
+    caches = refill_cycles(covering, tiling, hw, work.streams)
     refills = tuple(cache.busy_cycles for cache in caches)
     unfinished = resumed_sum_cycles(covering, work, tiling)
     computing = max(

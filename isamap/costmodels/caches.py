@@ -27,6 +27,7 @@ from isamap.hwdesc import Direction, Hardware, Memory, PrefetchForm
 from isamap.mapper import Covering
 
 from .lines import (
+    KnownStreams,
     Lines,
     NestLoop,
     Stream,
@@ -61,19 +62,22 @@ NO_HINTS = _Hints(1.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class _Touched:
-    """Per stream, the lines of none, one, two, ... innermost loops, and the bytes of all that stay
-    in caches meanwhile."""
+    """Per stream, the lines of none, one, two, ... innermost loops; for as many, those that stay in
+    caches meanwhile, with their streams, and their bytes."""
 
     lines: list[list[Lines]]
+    kept: list[list[tuple[Stream, Lines]]]
     rooms: list[float]
 
 
-def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Refills, ...]:
-    """What each cache, the nearest first, takes in."""
+def refill_cycles(
+    covering: Covering, tiling: Tiling, hw: Hardware, known: KnownStreams | None = None
+) -> tuple[Refills, ...]:
+    """What each cache, the nearest first, takes in; `known`: of the same covering and machine."""
     if not hw.caches:
         return ()
     nest = find_nest(covering, tiling, hw)
-    streams = list(find_streams(covering, tiling, nest, hw))
+    streams = list(find_streams(covering, tiling, nest, hw, {} if known is None else known))
     touched: dict[int, _Touched] = {}  # by the lines' size: caches mostly have the same
     for size in (cache.granule_bytes for cache in hw.caches):
         if size not in touched:
@@ -89,12 +93,24 @@ def refill_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> tuple[Ref
 
 def _touch(granule: int, nest: list[NestLoop], streams: list[Stream]) -> _Touched:
     lines = [lines_by_depth(line_bytes_of(granule, stream), nest, stream) for stream in streams]
-    pairs = list(zip(streams, lines, strict=True))
-    rooms = [
-        granule * sum(by_depth[depth].count for x, by_depth in pairs if _is_touched(x, nest, depth))
-        for depth in range(len(nest) + 1)
-    ]
-    return _Touched(lines, rooms)
+    kept: list[list[tuple[Stream, Lines]]] = [[] for _ in range(len(nest) + 1)]
+    for stream, by_depth in zip(streams, lines, strict=True):
+        for depth in range(_first_kept(nest, stream), len(nest) + 1):
+            kept[depth].append((stream, by_depth[depth]))
+    rooms = [granule * sum(lines.count for _, lines in some) for some in kept]
+    return _Touched(lines, kept, rooms)
+
+
+def _first_kept(nest: list[NestLoop], stream: Stream) -> int:
+    """The least number of loops most rounds of which touch the stream, not only those of the first
+    iteration outside."""
+    first, rounds = len(nest) + 1, 1.0
+    for depth in range(len(nest), stream.num_quiet, -1):
+        rounds *= nest[depth].count if depth < len(nest) and stream.still[depth] else 1.0
+        if rounds > 2:
+            break
+        first = depth
+    return first
 
 
 def _shared(
@@ -126,10 +142,10 @@ def _refills(
     touched: _Touched,
     hints: list[_Hints],
 ) -> Refills:
-    crowded = _num_fitting(cache, nest, streams, touched)
+    spread = _num_fitting(cache, touched)
+    crowded = _num_in_ways(cache, touched, spread)
     if crowded == len(nest):
         return Refills(0.0, 0.0)
-    spread = _num_fitting(replace(cache, ways=0), nest, streams, touched)
     busy = starts = conflicts = 0.0
     line = cache.granule_bytes / _bytes_per_cycle(cache)
     asked = max(line, cache.asked_cycles)
@@ -145,7 +161,8 @@ def _refills(
         if cache.latency_cycles and stream.is_awaited:
             starts += times * lines.count - new
         elif cache.latency_cycles and hint.missing:
-            starts += times * _unannounced(cache, nest, stream, lines) * hint.missing
+            run = _run_bytes(cache, nest, stream, lines.line_bytes)
+            starts += times * lines.count * lines.line_bytes / run * hint.missing
         if not cache.ways:
             continue
         each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
@@ -166,10 +183,17 @@ def _times(nest: list[NestLoop], stream: Stream, fitting: int) -> float:
     return times
 
 
-def _unannounced(cache: Memory, nest: list[NestLoop], stream: Stream, lines: Lines) -> float:
-    """Lines that no prefetcher foresees: the first of each page, and of each row of neighbours that
-    the loops walk along, as far as they walk few enough side by side. Where a prefetcher follows
-    several, their pages begin together."""
+def _run_bytes(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int) -> float:
+    key = cache.prefetched_rows, line_bytes
+    if key not in stream.runs:
+        stream.runs[key] = _find_run(*key, nest, stream)
+    return stream.runs[key]
+
+
+def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
+    """Bytes per line that no prefetcher foresees: the first of each page, and of each row of
+    neighbours that the loops walk along, as far as they walk few enough side by side. Where a
+    prefetcher follows several, their pages begin together."""
     run = float(stream.element_bytes)
     apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
     rows = 1.0  # walked side by side
@@ -177,19 +201,19 @@ def _unannounced(cache: Memory, nest: list[NestLoop], stream: Stream, lines: Lin
     for count, stride in (*stream.inside, *walked):
         if stride == 0 or count <= 1:
             continue
-        if stride <= max(run, lines.line_bytes):
+        if stride <= max(run, line_bytes):
             run += stride * (count - 1)
-            while cache.prefetched_rows and apart and run >= apart[0][0]:
+            while side_by_side and apart and run >= apart[0][0]:
                 pitch, number = apart.pop(0)  # each row goes on where the next one began
                 run += pitch * (number - 1)
-        elif cache.prefetched_rows and prod(n for _, n in apart) * count > cache.prefetched_rows:
+        elif side_by_side and prod(n for _, n in apart) * count > side_by_side:
             break
         else:
             insort(apart, (stride, float(count)))
             rows = prod(number for _, number in apart)
-    length = min(max(run, lines.line_bytes), stream.page_bytes)
-    together = rows if cache.prefetched_rows and length == stream.page_bytes else 1.0
-    return lines.count * lines.line_bytes / length / together
+    length = min(max(run, line_bytes), stream.page_bytes)
+    together = rows if side_by_side and length == stream.page_bytes else 1.0
+    return length * together
 
 
 def _hints(nest: list[NestLoop], stream: Stream, cache: Memory, form: PrefetchForm) -> _Hints:
@@ -232,13 +256,20 @@ def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory) -> bool:
     return 0 < along < cache.granule_bytes <= far and not is_kept
 
 
-def _num_fitting(
-    cache: Memory, nest: list[NestLoop], streams: list[Stream], touched: _Touched
-) -> int:
-    """How many loops' lines stay in the cache while others enter (-1: not even a single call's)."""
-    fitting = -1
-    while fitting < len(nest) and _fits(cache, nest, fitting + 1, streams, touched):
-        fitting += 1
+def _num_fitting(cache: Memory, touched: _Touched) -> int:
+    """How many loops' lines stay in the cache, by their size, while others enter (-1: not even a
+    single call's)."""
+    rooms = enumerate(touched.rooms)
+    return next((n for n, room in rooms if room >= cache.size_bytes), len(touched.rooms)) - 1
+
+
+def _num_in_ways(cache: Memory, touched: _Touched, fitting: int) -> int:
+    """Of so many whose lines fit by their size, how many loops' rows find room in the ways."""
+    if not cache.ways:
+        return fitting
+    for depth, kept in enumerate(touched.kept[: fitting + 1]):
+        if sum(_ways(cache, stream, lines) for stream, lines in kept) > cache.ways:
+            return depth - 1
     return fitting
 
 
@@ -246,27 +277,6 @@ def _lie_side_by_side(by_depth: list[Lines], fitting: int) -> bool:
     """Are the lines that one loop more than fits touches in no rows? They lie in all sets alike,
     and those where other rows crowd are few."""
     return not by_depth[fitting + 1].pitch_bytes
-
-
-def _fits(
-    cache: Memory, nest: list[NestLoop], depth: int, streams: list[Stream], touched: _Touched
-) -> bool:
-    """Do all lines that one round of so many loops touches stay in the cache, and others enter?"""
-    if touched.rooms[depth] >= cache.size_bytes:
-        return False
-    if not cache.ways:
-        return True
-    pairs = zip(streams, touched.lines, strict=True)
-    kept = ((s, lines[depth]) for s, lines in pairs if _is_touched(s, nest, depth))
-    return sum(_ways(cache, stream, lines) for stream, lines in kept) <= cache.ways
-
-
-def _is_touched(stream: Stream, nest: list[NestLoop], depth: int) -> bool:
-    """Is it in most rounds of so many loops, not only in those of the first iteration outside?"""
-    if depth <= stream.num_quiet:
-        return False
-    around = zip(nest[depth:], stream.still[depth:], strict=True)
-    return prod(loop.count for loop, is_still in around if is_still) <= 2
 
 
 def _ways(cache: Memory, stream: Stream, lines: Lines) -> float:

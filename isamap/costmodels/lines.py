@@ -9,7 +9,7 @@ Effectiveness (1991).
 
 from bisect import insort
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, prod
 
 from isamap.hwdesc import Hardware
@@ -56,6 +56,17 @@ class Stream:
     page_bytes: int
     is_read: bool
     is_awaited: bool
+    # what `lines_by_depth` found, by the lines' size, and `caches` about rows
+    _lines: "dict[int, list[Lines]]" = field(init=False, repr=False, compare=False)
+    runs: dict[tuple[int, int], float] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_lines", {})
+        object.__setattr__(self, "runs", {})
+
+
+# of one covering on one machine, by the nest, the stays, the operand, its loops' tiles
+KnownStreams = dict[tuple[object, ...], dict[tuple[object, ...], tuple[Stream, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +107,16 @@ def _moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> froze
 
 
 def find_streams(
-    covering: Covering, tiling: Tiling, nest: list[NestLoop], hw: Hardware
+    covering: Covering, tiling: Tiling, nest: list[NestLoop], hw: Hardware, known: KnownStreams
 ) -> Iterator[Stream]:
-    """Of each operand, its buffer in the external memory, and its packed stays."""
+    """Of each operand, its buffer in the external memory, and its packed stays; `known` before, as
+    most of what is near another tiling has the operand's tiles of that one."""
+    alike = known.setdefault((tuple((x.loop, x.is_tile) for x in nest), tiling.stays), {})
     for plan in covering.operands:
-        yield from _streams_of(covering, tiling, nest, plan, hw)
+        key = plan.name, *map(tiling.tile, plan.loops)
+        if key not in alike:
+            alike[key] = tuple(_streams_of(covering, tiling, nest, plan, hw))
+        yield from alike[key]
 
 
 def _streams_of(
@@ -217,6 +233,12 @@ def line_bytes_of(granule: int, stream: Stream) -> int:
 
 def lines_by_depth(line: int, nest: list[NestLoop], stream: Stream) -> list[Lines]:
     """The lines that one round of none, one, two, ... innermost loops touches."""
+    if line not in stream._lines:
+        stream._lines[line] = _find_lines(line, nest, stream)
+    return stream._lines[line]
+
+
+def _find_lines(line: int, nest: list[NestLoop], stream: Stream) -> list[Lines]:
     dims = sorted((stride, float(count)) for count, stride in stream.inside if stride and count > 1)
     found = [touched_lines(line, dims, stream.element_bytes)]
     for loop, stride in zip(nest, stream.strides, strict=True):

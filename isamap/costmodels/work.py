@@ -21,6 +21,7 @@ from isamap.mapper import (
 
 from .cores import received, shared_use
 from .direct_ports import Port, direct_ports, served_cycles, split_cycles
+from .lines import KnownStreams
 from .streaming import apart_cycles, entry_cycles, latency_cycles, overlap_cycles
 from .traffic import Moved, add_up_moved, count_moved
 from .transfer_calls import first_block_cycles, full_values, short_calls, transfer_classes
@@ -114,10 +115,12 @@ class Work:
     # what `ends` found, per unit and port: every estimate asks
     _ends: dict[tuple[str, ...], Ends] = field(init=False, repr=False, compare=False)
     _first_calls: dict[str, float] = field(init=False, repr=False, compare=False)
+    streams: KnownStreams = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_ends", {})
         object.__setattr__(self, "_first_calls", {})
+        object.__setattr__(self, "streams", {})
 
     @property
     def shared_cycles(self) -> int:

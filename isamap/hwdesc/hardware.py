@@ -284,12 +284,17 @@ class Hardware:
     issue_width: int | None = None
     distances: tuple[Distance, ...] = ()
     files: tuple[str, ...] = field(default=(), compare=False)
+    # in front of the external memory, the smallest (nearest) first
+    caches: tuple[Memory, ...] = field(init=False, repr=False, compare=False)
     _memories: Mapping[str, Memory] = field(init=False, repr=False, compare=False)
     _instructions: Mapping[str, Instruction] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name, found in (("_memories", self.memories), ("_instructions", self.instructions)):
             object.__setattr__(self, name, {entry.name: entry for entry in found})
+        caches = (memory for memory in self.memories if memory.kind is MemoryKind.CACHE)
+        nearest = tuple(sorted(caches, key=lambda memory: memory.size_bytes))
+        object.__setattr__(self, "caches", nearest)
 
     @property
     def file(self) -> str:
@@ -322,12 +327,6 @@ class Hardware:
         if self.cores is None or name not in (*self.cores.memories, *self.cores.units):
             return 1
         return self.cores.count
-
-    @property
-    def caches(self) -> tuple[Memory, ...]:
-        """Caches in front of the external memory, the smallest (nearest) first."""
-        found = (m for m in self.memories if m.kind is MemoryKind.CACHE)
-        return tuple(sorted(found, key=lambda memory: memory.size_bytes))
 
     @property
     def external(self) -> Memory:
