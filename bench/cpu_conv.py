@@ -102,9 +102,7 @@ def _torch(arrays: dict[str, np.ndarray], shape: ConvShape) -> dict[str, Run]:
     weights = torch.from_numpy(np.ascontiguousarray(arrays["weights"].transpose(3, 2, 0, 1)))
     weights = weights.to(memory_format=torch.channels_last)
     form = [[shape.pad] * 2, [shape.stride] * 2, [1, 1]]
-    packed = torch.ops.mkldnn._reorder_convolution_weight(
-        weights, *form, 1, list(x.shape)
-    )
+    packed = torch.ops.mkldnn._reorder_convolution_weight(weights, *form, 1, list(x.shape))
     call = torch.ops.mkldnn._convolution_pointwise
     return {
         f"torch {Side.PLAIN.value}": lambda: torch.conv2d(

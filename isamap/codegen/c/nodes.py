@@ -1,7 +1,7 @@
 """What a program's nodes become before they are C text.
 
-Here: data only. Loops, conditions and calls in which every count and address that can be a number
-is one (`specialise`), and hints to caches (`prefetch`).
+Here: loops, conditions and calls in which every count and address that can be a number is one, and
+hints to caches. Not its job: making them (`specialise`, `prefetch`).
 """
 
 from dataclasses import dataclass
