@@ -53,7 +53,7 @@ def emulate(
     program: Program, hw: Hardware, arrays: Mapping[str, np.ndarray]
 ) -> Mapping[str, np.ndarray]:
     """Outputs of a short program in the emulator."""
-    return run(program, hw, arrays, optimise=False).outputs
+    return run(program, hw, arrays).outputs
 
 
 def _why_not_compiled(hw: Hardware) -> str:

@@ -18,6 +18,7 @@ from .build import compile_c, find_compiler, run_executable
 from .c_functional import emit_functional
 from .c_semantics import can_compile
 from .faults import fault_error, parse_report
+from .optimisation import choose_optimisation
 from .python_functional import interpret_functional
 from .result import RunResult
 
@@ -30,7 +31,6 @@ def run(
     arrays: Mapping[str, np.ndarray],
     *,
     compiled: bool | None = None,
-    optimise: bool = True,
     timeout_s: float = 600.0,
 ) -> RunResult:
     """Execute every call of `program` by its instruction's semantics, bit-exactly.
@@ -40,7 +40,6 @@ def run(
         compiled: run through the C compiler; None: if there is one (8-bit floats always run in
         Python);
             False: in Python (slow).
-        optimise: False for short programs: compiled in a fraction of the time, run more slowly.
 
     Raises:
         ProgramError: an illegal call, a read of bytes nobody wrote, a missing or unfitting array.
@@ -53,7 +52,7 @@ def run(
     if compiled and not has_c:
         raise IsamapError("the compiled emulator has no 8-bit floats", hint="use compiled=False")
     if has_c and (compiled or (compiled is None and find_compiler() is not None)):
-        image = _run_compiled(bound, image, timeout_s, optimise)
+        image = _run_compiled(bound, image, timeout_s)
     else:
         interpret_functional(bound, image)
     return RunResult({p.buffer: _read_placement(image, p) for p in program.outputs})
@@ -80,9 +79,9 @@ def _read_placement(image: np.ndarray, placement: Placement) -> np.ndarray:
     return unpack(np.ascontiguousarray(image[placement.address : end]), placement.layout)
 
 
-def _run_compiled(bound: Bound, image: np.ndarray, timeout_s: float, optimise: bool) -> np.ndarray:
+def _run_compiled(bound: Bound, image: np.ndarray, timeout_s: float) -> np.ndarray:
     """The image after the run."""
-    executable = compile_c(emit_functional(bound), "-O3" if optimise else "-O0")
+    executable = compile_c(emit_functional(bound), choose_optimisation(bound))
     folder = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(dir=folder) as work:
         path = Path(work, "image")

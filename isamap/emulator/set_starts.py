@@ -29,6 +29,7 @@ from isamap.program import For, Issue, Node, Program, Run, When
 from .bind import Bound, bind
 from .build import compile_c, find_compiler, run_executable
 from .c_timing import emit_timing
+from .optimisation import choose_optimisation
 from .python_timing import interpret_starts
 from .time_program import find_error
 
@@ -102,9 +103,9 @@ def _run_compiled(
     with tempfile.TemporaryDirectory() as folder:
         path, given = Path(folder, "starts"), Path(folder, "floors")
         np.array([n for name in memories for n in _listed(floors.get(name, {}))]).tofile(given)
-        words = run_executable(
-            compile_c(text), ("-1", str(path), str(given), str(kept)), timeout_s
-        ).split()
+        made = compile_c(text, choose_optimisation(bound))
+        numbers = ("-1", str(path), str(given), str(kept))
+        words = run_executable(made, numbers, timeout_s).split()
         if words[0] == "memory":
             raise IsamapError("the emulator ran out of memory for its hazard tables")
         if words[0] != "ok":

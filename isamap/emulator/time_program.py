@@ -16,6 +16,7 @@ from .build import compile_c, find_compiler, run_executable
 from .c_text import Fault
 from .c_timing import ENERGY_SCALE, emit_timing
 from .faults import fault_error, parse_report, show_call
+from .optimisation import choose_optimisation
 from .python_timing import interpret_timing
 from .result import PortTime, Timing, Traffic, UnitTime
 
@@ -60,7 +61,7 @@ def _check_all_executed(bound: Bound, timing: Timing) -> None:
 
 def _run_compiled(bound: Bound, timeout_s: float) -> tuple[int, ...]:
     text = emit_timing(bound)
-    words = run_executable(compile_c(text), (), timeout_s).split()
+    words = run_executable(compile_c(text, choose_optimisation(bound)), (), timeout_s).split()
     if words[0] == "ok":
         return tuple(map(int, words[1:]))
     if words[0] == "memory":
@@ -73,7 +74,7 @@ def find_error(bound: Bound, text: str, words: list[str], timeout_s: float) -> P
     report = parse_report(words)
     if report.fault not in (Fault.HAZARD, Fault.BUSY, Fault.DISTANCE):
         return fault_error(bound, report)
-    traced = compile_c(text, "-O1", ("-DTRACE",))
+    traced = compile_c(text, choose_optimisation(bound), ("-DTRACE",))
     report = parse_report(run_executable(traced, (), timeout_s).split())
     other = parse_report(run_executable(traced, (str(report.c),), timeout_s).split())
     return fault_error(bound, replace(report, other=show_call(bound, other.call, other.values)))

@@ -18,6 +18,7 @@ from .bind import Bound, bind
 from .build import compile_c, find_compiler, run_executable
 from .c_events import NUM_FIELDS, deepest, lanes
 from .c_timing import emit_timing
+from .optimisation import choose_optimisation
 from .python_events import Recorder
 from .python_timing import observe_timing
 from .result import Timing
@@ -90,7 +91,7 @@ class _Events:
 def _run_compiled(
     bound: Bound, max_calls: int, bucket_cycles: int, num_buckets: int, timeout_s: float
 ) -> _Events:
-    made = compile_c(emit_timing(bound, is_recorded=True))
+    made = compile_c(emit_timing(bound, is_recorded=True), choose_optimisation(bound))
     with tempfile.TemporaryDirectory() as folder:
         numbers = (str(max_calls), str(bucket_cycles), str(num_buckets))
         words = run_executable(made, (folder, *numbers), timeout_s).split()
