@@ -108,8 +108,14 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def imported(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and absolute dotted name of everything from isamap that a module imports."""
+    return tuple(find_imported(path))
+
+
+def find_imported(path: Path) -> Iterator[tuple[int, str]]:
+    """As `imported`, module by module anew."""
     inside = ("isamap", *path.relative_to(PACKAGE).parts[:-1])
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):

@@ -35,7 +35,10 @@ class Affine:
 
     def coefficient(self, name: str) -> int:
         """Coefficient of `name`, 0 when absent."""
-        return dict(self.terms).get(name, 0)
+        for known, coefficient in self.terms:  # asked for millions of times
+            if known == name:
+                return coefficient
+        return 0
 
     def __add__(self, other: "Affine | int") -> "Affine":
         if isinstance(other, int):

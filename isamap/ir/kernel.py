@@ -54,7 +54,7 @@ class Access:
 
     def moves_with(self, loop: str) -> bool:
         """Does the element depend on `loop`?"""
-        return any(index.coefficient(loop) for index in self.indices)
+        return any(name == loop for index in self.indices for name, _ in index.terms)
 
 
 @dataclass(frozen=True, slots=True)

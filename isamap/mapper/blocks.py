@@ -6,7 +6,7 @@ layouts, tiles.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 from math import gcd
 
@@ -32,19 +32,20 @@ def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[Tiled
 def _tilings(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[TiledLoop, ...]]:
     """The tilings without stand-ins; most callers want the first, so the rest is made late."""
     statement = kernel.statements[index]
+    may_pad = cache(partial(_may_pad, kernel=kernel, index=index))
     plain = _cut_loops(statement, match, frozenset())
     bound = [name for _, group in match.binding for name in group]
     past = {loop.name for loop in plain if loop.extent != loop.kernel_extent}
-    if all(_may_pad(name, kernel, index) for name in past):
+    if all(map(may_pad, past)):
         yield plain
     choices = [n for n in bound if _cut_loops(statement, match, frozenset({n})) != plain]
-    choices = [n for n in choices if _may_pad(n, kernel, index)]
+    choices = [name for name in choices if may_pad(name)]
     seen = {plain}
     for count in range(1, len(choices) + 1):
         for padded in combinations(choices, count):
             loops = _cut_loops(statement, match, frozenset(padded))
             past = {loop.name for loop in loops if loop.extent != loop.kernel_extent}
-            if loops not in seen and all(_may_pad(name, kernel, index) for name in past):
+            if loops not in seen and all(map(may_pad, past)):
                 seen.add(loops)
                 yield loops
 
@@ -166,14 +167,17 @@ def _is_zero(value: Expr, reads_zero: Callable[[Access], bool]) -> bool:
 
 def leaves(access: Access, name: str, kernel: Kernel, statement: Statement) -> bool:
     """Is the access outside its buffer whenever the loop is past its extent?"""
+    if not access.moves_with(name):
+        return False
     shape = kernel.buffer(access.buffer).shape
+    extents = {loop.name: loop.extent for loop in statement.loops}
     for index, size in zip(access.indices, shape, strict=True):
         step = index.coefficient(name)
         if any(step * coefficient < 0 for _, coefficient in index.terms):
             continue  # another loop past its extent could lead back
         rest = replace(index, terms=tuple(term for term in index.terms if term[0] != name))
-        low, high = index_range(rest, {loop.name: loop.extent for loop in statement.loops})
-        first = step * statement.extent(name)
+        low, high = index_range(rest, extents)
+        first = step * extents[name]
         if (step > 0 and low + first >= size) or (step < 0 and high + first < 0):
             return True
     return False

@@ -5,6 +5,7 @@ windows of one dimension (`test_windows`).
 """
 
 import random
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,8 @@ def test_a_window_of_two_dimensions_runs_inside_the_instruction(
     name: str, sizes: dict[str, int], tmp_path: Path
 ) -> None:
     hw, kernel = engine(tmp_path, name), subject(tmp_path, **sizes)
-    found = [c for c in coverings(kernel, hw, []) if runs_plane(c)]
+    most = 3 if sizes else None  # of the small ones all: both orientations come among the first
+    found = list(islice((c for c in coverings(kernel, hw, []) if runs_plane(c)), most))
     planes = {tuple(dict(c.binding)[x][0] for x in "pqrs") for c in found}
     assert ("p", "q", "u", "v") in planes
     assert planes <= {("p", "q", "u", "v"), ("q", "p", "v", "u")}, "rows may stand for columns"
