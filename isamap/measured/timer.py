@@ -5,8 +5,10 @@ none. Not its job: which functions, remembering.
 
 All wait in processes of their own, on one core, and take turns, so that whatever disturbs the
 machine disturbs all. A sample is the processor time of a few milliseconds of calls after a warm-up;
-of functions that start threads, the time by the wall clock. The measurement is the median. What is
-clearly slower than the best is dropped from further turns.
+of functions that start threads, the time by the wall clock. What is clearly slower than the best is
+dropped from further turns. The measurement is the median of what one takes beside the best one in
+the same turn, times the best one's own median: a slow second hits those who took part in it alike,
+also where others outlived it.
 """
 
 import os
@@ -35,7 +37,7 @@ COMPILERS = 2  # at a time
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Seconds per call, median and least over the samples; None and a problem if it cannot run.
+    """Seconds per call, typical and least over the samples; None and a problem if it cannot run.
 
     `is_lasting`: worth remembering.
     """
@@ -98,7 +100,8 @@ class Run:
         self.process = process
         self.is_threaded = is_threaded
         self.count = 1  # calls per sample
-        self.samples: list[float] = []
+        self.samples: list[float] = []  # one per turn
+        self.beside = 1.0  # of what the median says: see `settle`
         self.problem = problem
         self.is_lasting = True
 
@@ -108,7 +111,6 @@ class Run:
         once = self._ask(1)
         if once is not None:
             self.count = ceil(min(1e7, max(1.0, SAMPLE_S / max(once, 1e-9))))
-            self.samples = [once] if self.count == 1 else []
 
     def sample(self) -> float:
         """Take one more; its seconds."""
@@ -139,13 +141,31 @@ class Run:
         """What is known in the end."""
         if self.problem:
             return Measurement(None, problem=self.problem, is_lasting=self.is_lasting)
-        return Measurement(self.seconds, min(self.samples), len(self.samples))
+        return Measurement(self.beside * self.seconds, min(self.samples), len(self.samples))
 
 
 def race(runs: Sequence[Run]) -> None:
     """Sample all in turn until the slower ones are known to be slower, or time is up."""
     for run in runs:
         run.warm_up()
+    take_turns(runs)
+    settle(runs)
+
+
+def settle(runs: Sequence[Run]) -> None:
+    """Compare each with the best of those that had most turns, turn by turn."""
+    running = [run for run in runs if not run.problem]
+    if not running:
+        return
+    most = max(len(run.samples) for run in running)
+    best = min((r for r in running if len(r.samples) == most), key=lambda run: run.seconds)
+    for run in running:
+        pace = statistics.median(own / its for own, its in zip(run.samples, best.samples))
+        run.beside = pace * best.seconds / run.seconds
+
+
+def take_turns(runs: Sequence[Run]) -> None:
+    """As `race`, of runs that are warm."""
     spent = 0.0
     for number in range(MOST_ROUNDS):
         if number >= LEAST_ROUNDS and spent > BUDGET_S:
