@@ -39,6 +39,7 @@ from .rounds import (
     round_trip_cycles,
 )
 from .span import Passing, Room, Round, Span, Use, find_span, one_round
+from .terms import TERMS_VERSION, find_terms
 from .tiling import (
     Guards,
     Stay,
@@ -90,6 +91,7 @@ __all__ = [
     "Round",
     "Span",
     "Stay",
+    "TERMS_VERSION",
     "Tiling",
     "Use",
     "Work",
@@ -106,6 +108,7 @@ __all__ = [
     "fill_units",
     "find_bounds",
     "find_span",
+    "find_terms",
     "find_held_up",
     "find_turn",
     "first_call_cycles",

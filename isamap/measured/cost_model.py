@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isamap.codegen import CSource, Toolchain, find_toolchain, generate_c, missing_features
-from isamap.costmodels import Candidate, Price, estimate
+from isamap.costmodels import TERMS_VERSION, Candidate, Price, estimate, find_terms
 from isamap.errors import IsamapError, ProgramError
 from isamap.hwdesc import Hardware
 
-from .database import Database, Row, default_path
+from .database import Database, Description, Row, default_path
 from .subject import digest, make_subject
 from .timer import Measurement, ProcessTimer, Timer
 
@@ -41,20 +41,7 @@ class Measured:
 
     def check(self, hw: Hardware) -> None:
         """Raise an IsamapError unless programs of the machine run on this processor."""
-        if all(instruction.c_form is None for instruction in hw.instructions):
-            raise IsamapError(
-                f"programs for {hw.name} cannot be measured: its instructions have no C text",
-                hint="measure a machine that 'isamap detect' lists, or use another --cost",
-            )
-        toolchain = find_toolchain(hw)
-        reason = f"they run under {toolchain.run[0]}" if toolchain.run else ""
-        if not reason and hw.compiler and (missing := missing_features(hw.compiler)):
-            reason = f"this processor lacks {', '.join(missing)}"
-        if reason:
-            raise IsamapError(
-                f"programs for {hw.name} cannot be measured here: {reason}",
-                hint="'isamap detect' says which machines this processor is",
-            )
+        check_runs_here(hw)
 
     def price(self, candidates: Sequence[Candidate], hw: Hardware) -> tuple[Price, ...]:
         """Measure all against each other, unless all of them are known.
@@ -73,6 +60,7 @@ class Measured:
             known = self._measure(list(wanted.values()), toolchain)
             lasting = {name: row for name, row in known.items() if row.measurement.is_lasting}
             database.record(subject, lasting)
+        database.describe(subject, TERMS_VERSION, {r.program: r.about for r in wanted.values()})
         prices = tuple(
             Price(None, row.problem)
             if row.source is None
@@ -91,9 +79,27 @@ class Measured:
         sources = [row.source for row in rows if row.source is not None]
         found = self.timer.time(sources, toolchain)
         return {
-            row.program: Row(row.program, row.predicted_s, measurement)
+            row.program: Row(row.program, row.about.predicted_s, measurement)
             for row, measurement in zip(rows, found, strict=True)
         }
+
+
+def check_runs_here(hw: Hardware) -> None:
+    """Raise an IsamapError unless programs of the machine run on this processor."""
+    if all(instruction.c_form is None for instruction in hw.instructions):
+        raise IsamapError(
+            f"programs for {hw.name} cannot be measured: its instructions have no C text",
+            hint="measure a machine that 'isamap detect' lists, or use another --cost",
+        )
+    toolchain = find_toolchain(hw)
+    reason = f"they run under {toolchain.run[0]}" if toolchain.run else ""
+    if not reason and hw.compiler and (missing := missing_features(hw.compiler)):
+        reason = f"this processor lacks {', '.join(missing)}"
+    if reason:
+        raise IsamapError(
+            f"programs for {hw.name} cannot be measured here: {reason}",
+            hint="'isamap detect' says which machines this processor is",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +109,23 @@ class _Described:
 
     program: str
     source: CSource | None
-    predicted_s: float
+    about: Description
     problem: str = ""
 
 
 def _describe(candidate: Candidate, hw: Hardware) -> _Described:
-    parts = estimate(candidate.covering, candidate.work, candidate.tiling, hw)
-    predicted_s = parts.cycles / hw.clock_hz
+    about = describe(candidate, hw)
     try:
         source = generate_c(candidate.program, hw)
     except ProgramError as error:
-        return _Described("", None, predicted_s, error.message)
-    return _Described(digest(source.text), source, predicted_s)
+        return _Described("", None, about, error.message)
+    return _Described(digest(source.text), source, about)
+
+
+def describe(candidate: Candidate, hw: Hardware) -> Description:
+    """What the closed form says of a candidate, and what tells it from others."""
+    parts = estimate(candidate.covering, candidate.work, candidate.tiling, hw)
+    return Description(parts.cycles / hw.clock_hz, find_terms(candidate, hw))
 
 
 def _price(measurement: Measurement, hw: Hardware, is_recalled: bool) -> Price:

@@ -1,12 +1,13 @@
 """Measurements in a file that outlives the process.
 
-In: subjects, digests of programs, measurements. Out: what was measured before. Not its job:
-measuring, what a subject is.
+In: subjects, digests of programs, measurements, terms. Out: what was measured before. Not its job:
+measuring, what a subject is, what terms mean.
 
 SQLite with its rollback journal (write-ahead logs are unsafe on network file systems): every write
 is one transaction, a second process waits for its turn. `user_version` holds the schema's number.
 """
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -18,14 +19,15 @@ from pathlib import Path
 from isamap.cache_folder import cache_folder
 from isamap.errors import IsamapError
 
-from .subject import Subject
+from .subject import Setting, Subject
 from .timer import Measurement
 
-SCHEMA = 2
+SCHEMA = 3
 WAIT_S = 30.0  # for another process's transaction
 VARIABLE = "ISAMAP_DATABASE"
 FILE = "measurements.sqlite3"
 COLUMNS = tuple(field.name for field in fields(Subject))
+SETTING = tuple(field.name for field in fields(Setting))
 DECLARED = ", ".join(f"{name} TEXT NOT NULL" for name in COLUMNS)
 # What brings a file from one schema to the next.
 STEPS = (
@@ -57,6 +59,16 @@ CREATE TABLE outcome (
   finished_at TEXT NOT NULL
 );
 """,
+    """
+CREATE TABLE description (
+  subject TEXT NOT NULL REFERENCES subject (key),
+  program TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  predicted_s REAL NOT NULL,
+  terms TEXT NOT NULL,
+  PRIMARY KEY (subject, program, version)
+);
+""",
 )
 assert len(STEPS) == SCHEMA
 
@@ -83,6 +95,34 @@ class Outcome:
     winner: int
     num_candidates: int
     correlation: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What tells a program from others of its subject (`costmodels.find_terms`), and the closed
+    form's time of the same day."""
+
+    predicted_s: float
+    terms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A program that was measured and described. `subject`: equal for those that compete."""
+
+    subject: str
+    kernel: str
+    description: Description
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many times of a setting there are; `num_described`: in the terms that were asked for."""
+
+    setting: Setting
+    num_measured: int
+    num_described: int
 
 
 def default_path() -> Path:
@@ -132,6 +172,57 @@ class Database:
                      m.num_samples, m.problem, at),
                 )  # fmt: skip
             connection.execute("COMMIT")
+
+    def describe(
+        self, subject: Subject, version: int, descriptions: Mapping[str, Description]
+    ) -> None:
+        """Keep descriptions by program digest, in terms of this version; those that are there stay.
+        A file in which all are there is not written."""
+        with self._open() as connection:
+            found = connection.execute(
+                "SELECT program FROM description WHERE subject = ? AND version = ?",
+                (subject.key, version),
+            )
+            new = set(descriptions).difference(program for (program,) in found)
+            if not new:
+                return
+            rows = [
+                (subject.key, program, version, found.predicted_s, json.dumps(dict(found.terms)))
+                for program, found in sorted(descriptions.items())
+                if program in new
+            ]
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("INSERT OR IGNORE INTO description VALUES (?, ?, ?, ?, ?)", rows)
+            connection.execute("COMMIT")
+
+    def lessons(self, setting: Setting, version: int) -> tuple[Lesson, ...]:
+        """All programs of a setting that ran and are described, those of a subject together."""
+        alike = " AND ".join(f"s.{column} = ?" for column in SETTING)
+        with self._open() as connection:
+            found = connection.execute(
+                "SELECT s.key, s.kernel, d.predicted_s, d.terms, m.seconds FROM subject s"
+                " JOIN measurement m ON m.subject = s.key JOIN description d"
+                " ON d.subject = m.subject AND d.program = m.program"
+                f" WHERE m.seconds > 0 AND d.version = ? AND {alike} ORDER BY s.key, m.program",
+                (version, *astuple(setting)),
+            )
+            return tuple(
+                Lesson(key, kernel, Description(predicted_s, json.loads(terms)), seconds)
+                for key, kernel, predicted_s, terms, seconds in found
+            )
+
+    def settings(self, version: int) -> tuple[Kept, ...]:
+        """Of all settings, how much was measured there."""
+        columns = ", ".join(f"s.{column}" for column in SETTING)
+        with self._open() as connection:
+            found = connection.execute(
+                f"SELECT {columns}, COUNT(*), COUNT(d.program) FROM subject s"
+                " JOIN measurement m ON m.subject = s.key LEFT JOIN description d"
+                " ON d.subject = m.subject AND d.program = m.program AND d.version = ?"
+                f" WHERE m.seconds > 0 GROUP BY {columns} ORDER BY {columns}",
+                (version,),
+            )
+            return tuple(Kept(Setting(*row[:-2]), *row[-2:]) for row in found)
 
     def outcome(self, key: str) -> Outcome | None:
         """What a question with this key ended with, if it did."""

@@ -1,12 +1,13 @@
 """What a measurement depends on beside the program: processor, machine file, kernel, compiler.
 
 In: a kernel, a machine, a toolchain. Out: a `Subject` whose key is equal when times may be compared
-again. Not its job: storing (`database`), measuring.
+again, a `Setting` that is equal when kernels' times tell of each other's. Not its job: storing
+(`database`), measuring.
 """
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields, is_dataclass
+from dataclasses import asdict, astuple, dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -18,6 +19,19 @@ from isamap.processor import this_processor
 from isamap.version import __version__
 
 DIGITS = 20  # of digests
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where programs run and what makes them: processor, machine file, compiler, isamap."""
+
+    processor: str
+    features: str
+    hardware: str
+    hardware_digest: str
+    compiler: str
+    flags: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +55,28 @@ class Subject:
         return digest(astuple(self))
 
 
-def make_subject(kernel: Kernel, hw: Hardware, toolchain: Toolchain) -> Subject:
-    """A kernel at its sizes on this processor, compiled for a machine."""
+def make_setting(hw: Hardware, toolchain: Toolchain) -> Setting:
+    """This processor, compiled for a machine."""
     model, features = this_processor()
-    shapes = (f"{b.name}[{', '.join(map(str, b.shape))}]" for b in kernel.buffers)
-    return Subject(
+    return Setting(
         model,
         digest(features),
         hw.name,
         digest(hw),
-        kernel.name,
-        digest(pretty(kernel)),
-        " ".join(shapes),
         compiler_version(toolchain),
         " ".join(toolchain.all_flags),
         __version__,
+    )
+
+
+def make_subject(kernel: Kernel, hw: Hardware, toolchain: Toolchain) -> Subject:
+    """A kernel at its sizes on this processor, compiled for a machine."""
+    shapes = (f"{b.name}[{', '.join(map(str, b.shape))}]" for b in kernel.buffers)
+    return Subject(
+        **asdict(make_setting(hw, toolchain)),
+        kernel=kernel.name,
+        kernel_digest=digest(pretty(kernel)),
+        sizes=" ".join(shapes),
     )
 
 

@@ -11,6 +11,7 @@ from os import PathLike
 
 from isamap.codegen import find_toolchain, generate_c
 from isamap.compile import build_kernel, load_machine
+from isamap.costmodels import TERMS_VERSION
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.measured import Database, Measured, Outcome, correlate_ranks, digest, make_subject
@@ -59,7 +60,8 @@ def tune(
     for shape in shapes:
         built, _ = build_kernel(kernel, shape, name)
         subject = make_subject(built, machine, toolchain)
-        key = digest((subject.key, layouts, may_reassociate, model.num_candidates))
+        asked = (layouts, may_reassociate, model.num_candidates, TERMS_VERSION)
+        key = digest((subject.key, *asked))
         known = database.outcome(key)
         if known is not None:
             yield Tuned(shape, known, is_recalled=True)

@@ -9,7 +9,8 @@ import pytest
 
 from isamap.errors import IsamapError
 from isamap.measured import Database, Measurement, Outcome, Subject, default_path
-from isamap.measured.database import STEPS, Row
+from isamap.measured.database import SCHEMA, STEPS, Description, Lesson, Row
+from isamap.measured.subject import Setting
 
 SUBJECT = Subject("cpu", "f", "hw", "h", "gemm", "k", "A[2, 3]", "cc 1", "-O2", "0.1")
 
@@ -68,7 +69,7 @@ def test_a_file_of_a_newer_isamap_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(IsamapError) as caught:
         Database(file).recall(SUBJECT)
     assert caught.value.message == (
-        f"{file} was written by a newer isamap: its schema is 7, this isamap knows 2"
+        f"{file} was written by a newer isamap: its schema is 7, this isamap knows 3"
     )
     assert caught.value.hint == "give another file with --database, or upgrade isamap"
 
@@ -108,10 +109,11 @@ def test_the_default_file_follows_the_environment(monkeypatch: pytest.MonkeyPatc
     assert default_path() == Path("/home/me/.cache/isamap/measurements.sqlite3")
 
 
-def test_a_file_of_an_older_schema_is_brought_to_this_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("schema", range(1, SCHEMA))
+def test_a_file_of_an_older_schema_is_brought_to_this_one(schema: int, tmp_path: Path) -> None:
     file = tmp_path / "m"
     connection = sqlite3.connect(file)
-    connection.executescript(STEPS[0] + "PRAGMA user_version = 1;")
+    connection.executescript("".join(STEPS[:schema]) + f"PRAGMA user_version = {schema};")
     connection.close()
     outcome = Outcome(1.0, 2.0, 3.0, 1, 8, None)
     Database(file).record(SUBJECT, rows("a"))
@@ -119,3 +121,41 @@ def test_a_file_of_an_older_schema_is_brought_to_this_one(tmp_path: Path) -> Non
     assert Database(file).outcome("key") == outcome
     assert Database(file).outcome("other") is None
     assert Database(file).recall(SUBJECT) == rows("a")
+
+
+SETTING = Setting("cpu", "f", "hw", "h", "cc 1", "-O2", "0.1")
+ABOUT = {name: Description(1e-3, {"cycles": 20.5, "unit mac": 0.25}) for name in ("a", "b")}
+
+
+def test_what_was_described_is_found_with_its_times_in_the_same_setting_alone(
+    tmp_path: Path,
+) -> None:
+    database = Database(tmp_path / "m")
+    database.record(SUBJECT, {**rows("a", "c"), "b": Row("b", 1.0, Measurement(None))})
+    database.describe(SUBJECT, 1, ABOUT)
+    other = replace(SUBJECT, kernel="conv", kernel_digest="c", sizes="X[9]")
+    database.record(other, rows("a"))
+    database.describe(other, 1, ABOUT)
+    found = database.lessons(SETTING, 1)
+    assert sorted(found, key=lambda lesson: lesson.kernel) == [
+        Lesson(other.key, "conv", ABOUT["a"], 2e-3),
+        Lesson(SUBJECT.key, "gemm", ABOUT["a"], 2e-3),  # not b, which failed; not c, without terms
+    ]
+    assert database.lessons(SETTING, 2) == ()
+    for field in Setting.__slots__:
+        assert database.lessons(replace(SETTING, **{field: "other"}), 1) == (), field
+    (kept,) = database.settings(1)
+    assert (kept.setting, kept.num_measured, kept.num_described) == (SETTING, 3, 2)
+
+
+def test_descriptions_stay_and_a_file_that_has_them_is_not_written(tmp_path: Path) -> None:
+    database = Database(tmp_path / "m")
+    database.record(SUBJECT, rows("a", "b"))
+    database.describe(SUBJECT, 1, ABOUT)
+    before = (tmp_path / "m").read_bytes()
+    database.describe(SUBJECT, 1, {"a": Description(9.0, {})})
+    assert (tmp_path / "m").read_bytes() == before
+    database.describe(SUBJECT, 2, {"a": Description(9.0, {})})
+    assert len(database.lessons(SETTING, 1)) == 2
+    (lesson,) = database.lessons(SETTING, 2)
+    assert lesson.description == Description(9.0, {})
