@@ -25,7 +25,7 @@ from isamap.emulator import Timing, set_starts, time_program
 from isamap.errors import IsamapError, KernelError, ProgramError, closest
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, KernelSource, drop_zeros, load_kernels
-from isamap.measured import Measured
+from isamap.measured import Learned, Measured
 from isamap.planner import Plan, search
 from isamap.program import Program
 from isamap.scheduler import (
@@ -43,7 +43,7 @@ from .processor import find_machine
 from .resources import find_kernel
 from .verify import Check, KernelFile, Verification, verify_full, verify_plan, verify_quick
 
-MEASURED = Measured()
+ON_THIS_PROCESSOR: dict[str, CostModel] = {model.name: model for model in (Measured(), Learned())}
 LAYOUTS = ("natural", "packed")
 
 
@@ -283,15 +283,15 @@ def _check(
 
 
 def cost_model(cost: str | CostModel) -> CostModel:
-    """The model itself, or the one of this name: analytical, emulated, roofline, measured, one that
-    an installed package offers, or `FILE.py:NAME`, whose file is executed.
+    """The model itself, or the one of this name: analytical, emulated, roofline, measured, learned,
+    one that an installed package offers, or `FILE.py:NAME`, whose file is executed.
 
     Raises:
         IsamapError: there is none, or a user's one cannot be used.
     """
     if not isinstance(cost, str):
         return cost
-    models = {**COST_MODELS, MEASURED.name: MEASURED}
+    models = {**COST_MODELS, **ON_THIS_PROCESSOR}
     if cost in models:
         return models[cost]
     if names_file(cost):

@@ -41,7 +41,7 @@ def subject_options(command: Callable[Arguments, None]) -> Callable[Arguments, N
 
 
 def cost_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """--cost, and what the measured model needs."""
+    """--cost, and what models need that know this processor."""
     for option in reversed(
         (
             click.option(
@@ -50,13 +50,14 @@ def cost_options(command: Callable[Arguments, None]) -> Callable[Arguments, None
                 default="analytical",
                 show_default=True,
                 help="Cost model that ranks the solved coverings: analytical, emulated, roofline;"
-                " measured: the closed form's best candidates run on this processor;"
+                " measured: the closed form's best candidates run on this processor; learned:"
+                " they are judged by what 'isamap tune' measured of other shapes;"
                 " FILE.py:NAME: your own.",
             ),
             click.option(
                 "--candidates",
                 type=click.IntRange(2),
-                help=f"How many are measured (default: {NUM_CANDIDATES}).",
+                help=f"How many are measured, or judged (default: {NUM_CANDIDATES}).",
             ),
             click.option(
                 "--database",
@@ -72,15 +73,19 @@ def cost_options(command: Callable[Arguments, None]) -> Callable[Arguments, None
 
 def read_cost(cost: str, candidates: int | None, database: str | None) -> "str | CostModel":
     """The cost model that the options ask for; IsamapError for options that it does not take."""
-    if cost != "measured":
+    if cost not in ("measured", "learned"):
         for name, value in (("--candidates", candidates), ("--database", database)):
             if value is not None:
-                raise IsamapError(f"{name} is for --cost measured", hint="add --cost measured")
+                raise IsamapError(
+                    f"{name} is for --cost measured and --cost learned",
+                    hint="add one of them",
+                )
         return cost
-    from isamap.measured import Measured  # start-up time
+    from isamap.measured import Learned, Measured  # start-up time
 
     path = None if database is None else Path(database)
-    return Measured(candidates or NUM_CANDIDATES, path)
+    kind = Measured if cost == "measured" else Learned
+    return kind(candidates or NUM_CANDIDATES, path)
 
 
 many_sizes_option = click.option(

@@ -1,4 +1,4 @@
-"""What a cost model that runs programs found out about its candidates.
+"""What a cost model that compares candidates found out about them.
 
 In: contenders. Out: lines of text, JSON. Not its job: measuring.
 """
@@ -20,7 +20,8 @@ def section_title(cost: str) -> str:
 
 
 def measured_lines(contenders: Sequence[Contender], clock_hz: float, cost: str) -> list[str]:
-    """Who won, then a line per candidate in the order of the closed form; `cost`: who says so."""
+    """Who won, what to know about the price, then a line per candidate in the order of the closed
+    form; `cost`: who says so."""
     if not contenders:
         return []
     winner = winner_of(contenders)
@@ -39,7 +40,7 @@ def measured_lines(contenders: Sequence[Contender], clock_hz: float, cost: str) 
         mark = " *" if number == winner else ""
         instruction = schedule.covering.instruction
         rows.append((f"{number + 1}{mark}", predicted, took, instruction, *_shape(schedule)))
-    return [head, *align(rows, right=(1,))]
+    return [head, *contenders[winner].price.notes, *align(rows, right=(1,))]
 
 
 def winner_of(contenders: Sequence[Contender]) -> int:
@@ -63,6 +64,7 @@ def contenders_to_json(contenders: Sequence[Contender], clock_hz: float, cost: s
                 key: None if price.cycles is None else price.cycles / clock_hz,
                 "problem": price.problem,
                 "is_recalled": price.is_recalled,
+                "notes": list(price.notes),
                 "instruction": schedule.covering.instruction,
                 "tiling": tiling_to_json(tiling),
             }

@@ -33,12 +33,14 @@ class Candidate:
 class Price:
     """Cycles of the machine's clock, or None and the `problem` that a candidate has.
 
-    `is_recalled`: known from an earlier question.
+    `is_recalled`: known from an earlier question. `notes`: what a person should know about it, a
+    line each.
     """
 
     cycles: int | None
     problem: str = ""
     is_recalled: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class CostModel(Protocol):

@@ -169,7 +169,7 @@ def test_a_check_of_a_machine_is_the_users_too(tmp_path: Path) -> None:
         ("nowhere.py:f", "no file 'nowhere.py' with a cost model", ""),
         ("{}", "which cost model of {}?", "--cost {}:NAME; it has late, dear; a cost"),
         ("emulatd", "no cost model 'emulatd'", "did you mean 'emulated'?"),
-        ("zzz", "no cost model 'zzz'", "measured, or FILE.py:NAME"),
+        ("zzz", "no cost model 'zzz'", "learned, or FILE.py:NAME"),
     ],
 )
 def test_what_is_no_model_is_told(text: str, message: str, hint: str, tmp_path: Path) -> None:

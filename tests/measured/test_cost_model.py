@@ -158,7 +158,7 @@ def test_map_with_real_clocks_tells_what_it_measured(tmp_path: Path) -> None:
 def test_options_of_the_measured_model_need_it(tmp_path: Path) -> None:
     answer = CliRunner().invoke(main, ["map", "gemm", "--hw", "vta", "--database", "x"])
     assert answer.exit_code == 2
-    assert "--database is for --cost measured" in answer.output
+    assert "--database is for --cost measured and --cost learned" in answer.output
 
 
 def test_a_built_kernel_that_was_measured_is_right(tmp_path: Path) -> None:
