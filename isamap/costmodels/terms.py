@@ -119,7 +119,7 @@ def _streams(
     multiple of a page apart."""
     inner = [loop for loop in nest if not loop.is_tile]
     rows = pages = 0.0
-    for stream in find_streams(covering, tiling, nest, hw):
+    for stream in find_streams(covering, tiling, nest, hw, {}):
         dims = [(stride, float(count)) for count, stride in stream.inside]
         dims += [(stride, loop.count) for stride, loop in zip(stream.strides, inner)]
         used = sorted(dim for dim in dims if dim[0] and dim[1] > 1)
