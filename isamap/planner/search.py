@@ -30,6 +30,7 @@ def search(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Answer | Plan:
         MappingError: nothing computes the kernel.
     """
     deadline = time.perf_counter() + wishes.time_limit_s
+    wishes.cost.check(hw)  # a plan asks it last, of what the closed form has chosen
     try:
         return _search(kernel, hw, wishes, deadline)
     except LimitError as error:

@@ -15,6 +15,7 @@ from isamap.compile import Result, cost_model
 from isamap.costmodels import COST_MODELS, Candidate, Price
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
+from isamap.scheduler import Progress
 
 SIZES = {"m": 5, "n": 6, "k": 7}
 FUNCTION = """
@@ -217,3 +218,25 @@ def test_a_model_given_as_a_value_is_used_as_it_is() -> None:
 
     result = isamap.map("gemm", "vta", sizes=SIZES, cost=Own(), verify="off")
     assert isinstance(result, Result) and result.schedule.cost_cycles == 77
+
+
+def test_a_model_that_cannot_price_a_machine_says_so_before_a_plan_is_searched() -> None:
+    @dataclass(frozen=True)
+    class Refusing:
+        name: str = "refusing"
+        num_candidates: int = 2
+
+        def check(self, hw: Hardware) -> None:
+            raise IsamapError("not this one")
+
+        def price(self, candidates: list[Candidate], hw: Hardware) -> tuple[Price, ...]:
+            raise AssertionError("asked for a price")
+
+    class Unseen:
+        is_stopped = False
+
+        def see(self, progress: Progress) -> None:
+            raise AssertionError("searched")
+
+    with pytest.raises(IsamapError, match="not this one"):
+        isamap.map("gru", "gemmini", cost=Refusing(), watch=Unseen())
