@@ -39,7 +39,7 @@ from .rounds import (
     round_trip_cycles,
 )
 from .span import Passing, Room, Round, Span, Use, find_span, one_round
-from .terms import TERMS_VERSION, find_terms
+from .terms import INSTRUCTION, TERMS_VERSION, find_terms
 from .tiling import (
     Guards,
     Stay,
@@ -78,6 +78,7 @@ __all__ = [
     "Flow",
     "HeldUp",
     "Formula",
+    "INSTRUCTION",
     "Guards",
     "Load",
     "Metric",

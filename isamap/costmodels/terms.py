@@ -23,6 +23,7 @@ from .registry import Candidate
 from .tiling import Tiling, last_units, operand_plan, tile_units, trips
 
 TERMS_VERSION = 1  # of names and meanings: what was kept under another one is not compared
+INSTRUCTION = "instruction "  # begins the term of the instruction that computes
 LINE_BYTES = 64  # rows further apart are streams of their own
 
 
@@ -31,7 +32,7 @@ def find_terms(candidate: Candidate, hw: Hardware) -> dict[str, float]:
     covering, tiling = candidate.covering, candidate.tiling
     parts = estimate(covering, candidate.work, tiling, hw)
     nest = find_nest(covering, tiling, hw)
-    found: dict[str, float] = {f"instruction {covering.instruction}": 1.0}
+    found: dict[str, float] = {INSTRUCTION + covering.instruction: 1.0}
     rows = (
         *_shares(candidate, parts, hw),
         *_loops(covering, tiling),

@@ -4,18 +4,18 @@ In: candidates. Out: prices: the closed form's cycles, corrected by what program
 processor that differed alike. Not its job: measuring (`cost_model`), the correction (`fit`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from isamap.codegen import find_toolchain
-from isamap.costmodels import TERMS_VERSION, Candidate, Price
+from isamap.costmodels import INSTRUCTION, TERMS_VERSION, Candidate, Price
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 
 from .correlate import LEAST
 from .cost_model import check_runs_here, describe
-from .database import Database, Kept, Lesson, default_path
+from .database import Database, Description, Kept, Lesson, default_path
 from .fit import Fit, comparable, fit
 from .subject import Setting, make_setting
 
@@ -50,8 +50,8 @@ class Learned:
         """
         lessons = self._lessons(hw)
         learned = fit(lessons)
-        notes = _account(learned, lessons, hw)
         about = [describe(candidate, hw) for candidate in candidates]
+        notes = (*_account(learned, lessons, hw), *_strangers(about, lessons))
         ratios = learned.ratios([found.terms for found in about])
         return tuple(
             Price(max(1, round(ratio * found.predicted_s * hw.clock_hz)), notes=notes)
@@ -101,6 +101,21 @@ def _difference(one: Setting, other: Setting) -> str:
         if any(getattr(one, name) != getattr(other, name) for name in names):
             return reason
     return ""
+
+
+def _strangers(about: Sequence[Description], lessons: Sequence[Lesson]) -> Iterator[str]:
+    """Instructions of candidates that no lesson is about."""
+    known = _instructions(lesson.description for lesson in lessons)
+    for name in sorted(_instructions(about) - known):
+        yield (
+            f"{name} was not among them: what is said of its schedules, and how often it is right,"
+            " comes from other instructions"
+        )
+
+
+def _instructions(about: Iterable[Description]) -> set[str]:
+    names = {name for found in about for name in found.terms}
+    return {name.removeprefix(INSTRUCTION) for name in names if name.startswith(INSTRUCTION)}
 
 
 def _account(learned: Fit, lessons: Sequence[Lesson], hw: Hardware) -> tuple[str, ...]:

@@ -178,6 +178,21 @@ def prices(path: Path) -> list[Price]:
     return [contender.price for contender in answer(Learned(8, path), NEW).contenders]
 
 
+def test_an_instruction_that_nobody_measured_is_told(taught: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    shutil.copy(taught, path)
+    (used,) = {c.schedule.covering.instruction for c in answer(Learned(8, taught), NEW).contenders}
+    assert all(len(price.notes) == 2 for price in prices(taught))
+    with sqlite3.connect(path) as connection:
+        renamed = (f'"instruction {used}"', '"instruction other"')
+        connection.execute("UPDATE description SET terms = REPLACE(terms, ?, ?)", renamed)
+    for price in prices(path):
+        assert price.notes[2:] == (
+            f"{used} was not among them: what is said of its schedules, and how often it is right,"
+            " comes from other instructions",
+        )
+
+
 class Fake:
     def time(self, sources: Sequence[object], toolchain: object) -> tuple[Measurement, ...]:
         return tuple(Measurement((1 + n) * 1e-6, 1e-6, 5) for n in range(len(sources)))
