@@ -45,6 +45,8 @@ RIVAL_EFFORT = 1.0  # deterministic seconds to beat a schedule or to prove that 
 # its bound stays open
 MAX_COVERINGS = 400  # looked at per kernel; what is cut is said in the answer
 
+Rated = tuple[Covering, Work]
+
 
 class CoveringSearch:
     """Best-first over coverings; keeps the best schedule of every layout rank."""
@@ -102,13 +104,20 @@ class CoveringSearch:
             if self._is_hopeless(compute_cycles):
                 return
             self.floor = self._floor(compute_cycles)
-            while some := list(islice(equals, MAX_COVERINGS)):
+            while some := list(self._next_some(equals)):
                 for covering, work in sorted(some, key=self._order):
                     if self._must_stop():
                         self.is_complete = False
                         self.open_bounds.append((0, self._floor(compute_cycles)))
                         return
                     self._consider(covering, work)
+
+    def _next_some(self, rated: Iterator[Rated]) -> Iterator[Rated]:
+        """What is put in order before any of it is solved: as much as is found in time, or one."""
+        for pair in islice(rated, MAX_COVERINGS):
+            yield pair
+            if self._is_late():
+                return
 
     def _may_fit(self, covering: Covering) -> bool:
         """Is there room for single units? Else nothing more is asked about the covering."""
@@ -118,10 +127,12 @@ class CoveringSearch:
 
     def _must_stop(self) -> bool:
         """Is a limit reached? Never without any schedule, as far as time goes."""
-        is_late = time.perf_counter() > self.deadline or self.wishes.watch.is_stopped
-        return (is_late and bool(self.by_rank)) or len(self.alternatives) >= MAX_COVERINGS
+        return (self._is_late() and bool(self.by_rank)) or len(self.alternatives) >= MAX_COVERINGS
 
-    def _order(self, pair: tuple[Covering, Work]) -> tuple[int, float, int]:
+    def _is_late(self) -> bool:
+        return time.perf_counter() > self.deadline or self.wishes.watch.is_stopped
+
+    def _order(self, pair: Rated) -> tuple[int, float, int]:
         least = least_costs(*pair, self.hw).at_least(self.least)
         return self._rank(pair[0]), self.wishes.aim.value(least), self._num_copies(pair[0])
 

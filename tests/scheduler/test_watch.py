@@ -4,18 +4,24 @@ In: small and larger searches under watches that stop them. Out: verdicts. Not i
 and signals (tests/cli/test_live.py).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 import pytest
 
+from isamap.costmodels import Costs
+from isamap.mapper import Covering, coverings, unit_cycles
 from isamap.planner import Plan, find_best_plan, find_plan
 from isamap.scheduler import NOBODY, Progress, Status, Wishes, find_schedule, is_legal
+from isamap.scheduler.search_coverings import CoveringSearch
 from isamap.verify import verify_full
 from tests.scheduler.cases import kernel, machine
 
 SMALL = ("gemm", "gemm", (("m", 40), ("n", 24), ("k", 36)))
 LARGE = ("conv2d", "conv2d", (("h", 56), ("w", 56), ("c", 64), ("k", 64)))
 STEPS = ("gru", "gru_i8", (("steps", 3), ("batch", 2), ("inputs", 5), ("hidden", 7)))
+CONV = (("h", 5), ("w", 4), ("c", 3), ("k", 18))
 SIMPLE_STEPS = ("rnn", "rnn_i8", (("steps", 3), ("batch", 2), ("inputs", 5), ("hidden", 7)))
 
 
@@ -32,6 +38,24 @@ class Stopper:
 
     def see(self, progress: Progress) -> None:
         self.seen.append(progress)
+
+
+def test_after_the_time_limit_nothing_more_is_put_in_order() -> None:
+    """Of the coverings with the least compute, no more are looked for than it takes to answer."""
+    subject, hw = kernel("conv2d", "conv2d", CONV), machine("gemmini")
+    drawn: list[Covering] = []
+
+    def stream() -> Iterator[Covering]:
+        for covering in coverings(subject, hw, []):
+            drawn.append(covering)
+            yield covering
+
+    search = CoveringSearch(hw, Wishes(), Costs(0, 0, 0), deadline=0.0)
+    search.run(stream())
+    assert search.chosen().program and not search.is_complete
+    assert len(drawn) < 10
+    found = islice(coverings(subject, hw, []), 40)
+    assert len({unit_cycles(covering, hw) for covering in found}) == 1, "else nothing is tested"
 
 
 def test_incumbent_and_bound_approach_each_other() -> None:
