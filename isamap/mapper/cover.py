@@ -267,12 +267,10 @@ def cover_match(
     begin = None if ends is None or match.is_whole else ends.inlet
     accesses = _begun_operands(match, kernel.statements[index].target, begin)
     choices: dict[str, tuple[OperandPlan, ...]] = {}
-    for rule in sorted(match.instruction.operands, key=partial(_is_outside, match, homes)):
+    for rule in sorted(match.instruction.operands, key=partial(_turn, match, homes, ends)):
         read = partial(_source, kernel, match, rule.name, synthetic=synthetic, setting=setting)
         own = read(accesses[rule.name])
-        inlet = None
-        if rule.name in dict(match.inlets):
-            inlet = read(dict(match.inlets)[rule.name])
+        inlet = read(dict(match.inlets)[rule.name]) if rule.name in dict(match.inlets) else None
         is_target = rule.name == match.instruction.result.buffer
         if is_target and (reason := _sums_apart(kernel, index, own.access, loops)):
             return f"operand {rule.name}: {reason}"
@@ -320,9 +318,11 @@ def _begun_operands(match: Match, target: Access, begin: Access | None) -> dict[
     }
 
 
-def _is_outside(match: Match, homes: Homes, rule: OperandRule) -> bool:
-    """Has the operand no home? One that has fails most often, and is planned first."""
-    return dict(match.operands)[rule.name].buffer not in homes
+def _turn(match: Match, homes: Homes, ends: Ends | None, rule: OperandRule) -> int:
+    """What fails most often comes first: with a home, then sums that leave as something else."""
+    if dict(match.operands)[rule.name].buffer in homes:
+        return 0
+    return 1 if ends and ends.outlet and rule.name == match.instruction.result.buffer else 2
 
 
 def _sums_apart(kernel: Kernel, index: int, access: Access, loops: tuple[TiledLoop, ...]) -> str:
