@@ -95,10 +95,10 @@ def digest(value: object) -> str:
 def _canonical(value: object) -> list[str]:
     """Lines that tell any two different values apart: types, names, leaves in their order."""
     if is_dataclass(value) and not isinstance(value, type):
-        rows = [f"{type(value).__name__} {len(fields(value))}"]
-        for field in fields(value):
-            if field.compare:
-                rows += [field.name, *_canonical(getattr(value, field.name))]
+        compared = [field for field in fields(value) if field.compare]
+        rows = [f"{type(value).__name__} {len(compared)}"]
+        for field in compared:
+            rows += [field.name, *_canonical(getattr(value, field.name))]
         return rows
     match value:
         case Enum():

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, make_dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -140,6 +140,13 @@ def test_digests_differ_with_what_is_compared_and_only_with_that() -> None:
     assert digest(HW) == digest(replace(HW, files=("elsewhere",)))
     assert digest(HW) != digest(replace(HW, clock_hz=2e9))
     assert digest(("a", "b")) != digest(("a b",)) != digest(["a", ("b",)])
+
+
+def test_what_a_value_notes_for_itself_does_not_change_its_digest() -> None:
+    """Else times that were kept are lost with every such note that isamap adds."""
+    plain = make_dataclass("Value", ["x"])
+    noting = make_dataclass("Value", ["x", ("seen", int, field(default=0, compare=False))])
+    assert digest(plain(1)) == digest(noting(1)) == digest(noting(1, seen=2)) != digest(plain(2))
 
 
 def test_map_with_real_clocks_tells_what_it_measured(tmp_path: Path) -> None:
