@@ -5,6 +5,8 @@ use. Not its job: loops, the function around them.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import (
@@ -19,8 +21,9 @@ from isamap.hwdesc import (
 from isamap.ir import Affine
 from isamap.program import Address, Issue, Operand
 
+from .bases import Array, Group, group_places
 from .host_loops import Place, write_host_call
-from .nodes import CHint
+from .nodes import CHint, CLoop
 from .parameters import Parameter, element_type, parameter_at
 from .text import divides, number_text, offset_text, span_text
 
@@ -54,6 +57,8 @@ class CallWriter:
         self.arrays: dict[str, None] = {}
         self.registers: dict[tuple[str, int, str], None] = {}  # memory, register, C type
         self.regions: list[CallWriter] = []  # of what all cores run
+        self.bases: dict[Group, tuple[str, int]] = {}  # pointers to a group's first place
+        self.num_bases = 0
 
     def region(self) -> "CallWriter":
         """A writer for a region, whose registers and arrays each core has for itself."""
@@ -77,6 +82,22 @@ class CallWriter:
         for key in sorted(self.registers):
             found.setdefault(key[2], []).append(self._variable(*key))
         return found
+
+    @contextmanager
+    def inside(self, loop: CLoop) -> Iterator[list[str]]:
+        """While the loop's body is written: lines that it begins with, pointers that the compiler
+        takes to be new in each iteration, which keeps it from computing places before the loop."""
+        around, self.bases = self.bases, {}
+        lines = []
+        for group, least in group_places(loop, self._find).items():
+            name = f"{group.array.name}_at{self.num_bases}"
+            self.num_bases += 1
+            c_type = "const uint8_t" if group.array.is_const else "uint8_t"
+            first = _sum(f"({c_type} *){group.array.name}", group.address(least))
+            lines.append(f'{c_type} *{name} = {first}; __asm__("" : "+r"({name}));')
+            self.bases[group] = name, least
+        yield lines
+        self.bases = around
 
     def write(self, issue: Issue) -> list[str]:
         """The lines of one call."""
@@ -104,16 +125,35 @@ class CallWriter:
 
     def hint(self, hint: CHint) -> list[str]:
         """The lines that ask caches for what is read soon, which may lie behind the array."""
-        name, inside = hint.operand.memory, hint.operand.address.offset + hint.ahead_bytes
-        if name == self.hw.external.name:
-            start = hint.operand.address.offset.constant
-            parameter = parameter_at(self.parameters, start, "a hint")
-            name, inside = parameter.name, inside + -parameter.address
-        place = f"(const void *)({_sum(f'(uintptr_t){name}', Address(inside))})"
+        found = self._find(hint.operand)
+        assert found is not None, "registers are not asked for"
+        name, place = self._from_base(*found)
+        ahead = Address(place.offset + hint.ahead_bytes, place.rotations)
+        text = f"(const void *)({_sum(f'(uintptr_t){name}', ahead)})"
         forms = (memory.prefetch for memory in self.hw.caches if memory.prefetch is not None)
         parts = next(forms).c.parts
-        text = "".join(part if isinstance(part, str) else place for part in parts)
-        return text.strip().splitlines()
+        lines = "".join(part if isinstance(part, str) else text for part in parts)
+        return lines.strip().splitlines()
+
+    def _find(self, operand: Operand) -> tuple[Array, Address] | None:
+        """The array that an operand lies in, and where; None for registers."""
+        if operand.memory != self.hw.external.name:
+            is_array = not self.hw.memory(operand.memory).c_types
+            return (Array(operand.memory, False), operand.address) if is_array else None
+        start = operand.address.offset.constant
+        parameter = parameter_at(self.parameters, start, f"operand {operand.name}")
+        inside = Address(
+            operand.address.offset + Affine((), -parameter.address), operand.address.rotations
+        )
+        is_const = not (parameter.is_written or parameter.is_scratch)
+        return Array(parameter.name, is_const), inside
+
+    def _from_base(self, array: Array, inside: Address) -> tuple[str, Address]:
+        """A pointer and the distance from it."""
+        base = self.bases.get(Group.of(array, inside))
+        if base is None:
+            return array.name, inside
+        return base[0], Address(Affine((), inside.offset.constant - base[1]))
 
     def _template(self, instruction: Instruction, issue: Issue) -> CTemplate:
         form = instruction.c_form
@@ -153,7 +193,8 @@ class CallWriter:
             return self._pointer(instruction, operand, dtype)
         if c_type is None:
             self.arrays[memory.name] = None
-            return f"({element_type(dtype)} *)({_sum(memory.name, operand.address)})"
+            start = self._from_base(Array(memory.name, False), operand.address)
+            return f"({element_type(dtype)} *)({_sum(*start)})"
         if memory.name not in self.variables:
             self.arrays[memory.name] = None
             return f"(*({c_type} *)({_sum(memory.name, operand.address)}))"
@@ -175,19 +216,20 @@ class CallWriter:
         start = operand.address.offset.constant
         what = f"{instruction.name}, operand {operand.name}"
         parameter = parameter_at(self.parameters, start, what)
-        inside = Address(
-            operand.address.offset + Affine((), -parameter.address), operand.address.rotations
-        )
-        if not (parameter.is_written or parameter.is_scratch) and _writes(
-            instruction, operand.name
-        ):
+        found = self._find(operand)
+        assert found is not None, "parameters are arrays"
+        array, inside = found
+        if array.is_const and _writes(instruction, operand.name):
             raise ProgramError(f"{what}: writes into {parameter.buffer}, which is an input")
         own = element_type(dtype)
         size = _element_bytes(own)
+        const = "const " if array.is_const else ""
+        name, place = self._from_base(array, inside)
+        if name != array.name:
+            return f"({const}{own} *)({_sum(name, place)})"
         if own == element_type(parameter.layout.dtype) and divides(inside, size):
             offset = offset_text(inside, size)
             return f"&{parameter.name}[{offset}]" if offset else parameter.name
-        const = "" if parameter.is_written or parameter.is_scratch else "const "
         return f"({const}{own} *)({_sum(f'({const}uint8_t *){parameter.name}', inside)})"
 
 

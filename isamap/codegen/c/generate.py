@@ -126,7 +126,9 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
             case CLoop(name, first, stop, body):
                 end = str(stop) if isinstance(stop, int) else span_text(stop)
                 lines.append(f"{indent}for (int64_t {name} = {first}; {name} < {end}; ++{name}) {{")
-                lines += _write_nodes(body, calls, depth + 1)
+                with calls.inside(node) as begin:
+                    lines += [f"{indent}  {line}" for line in begin]
+                    lines += _write_nodes(body, calls, depth + 1)
                 lines.append(f"{indent}}}")
             case CIf(conditions, body):
                 tests = " && ".join(_test_text(*condition) for condition in conditions)
