@@ -7,12 +7,14 @@ arrays lie.
 
 from .functions import FLOAT_FUNCTIONS, LIBRARY
 from .helpers import HELPERS, used_helpers
+from .joins import JOINS_LIBRARY
 from .order import vector_order
 from .writer import StatementWriter, storage_type, value_type
 
 __all__ = [
     "FLOAT_FUNCTIONS",
     "HELPERS",
+    "JOINS_LIBRARY",
     "LIBRARY",
     "StatementWriter",
     "storage_type",

@@ -78,6 +78,10 @@ class StatementWriter:
         stored = f"isamap_bf16_store({value})" if dtype == "bf16" else value
         self.lines.append(f"{self.element(target)} = {stored}; }}")
 
+    def value(self, expr: Expr, dtype: str) -> str:
+        """The C variable that holds an expression of type `dtype`, computed in what is written."""
+        return self._expr(expr, dtype)
+
     def _name(self, dtype: str, text: str) -> str:
         """A new constant with the value `text`."""
         name = f"{self.variable}{self.count}"

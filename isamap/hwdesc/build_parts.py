@@ -198,6 +198,7 @@ def build_host(model: HardwareModel, reader: Reader) -> HostRule | None:
         else Fraction(),
         host.source,
         host.apart,
+        reader.integer(host.lanes, ("host", "lanes"), 1),
         reader.document.key_loc(("host",)),
     )
 

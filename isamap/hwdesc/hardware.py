@@ -248,7 +248,8 @@ class HostRule:
 
     A call keeps `unit` busy for start_cycles + operation_cycles per scalar operation and per
     element read or written (`host.count_operations`), each of which takes operation_energy_pj.
-    `is_apart`: a processor of its own, which works beside the machine's units.
+    `is_apart`: a processor of its own, which works beside the machine's units. `lanes`: how many
+    f32 a vector of compiled loops holds.
     """
 
     unit: str
@@ -257,6 +258,7 @@ class HostRule:
     operation_energy_pj: Fraction = Fraction()
     source: str = ""
     is_apart: bool = True
+    lanes: int = 1
     loc: Loc | None = field(default=None, compare=False)
 
 

@@ -215,6 +215,9 @@ class HostModel(Model):
     apart: StrictBool = Field(
         default=True, description="False: it is the core whose instructions these are, one stream."
     )
+    lanes: Integer = Field(
+        default="1", description="f32 elements in a vector of its compiled loops; 1: it has none."
+    )
     source: Text = Field(description=SOURCE)
 
 

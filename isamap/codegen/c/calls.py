@@ -106,7 +106,8 @@ class CallWriter:
             return []  # calls run in program order
         if issue.instruction in self.host_calls:
             places = {o.name: self._place(instruction, o) for o in issue.operands}
-            return write_host_call(instruction.semantics, places)
+            assert self.hw.host is not None, "the host's calls run on a host"
+            return write_host_call(instruction.semantics, places, self.hw.host, False)
         template = self._template(instruction, issue)
         numbers = self._numbers(instruction, issue)
         text = ""

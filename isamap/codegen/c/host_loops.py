@@ -4,27 +4,29 @@ In: the semantics of a host call, where its operands lie. Out: C lines, and the 
 Not its job: deciding what the host runs, text of addresses.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never
 
 from isamap.cexpr import (
     FLOAT_FUNCTIONS,
     HELPERS,
+    JOINS_LIBRARY,
     LIBRARY,
     StatementWriter,
     storage_type,
     used_helpers,
-    vector_order,
 )
 from isamap.errors import ProgramError
+from isamap.hwdesc import SUMMED_AS, HostLoops, HostNode, HostRule, Shared, Single, Way
 from isamap.ir import (
     Access,
     Affine,
     Kernel,
-    LoopKind,
+    Loop,
     Role,
+    Statement,
     accesses,
-    loop_kinds,
     pretty_expr,
     size_bytes,
 )
@@ -34,6 +36,8 @@ from .parameters import KEYWORDS
 from .text import affine_text
 
 SIMD = "#pragma omp simd"
+PART = 256  # values that are computed before they are summed, by row
+JOINS = {"+=": "add", "*=": "multiply", "max=": "max", "min=": "min"}
 UNVECTORISED = """#ifdef __clang__ /* which warns of loops that it does not vectorise after all */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif"""
@@ -51,78 +55,267 @@ class Place:
     parameter: str
 
 
-def write_host_call(semantics: Kernel, places: Mapping[str, Place]) -> list[str]:
-    """A block of loops per statement that does what the call does; `places` by operand name.
+def write_host_call(
+    semantics: Kernel, places: Mapping[str, Place], rule: HostRule, may_reassociate: bool
+) -> list[str]:
+    """Blocks of loops that do what the call does; `places` by operand name.
 
     Operations of f32 are those of `cexpr.FLOAT_FUNCTIONS`.
 
     Raises:
         ProgramError: a scalar type that C lacks.
     """
-    lines: list[str] = []
-    for statement in semantics.statements:
-        touched = {a.buffer for a in (statement.target, *accesses(statement.value))}
-        own = {name: place for name, place in places.items() if name in touched}
-        lines += _write_statement(replace(semantics, statements=(statement,)), own)
-    return lines
+    return _HostWriter(semantics, places).write(rule, may_reassociate)
 
 
-def _write_statement(semantics: Kernel, places: Mapping[str, Place]) -> list[str]:
-    (statement,) = semantics.statements
-    names = _names(semantics)
-    renamed = {old: Affine.var(new) for old, new in names.items()}
-    strides = {name: _strides(semantics, place) for name, place in places.items()}
+class _HostWriter:
+    """Writes the loops of one call."""
 
-    def step(access: Access, loop: str) -> int:
-        pairs = zip(access.indices, strides[access.buffer], strict=True)
+    def __init__(self, semantics: Kernel, places: Mapping[str, Place]) -> None:
+        self.semantics = semantics
+        self.places = places
+        self.strides = {name: _strides(semantics, place) for name, place in places.items()}
+        self.names = _names(semantics)
+        self.lines: list[str] = []
+        self.depth = 0
+        self.bounds: dict[str, tuple[str, str]] = {}  # of loops that run over part of their range
+
+    def write(self, rule: HostRule, may_reassociate: bool) -> list[str]:
+        loops = HostLoops(self.semantics, rule, self.step, self._is_apart, may_reassociate)
+        for node in loops.plan():
+            self.add("{")
+            self.depth += 1
+            touched = {name for statement in _statements(node) for name in _touched(statement)}
+            for name, place in self.places.items():
+                if name in touched:
+                    self.add(_declaration(self.semantics, name, place))
+            self._write_node(node, loops.num_rows)
+            self.close()
+        return self.lines
+
+    def _write_node(self, node: HostNode, num_rows: int) -> None:
+        match node:
+            case Shared(loop, 1, body):
+                self.open(loop)
+                for inner in body:
+                    self._write_node(inner, num_rows)
+                self.close()
+            case Shared(loop, at_once, body):
+                self.open_part(loop, at_once)
+                for inner in body:
+                    self._write_node(inner, num_rows)
+                self.close_part(loop)
+            case Single(statement):
+                target, value = pretty_expr(statement.target), pretty_expr(statement.value)
+                self.add(f"/* {target} {statement.update} {value} */")
+                match node.way:
+                    case Way.ROWS:
+                        self._write_rows(node, num_rows)
+                    case Way.LANES:
+                        self._write_lanes(node)
+                    case _:
+                        self._write_single(node)
+            case _:
+                assert_never(node)
+
+    def _write_single(self, node: Single) -> None:
+        writer = self._writer()
+        writer.write(node.statement)
+        body = [*writer.lines[1:-1], writer.lines[-1].removesuffix(" }")]
+        for loop in node.loops[:-1]:
+            self.open(loop)
+        for loop in node.loops[-1:]:
+            self.open(loop, is_simd=node.way is Way.ACROSS)
+        self._add_block(body, has_own=not node.loops)
+        for _ in node.loops:
+            self.close()
+
+    def _write_lanes(self, node: Single) -> None:
+        """Sums in any order, of what is computed in parts."""
+        summed = node.loops[-1]
+        target = self.element(node.statement.target)
+        join = f"isamap_join_{JOINS[node.statement.update]}_f32"
+        for loop in node.loops[:-1]:
+            self.open(loop)
+        source = self._beginning(node, summed)
+        if source is not None:
+            self.add(f"{target} = {join}({target}, &{source}, {summed.extent});")
+        else:
+            self._begin_parts(summed, 1)
+            self._compute_part(node.statement, summed, "part", PART)
+            self.add(f"{target} = {join}({target}, part, {self._count(summed)});")
+            self._end_parts(summed)
+        for _ in node.loops[:-1]:
+            self.close()
+
+    def _write_rows(self, node: Single, num_rows: int) -> None:
+        """Sums in order, of several rows side by side."""
+        statement = node.statement
+        rows, summed = node.loops[-2:]
+        join = f"isamap_{JOINS[statement.update]}_{num_rows}_rows_f32"
+        for loop in node.loops[:-2]:
+            self.open(loop)
+        is_own = rows.name not in self.bounds
+        if is_own:
+            self.open_part(rows, num_rows)
+        first = {rows.name: Affine.var(self.bounds[rows.name][0])}
+        to = f"&{self.element(statement.target, first)}, {self.step(statement.target, rows.name)}"
+        source = self._beginning(node, summed, first)
+        if source is not None:
+            assert isinstance(statement.value, Access), "what lies somewhere is an access"
+            pitch = self.step(statement.value, rows.name)
+            begin = f"&{source}, {pitch}, {self._count(rows)}, {summed.extent}"
+            self.add(f"{join}({to}, {begin});")
+        else:
+            self._begin_parts(summed, num_rows)
+            self.open(rows)
+            row = f"{self.names[rows.name]} - {self.bounds[rows.name][0]}"
+            self._compute_part(statement, summed, f"part[{row}]", PART)
+            self.close()
+            width = min(PART, summed.extent)
+            begin = f"part[0], {width}, {self._count(rows)}, {self._count(summed)}"
+            self.add(f"{join}({to}, {begin});")
+            self._end_parts(summed)
+        if is_own:
+            self.close_part(rows)
+        for _ in node.loops[:-2]:
+            self.close()
+
+    def _beginning(
+        self, node: Single, summed: Loop, first: Mapping[str, Affine] | None = None
+    ) -> str | None:
+        """The first of the elements that are summed, if they lie side by side."""
+        value = node.statement.value
+        if not isinstance(value, Access) or value.pad is not None:
+            return None
+        if self.step(value, summed.name) != 1:
+            return None
+        return self.element(value, {**(first or {}), summed.name: Affine()})
+
+    def _begin_parts(self, summed: Loop, num_rows: int) -> None:
+        width = min(PART, summed.extent)
+        self.add("{")
+        self.depth += 1
+        self.add(f"float part{f'[{num_rows}]' if num_rows > 1 else ''}[{width}];")
+        if summed.extent > PART:
+            self.open_part(summed, PART)
+
+    def _compute_part(self, statement: Statement, summed: Loop, part: str, width: int) -> None:
+        """What is summed, in an array of its own."""
+        writer = self._writer()
+        value = writer.value(statement.value, SUMMED_AS)
+        first = self.bounds.get(summed.name, ("", ""))[0]
+        at = self.names[summed.name] + (f" - {first}" if first else "")
+        self.open(summed, is_simd=True)
+        self._add_block([*writer.lines, f"{part}[{at}] = {value};"])
+        self.close()
+
+    def _end_parts(self, summed: Loop) -> None:
+        if summed.extent > PART:
+            self.close_part(summed)
+        self.close()
+
+    def _count(self, loop: Loop) -> str:
+        """How many iterations of the loop run at once."""
+        if loop.name not in self.bounds:
+            return str(loop.extent)
+        first, end = self.bounds[loop.name]
+        return f"{end} - {first}"
+
+    def add(self, line: str) -> None:
+        self.lines.append("  " * self.depth + line)
+
+    def open(self, loop: Loop, *, is_simd: bool = False) -> None:
+        """A loop over all iterations, or over those that run at once."""
+        first, end = self.bounds.get(loop.name, ("0", str(loop.extent)))
+        name = self.names[loop.name]
+        if is_simd and loop.extent > 1:
+            self.add(SIMD)
+        self.add(f"for (int64_t {name} = {first}; {name} < {end}; ++{name}) {{")
+        self.depth += 1
+
+    def close(self) -> None:
+        self.depth -= 1
+        self.add("}")
+
+    def open_part(self, loop: Loop, size: int) -> None:
+        """A loop over parts of a loop."""
+        first, end = (f"{self.names[loop.name]}_{word}" for word in ("first", "end"))
+        self.add(f"for (int64_t {first} = 0; {first} < {loop.extent}; {first} += {size}) {{")
+        self.depth += 1
+        whole = f"{first} + {size}"
+        limit = f"isamap_least({whole}, {loop.extent})" if loop.extent % size else whole
+        self.add(f"const int64_t {end} = {limit};")
+        self.bounds[loop.name] = (first, end)
+
+    def close_part(self, loop: Loop) -> None:
+        del self.bounds[loop.name]
+        self.close()
+
+    def _add_block(self, lines: list[str], *, has_own: bool = False) -> None:
+        """Lines, in brackets where no loop is around them."""
+        if has_own:
+            self.add("{")
+            self.depth += 1
+        for line in lines:
+            self.add(line)
+        if has_own:
+            self.close()
+
+    def _writer(self) -> StatementWriter:
+        return StatementWriter(self.semantics, self.element, self._index, FLOAT_FUNCTIONS, "v")
+
+    def step(self, access: Access, loop: str) -> int:
+        """Elements between neighbours along a loop."""
+        pairs = zip(access.indices, self.strides[access.buffer], strict=True)
         return sum(index.coefficient(loop) * stride for index, stride in pairs)
 
-    def offset(access: Access) -> str:
+    def element(self, access: Access, fixed: Mapping[str, Affine] | None = None) -> str:
+        """C text of an element; loops in `fixed` have these values."""
         total = Affine()
-        for index, stride in zip(access.indices, strides[access.buffer], strict=True):
+        for index, stride in zip(access.indices, self.strides[access.buffer], strict=True):
             total = total + index.scaled(stride)
-        return f"{access.buffer}[{affine_text(total.substitute(renamed))}]"
+        return f"{access.buffer}[{self._index(total, fixed)}]"
 
-    def index_text(index: Affine) -> str:
-        return affine_text(index.substitute(renamed))
+    def _index(self, index: Affine, fixed: Mapping[str, Affine] | None = None) -> str:
+        renamed = {old: Affine.var(new) for old, new in self.names.items()}
+        return affine_text(index.substitute({**renamed, **(fixed or {})}))
 
-    is_apart = _is_apart(semantics, places)
-    loops = vector_order(semantics, statement, 0, step) if is_apart else statement.loops
-    kinds = loop_kinds(statement)
-    writer = StatementWriter(semantics, offset, index_text, FLOAT_FUNCTIONS, "v")
-    writer.write(statement)
-    text = pretty_expr(statement.value)
-    lines = ["{", f"  /* {pretty_expr(statement.target)} {statement.update} {text} */"]
-    lines += [f"  {_declaration(semantics, name, place)}" for name, place in places.items()]
-    for depth, loop in enumerate(loops):
-        is_simd = loop == loops[-1] and kinds[loop.name] is LoopKind.PARALLEL and is_apart
-        lines += ["  " * (depth + 1) + SIMD] if is_simd and loop.extent > 1 else []
-        name = names[loop.name]
-        head = f"for (int64_t {name} = 0; {name} < {loop.extent}; ++{name}) {{"
-        lines.append("  " * (depth + 1) + head)
-    body = [*writer.lines[1:-1], writer.lines[-1].removesuffix(" }")]
-    lines += ["  " * (len(loops) + 1) + line for line in body]
-    lines += ["  " * depth + "}" for depth in range(len(loops), 0, -1)]
-    return [*lines, "}"]
+    def _is_apart(self, statements: tuple[Statement, ...]) -> bool:
+        touched = {name for statement in statements for name in _touched(statement)}
+        places = {name: place for name, place in self.places.items() if name in touched}
+        return all(_is_apart(self.semantics, s.target.buffer, places) for s in statements)
+
+
+def _statements(node: HostNode) -> Iterator[Statement]:
+    if isinstance(node, Single):
+        yield node.statement
+    else:
+        for inner in node.body:
+            yield from _statements(inner)
+
+
+def _touched(statement: Statement) -> tuple[str, ...]:
+    return tuple(a.buffer for a in (statement.target, *accesses(statement.value)))
 
 
 def host_functions(lines: list[str]) -> list[str]:
     """What stands before the function: definitions of what the lines of host calls call."""
-    found = used_helpers(lines, f"{HELPERS}\n{LIBRARY}")
+    found = used_helpers(lines, f"{HELPERS}\n{LIBRARY}\n{JOINS_LIBRARY}")
     macros = ILLEGAL if "ISAMAP_ILLEGAL" in found else ""
-    hints = UNVECTORISED.splitlines() if any(SIMD in line for line in lines) else []
+    hints = UNVECTORISED.splitlines() if any(SIMD in line for line in (*lines, found)) else []
     return [*hints, *macros.splitlines(), *found.splitlines(), ""]
 
 
 def _names(semantics: Kernel) -> dict[str, str]:
     """C names of the loops, apart from keywords, operands and the writer's variables."""
-    taken = {*KEYWORDS.split(), *(buffer.name for buffer in semantics.buffers)}
+    taken = {*KEYWORDS.split(), "part", *(buffer.name for buffer in semantics.buffers)}
     found: dict[str, str] = {}
-    for loop in semantics.statements[0].loops:
+    for loop in dict.fromkeys(loop for s in semantics.statements for loop in s.loops):
         name = loop.name
         while name in taken or name[:1] == "v" and name[1:].isdigit():
             name += "_"
-        taken.add(name)
+        taken |= {name, f"{name}_first", f"{name}_end"}
         found[loop.name] = name
     return found
 
@@ -143,9 +336,8 @@ def _declaration(semantics: Kernel, name: str, place: Place) -> str:
     return f"{kind}const {name} = ({kind})({place.pointer});"
 
 
-def _is_apart(semantics: Kernel, places: Mapping[str, Place]) -> bool:
+def _is_apart(semantics: Kernel, target: str, places: Mapping[str, Place]) -> bool:
     """Is it certain that no other operand shares a byte with the target?"""
-    target = semantics.statements[0].target.buffer
     own = places[target]
     first, last = _reach(semantics, own)
     for name, place in places.items():
