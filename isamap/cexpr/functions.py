@@ -27,22 +27,34 @@ static inline float isamap_max_f32(float a, float b) { return a >= b || a != a ?
 
 static inline float isamap_min_f32(float a, float b) { return a <= b || a != a ? a : b; }
 
+static inline float isamap_fma_f32(float a, float b, float c) {
+#if defined(__FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
 /* e^x = 2^n * e^r with |r| <= ln(2) / 2; 2^n in two halves, so that it may be denormal */
 static inline float isamap_exp_f32(float x) {
   x = x > 89.0f ? 89.0f : x;
   x = x < -104.0f ? -104.0f : x;
-  float shifted = x * 0x1.715476p+0f + 0x1.8p+23f; /* the sum's low bits are n, rounded to even */
+  /* the sum's low bits are n, rounded to even */
+  float shifted = isamap_fma_f32(x, 0x1.715476p+0f, 0x1.8p+23f);
   float n = shifted - 0x1.8p+23f, scale[2];
-  float r = x - n * 0.693359375f - n * -2.12194440e-4f;
-  float p = ((((1.9875691500e-4f * r + 1.3981999507e-3f) * r + 8.3334519073e-3f) * r
-              + 4.1665795894e-2f) * r + 1.6666665459e-1f) * r + 5.0000001201e-1f;
+  float r = isamap_fma_f32(n, 2.12194440e-4f, isamap_fma_f32(n, -0.693359375f, x));
+  float p = isamap_fma_f32(1.9875691500e-4f, r, 1.3981999507e-3f);
+  p = isamap_fma_f32(p, r, 8.3334519073e-3f);
+  p = isamap_fma_f32(p, r, 4.1665795894e-2f);
+  p = isamap_fma_f32(p, r, 1.6666665459e-1f);
+  p = isamap_fma_f32(p, r, 5.0000001201e-1f);
   uint32_t bits;
   __builtin_memcpy(&bits, &shifted, 4);
   int32_t whole = (int32_t)(bits - 0x4b400000u), half = whole >> 1;
   uint32_t first = ((uint32_t)half + 127u) << 23, second = ((uint32_t)(whole - half) + 127u) << 23;
   __builtin_memcpy(&scale[0], &first, 4);
   __builtin_memcpy(&scale[1], &second, 4);
-  return (p * (r * r) + r + 1.0f) * scale[0] * scale[1];
+  return (isamap_fma_f32(p, r * r, r) + 1.0f) * scale[0] * scale[1];
 }
 
 static inline float isamap_sigmoid_f32(float x) {
@@ -52,9 +64,11 @@ static inline float isamap_sigmoid_f32(float x) {
 
 static inline float isamap_tanh_f32(float x) {
   float a = fabsf(x), z = x * x;
-  float p = (((-5.70498872745e-3f * z + 2.06390887954e-2f) * z - 5.37397155531e-2f) * z
-             + 1.33314422036e-1f) * z - 3.33332819422e-1f;
+  float p = isamap_fma_f32(-5.70498872745e-3f, z, 2.06390887954e-2f);
+  p = isamap_fma_f32(p, z, -5.37397155531e-2f);
+  p = isamap_fma_f32(p, z, 1.33314422036e-1f);
+  p = isamap_fma_f32(p, z, -3.33332819422e-1f);
   float large = copysignf(1.0f - 2.0f / (isamap_exp_f32(a + a) + 1.0f), x);
-  return a < 0.625f ? p * z * x + x : large;
+  return a < 0.625f ? isamap_fma_f32(p * z, x, x) : large;
 }
 """

@@ -63,9 +63,9 @@ TURNS: dict[int, tuple[Step, ...]] = {
 }  # fmt: skip
 
 
-def _turn(size: int) -> str:
-    """A square of elements out of rows."""
-    lines = [f"vector a{row} = *(const vector *)(from[{row}] + at);" for row in range(size)]
+def _turned(size: int) -> tuple[list[str], list[str]]:
+    """Lines that turn a square of elements out of rows, and what its columns are called."""
+    lines = [f"vector a{row} = *(const vector *)(row[{row}] + at);" for row in range(size)]
     for number, (pairs, low, high) in enumerate(TURNS[size]):
         old, new = "abcd"[number], "abcd"[number + 1]
         for pair in pairs:
@@ -74,44 +74,39 @@ def _turn(size: int) -> str:
                 picked = ", ".join(map(str, chosen))
                 lines.append(f"vector {new}{row} = ISAMAP_PICK({both}, {picked});")
     last = "abcd"[len(TURNS[size])]
-    lines += [f"*(vector *)(to + {size * row}) = {last}{row};" for row in range(size)]
-    body = "\n  ".join(lines)
+    return lines, [f"{last}{row}" for row in range(size)]
+
+
+def _in_order(name: str, rows: int) -> str:
+    template, _ = OPERATIONS[name]
+    turned, columns = _turned(rows)
+    joined = [f"sums = {template.format('sums', column)};" for column in columns]
+    body = "\n    ".join([*turned, *joined])
     return f"""
 #ifdef __clang__
 #define ISAMAP_PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define ISAMAP_PICK(a, b, ...) __builtin_shuffle(a, b, (numbers){{__VA_ARGS__}})
 #endif
-/* {size} elements of {size} rows, so that those of one column lie side by side */
-static inline void isamap_turn_{size}_f32(const float *const *from, int64_t at, float *to) {{
-  typedef float vector __attribute__((vector_size({4 * size}), aligned(4), may_alias));
-  typedef int32_t numbers __attribute__((vector_size({4 * size}), unused));
-  {body}
-}}
-"""
-
-
-def _in_order(name: str, rows: int) -> str:
-    template, _ = OPERATIONS[name]
-    return f"""
+/* {rows} rows side by side, squares of which are turned so that a vector holds one of each */
 static inline void isamap_{name}_{rows}_rows_f32(
     float *to, int64_t step, const float *from, int64_t pitch, int64_t rows, int64_t count) {{
+  typedef float vector __attribute__((vector_size({4 * rows}), aligned(4), may_alias));
+  typedef int32_t numbers __attribute__((vector_size({4 * rows}), unused));
   const float *row[{rows}];
-  float own[{rows}], turned[{rows * rows}];
+  float own[{rows}];
   int64_t at = 0;
   for (int i = 0; i < {rows}; ++i) {{ /* rows that there are not are as the first one */
     row[i] = from + (i < rows ? i * pitch : 0);
     own[i] = to[i < rows ? i * step : 0];
   }}
+  vector sums = *(const vector *)own;
   for (; at + {rows} <= count; at += {rows}) {{
-    isamap_turn_{rows}_f32(row, at, turned);
-    for (int j = 0; j < {rows * rows}; j += {rows}) {{
-      #pragma omp simd
-      for (int i = 0; i < {rows}; ++i) own[i] = {template.format("own[i]", "turned[j + i]")};
-    }}
+    {body}
   }}
-  for (; at < count; ++at)
-    for (int i = 0; i < {rows}; ++i) own[i] = {template.format("own[i]", "row[i][at]")};
+  *(vector *)own = sums;
+  for (int j = 0; j < (int)(count - at); ++j)
+    for (int i = 0; i < {rows}; ++i) own[i] = {template.format("own[i]", "row[i][at + j]")};
   for (int i = 0; i < rows; ++i) to[i * step] = own[i];
 }}
 """
@@ -120,7 +115,6 @@ static inline void isamap_{name}_{rows}_rows_f32(
 JOINS_LIBRARY = "\n".join(
     [
         *map(_any_order, OPERATIONS),
-        *map(_turn, TURNS),
         *(_in_order(name, rows) for name in IN_ORDER for rows in TURNS),
     ]
 )

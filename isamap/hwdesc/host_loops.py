@@ -104,7 +104,7 @@ class HostLoops:
             return Single(statement, (), Way.IN_ORDER)
         if not self.is_apart((statement,)):
             return Single(statement, loops, Way.IN_ORDER)
-        inner = self._innermost(statement, loops)
+        inner = self.innermost(statement, loops)
         rest = tuple(loop for loop in loops if loop != inner)
         if kinds[inner.name] is LoopKind.PARALLEL:
             return Single(statement, (*rest, inner), Way.ACROSS)
@@ -118,7 +118,7 @@ class HostLoops:
         others = tuple(loop for loop in rest if loop != rows[-1])
         return Single(statement, (*others, rows[-1], inner), Way.ROWS)
 
-    def _innermost(self, statement: Statement, loops: tuple[Loop, ...]) -> Loop:
+    def innermost(self, statement: Statement, loops: tuple[Loop, ...]) -> Loop:
         """The loop along which most operands lie side by side; of the loops that are summed, which
         keep their order, only the last may be it."""
         if not _may_reorder(statement):

@@ -89,7 +89,9 @@ class _Composer:
             tasks = [piece.task, *(p.task for p in takewhile(lambda p: p.goes_on, following))]
             name = f"host_{piece.task.number}"
             external = self.hw.external.name
-            call = call_statements(tasks, name, external, self.memory.homes.__getitem__)
+            rule = self.hw.host
+            assert rule is not None, "tasks go to the host only where there is one"
+            call = call_statements(tasks, name, external, self.memory.homes.__getitem__, rule)
             return self._run_on_host((call,))
         before, after = self._repacks(piece)
         schedule = piece.schedule

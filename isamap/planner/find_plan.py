@@ -165,7 +165,7 @@ def plan_whole(
         kernel,
         nodes,
         chosen,
-        placed.program,
+        replace(placed.program, may_reassociate=wishes.may_reassociate),
         placed.cycles,
         placed.repack_cycles,
         *bound_plan(kernel, _as_free(chosen, planned, scheduler), hw),

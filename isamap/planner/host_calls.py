@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
 from isamap.errors import MappingError
+from isamap.hwdesc import HostLoops, HostRule
 from isamap.ir import (
     Access,
     Affine,
@@ -20,11 +21,14 @@ from isamap.ir import (
     accesses,
     index_range,
     pretty_statement,
+    size_bytes,
 )
 from isamap.mapper import Task
 from isamap.program import Address, Issue, Layout, Operand, Span
 from isamap.rewrites import map_accesses, rename_loops
 from isamap.scheduler import tile_name
+
+from .share_loops import share_loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +68,17 @@ def may_run_on_host(task: Task) -> bool:
 
 
 def call_statements(
-    tasks: Sequence[Task], name: str, memory: str, home_of: Callable[[str], Home]
+    tasks: Sequence[Task], name: str, memory: str, home_of: Callable[[str], Home], rule: HostRule
 ) -> HostCall:
-    """Run the tasks' statements one after the other, all but their held loops, on arrays in simple
-    layouts in `memory`.
+    """Run the tasks' statements one after the other, or row by row, all but their held loops, on
+    arrays in simple layouts in `memory`.
 
     What an earlier statement writes is the operand of a later one on the same place.
 
     Raises:
         MappingError: a padded access moves with a held loop.
     """
-    bodies = _apart([_may_call(task) for task in tasks], tasks)
+    bodies = _row_by_row(_apart([_may_call(task) for task in tasks], tasks), tasks, home_of, rule)
     inner = [x.name for body, task in zip(bodies, tasks, strict=True) for x in _free(body, task)]
     views: list[_View] = []
     roles: dict[str, Role] = {}
@@ -99,8 +103,27 @@ def call_statements(
     operands = tuple(
         Operand(view.name, memory, Address(view.address), view.strides_bytes) for view in views
     )
-    extents = tuple((loop.name, Span(loop.extent)) for body in statements for loop in body.loops)
+    called = dict.fromkeys(loop for body in statements for loop in body.loops)
+    extents = tuple((loop.name, Span(loop.extent)) for loop in called)
     return HostCall(Kernel(name, buffers, tuple(statements)), Issue(name, operands, extents))
+
+
+def _row_by_row(
+    bodies: Sequence[Statement], tasks: Sequence[Task], home_of: Callable[[str], Home],
+    rule: HostRule,
+) -> tuple[Statement, ...]:  # fmt: skip
+    """The statements, neighbours of which share loops where that keeps rows in the cache."""
+    kernel = tasks[0].kernel
+    buffers = {b.name: b for task in tasks for b in task.kernel.buffers}
+
+    def step(access: Access, loop: str) -> int:
+        axes = home_of(access.buffer).layout.axes
+        size = size_bytes(buffers[access.buffer].dtype)
+        pairs = zip(access.indices, axes, strict=True)
+        return sum(index.coefficient(loop) * axis.stride_bytes for index, axis in pairs) // size
+
+    loops = HostLoops(replace(kernel, buffers=tuple(buffers.values())), rule, step)
+    return share_loops(bodies, tasks[0].held, loops)
 
 
 def _may_call(task: Task) -> Statement:

@@ -25,13 +25,12 @@ Planned = Mapping[int, PlannedTask]
 
 
 def join_calls(nodes: tuple[TaskNode, ...], planned: Planned, hw: Hardware) -> Planned:
-    """The tasks, with those of the host joined that may be; none where it is no processor of its
-    own."""
-    if hw.host is None or not hw.host.is_apart:
+    """The tasks, with those of the host joined that may be."""
+    if hw.host is None:
         return planned
-    elsewhere = frozenset(
-        name for task in flatten(nodes) if not planned[task.number].on_host for name in task.touched
-    )
+    others = [task for task in flatten(nodes) if not planned[task.number].on_host]
+    waiting = others if hw.host.is_apart else []  # nobody gains by an early end on the same core
+    elsewhere = frozenset(name for task in waiting for name in task.touched)
     found = dict(planned)
     for group in _groups(nodes, planned):
         call = [group[0]]

@@ -225,6 +225,7 @@ class Program:
 
     `scratch`: room in the external memory for what is neither input nor output. `host_calls`: what
     the machine's host runs, each an instruction of that name (`hwdesc.with_host_calls`).
+    `may_reassociate`: may these sum floats in any order?
     """
 
     name: str
@@ -234,3 +235,4 @@ class Program:
     body: tuple[Node, ...]
     scratch: tuple[Placement, ...] = ()
     host_calls: tuple[Kernel, ...] = ()
+    may_reassociate: bool = False

@@ -29,7 +29,7 @@ from .program import (
     When,
 )
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Item = TypeVar("Item")
@@ -47,6 +47,7 @@ def to_json(program: Program) -> dict[str, Json]:
         "outputs": [_write_placement(placement) for placement in program.outputs],
         "scratch": [_write_placement(placement) for placement in program.scratch],
         "host_calls": [[call.name, pretty(call)] for call in program.host_calls],
+        "may_reassociate": program.may_reassociate,
         "body": [_write_node(node) for node in program.body],
     }
 
@@ -74,6 +75,7 @@ def from_json(data: Json) -> Program:
         record.items("body", _read_node),
         record.items("scratch", _read_placement),
         record.items("host_calls", _read_host_call),
+        record.flag("may_reassociate"),
     )
     record.finish()
     return program
@@ -103,6 +105,13 @@ class _Record:
     def integer(self, key: str) -> int:
         """A whole number."""
         return _read_integer(self.take(key), f"{self.where}.{key}")
+
+    def flag(self, key: str) -> bool:
+        """True or false."""
+        value = self.take(key)
+        if not isinstance(value, bool):
+            raise ProgramError(f"{self.where}.{key}: expected true or false")
+        return value
 
     def optional_integer(self, key: str) -> int | None:
         """A whole number or null."""
@@ -355,9 +364,7 @@ def _read_axis(data: Json, where: str) -> Axis:
 
 def _read_placement(data: Json, where: str) -> Placement:
     record = _Record(data, where)
-    is_natural = record.take("is_natural")
-    if not isinstance(is_natural, bool):
-        raise ProgramError(f"{where}.is_natural: expected true or false")
+    is_natural = record.flag("is_natural")
     layout = Layout(
         record.text("dtype"),
         record.items("shape", _read_integer),

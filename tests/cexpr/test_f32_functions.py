@@ -36,8 +36,11 @@ def points() -> np.ndarray:
     return np.concatenate([bits, dense, dense / 100, special])
 
 
+@pytest.mark.parametrize("flags", [(), ("-march=native",)])  # which may fuse products and sums
 @pytest.mark.parametrize("name", EXACT)
-def test_errors_are_within_what_the_verification_grants(name: str, tmp_path: Path) -> None:
+def test_errors_are_within_what_the_verification_grants(
+    name: str, flags: tuple[str, ...], tmp_path: Path
+) -> None:
     body = f"y[i] = {FLOAT_FUNCTIONS[name, 'f32'].format('x[i]')};"
     text = "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n"
     text += used_helpers([body], f"{HELPERS}\n{LIBRARY}")
@@ -46,7 +49,7 @@ def test_errors_are_within_what_the_verification_grants(name: str, tmp_path: Pat
     source, library = tmp_path / "f.c", tmp_path / "f.so"
     source.write_text(text)
     command = [COMPILER, "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-shared"]
-    subprocess.run([*command, "-fPIC", "-o", library, source, "-lm"], check=True)
+    subprocess.run([*command, *flags, "-fPIC", "-o", library, source, "-lm"], check=True)
     x = points()
     y = np.empty_like(x)
     ctypes.CDLL(str(library)).f(

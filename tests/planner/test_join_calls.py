@@ -64,3 +64,19 @@ def test_a_call_goes_on_where_the_next_statement_needs_no_more(value: str, is_jo
     going_on = [t.task.statement.target.buffer for t in plan.tasks if t.goes_on is not None]
     assert going_on == (["E"] if is_joined else [])
     assert verify_full(plan.program, kernel, hw).is_verified
+
+
+def test_on_the_core_itself_neighbours_run_row_by_row() -> None:
+    text = """
+X, Y, S = In(f32, 9, 40), Out(f32, 9, 40), Temp(f32, 9)
+for i, j in grid(9, 40):
+  S[i] += exp(X[i, j])
+for i, j in grid(9, 40):
+  Y[i, j] = X[i, j] / S[i]
+"""
+    kernel = parse_semantics(text, "rows")
+    hw = machine("x86_avx512")
+    plan = find_plan(kernel, hw, WISHES)
+    (call,) = plan.program.host_calls
+    assert [len(set(s.loops) & set(call.statements[0].loops)) for s in call.statements] == [2, 1]
+    assert verify_full(plan.program, kernel, hw).is_verified

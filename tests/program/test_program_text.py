@@ -96,7 +96,7 @@ def test_json_says_which_task_a_call_is_for() -> None:
 
 
 def test_malformed_json_is_refused_with_its_place() -> None:
-    assert "version 99, expected 'isamap-program' version 3" in broken(
+    assert "version 99, expected 'isamap-program' version 4" in broken(
         lambda data: data.update(version=99)
     )
     assert broken(lambda data: data.pop("name")) == "program: missing key 'name'"

@@ -40,7 +40,7 @@ class CallWriter:
     """Writes calls and remembers what must be declared.
 
     `variables`: memories whose registers are variables. `host_calls`: instructions that the host
-    runs.
+    runs; `may_reassociate`: it may sum floats in any order.
     """
 
     def __init__(
@@ -49,9 +49,11 @@ class CallWriter:
         parameters: tuple[Parameter, ...],
         variables: frozenset[str],
         host_calls: frozenset[str] = frozenset(),
+        may_reassociate: bool = False,
     ) -> None:
         self.hw = hw
         self.host_calls = host_calls
+        self.may_reassociate = may_reassociate
         self.parameters = parameters
         self.variables = variables
         self.arrays: dict[str, None] = {}
@@ -62,7 +64,8 @@ class CallWriter:
 
     def region(self) -> "CallWriter":
         """A writer for a region, whose registers and arrays each core has for itself."""
-        self.regions.append(CallWriter(self.hw, self.parameters, self.variables, self.host_calls))
+        own = (self.hw, self.parameters, self.variables, self.host_calls, self.may_reassociate)
+        self.regions.append(CallWriter(*own))
         return self.regions[-1]
 
     def is_large(self, memory: str) -> bool:
@@ -107,7 +110,9 @@ class CallWriter:
         if issue.instruction in self.host_calls:
             places = {o.name: self._place(instruction, o) for o in issue.operands}
             assert self.hw.host is not None, "the host's calls run on a host"
-            return write_host_call(instruction.semantics, places, self.hw.host, False)
+            return write_host_call(
+                instruction.semantics, places, self.hw.host, self.may_reassociate
+            )
         template = self._template(instruction, issue)
         numbers = self._numbers(instruction, issue)
         text = ""

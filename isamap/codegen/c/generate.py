@@ -81,7 +81,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
     marked = mark_regions(program, hw, parameters)
     try:
         body = specialise(marked, variables, hw)
-        calls = CallWriter(hw, parameters, variables, host)
+        calls = CallWriter(hw, parameters, variables, host, program.may_reassociate)
     except NotStaticError as error:
         if named:
             raise ProgramError(
@@ -89,7 +89,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
                 hint="ask for smaller sizes, or give the registers C types",
             ) from None
         body = specialise(marked, frozenset(), hw)
-        calls = CallWriter(hw, parameters, frozenset(), host)
+        calls = CallWriter(hw, parameters, frozenset(), host, program.may_reassociate)
     placed = (*program.inputs, *program.outputs, *program.scratch)
     asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))
     lines = _write_nodes(asking, calls, 1)
