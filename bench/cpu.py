@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -27,6 +28,7 @@ import click  # noqa: E402
 import cpu_conv  # noqa: E402
 import cpu_gemm  # noqa: E402
 import cpu_gru  # noqa: E402
+import cpu_rows  # noqa: E402
 from cpu_measure import Core, measure_core, pin  # noqa: E402
 from cpu_rivals import missing  # noqa: E402
 from cpu_table import Row, as_line, load_rows, table  # noqa: E402
@@ -37,7 +39,7 @@ from rnn_row import Cell, RnnShape  # noqa: E402
 from isamap.errors import IsamapError  # noqa: E402
 from isamap.processor import NATIVE, find_machine  # noqa: E402
 
-KINDS = ("f32", "bf16", "i8", "gru", "conv")
+KINDS = ("f32", "bf16", "i8", "gru", "conv", "rows")
 Job = tuple[tuple[str, str, str], Callable[[Core], Row]]
 
 
@@ -100,6 +102,11 @@ def _jobs(
             if cpu_conv.operations(conv) <= largest * 1e12:
                 solve = partial(cpu_conv.solve_conv, conv, hw, limits=limits)
                 yield ("conv", "f32", cpu_conv.label(conv)), solve
+        return
+    if kind == "rows":
+        for name, shape in product(cpu_rows.KERNELS, cpu_rows.SHAPES):
+            solve = partial(cpu_rows.solve_rows, name, shape, hw, limits=limits)
+            yield ("rows", "f32", cpu_rows.label(name, shape)), solve
         return
     if kind not in KINDS:
         raise click.BadParameter(f"{kind!r} is none of {', '.join(KINDS)}")

@@ -19,6 +19,12 @@ class Side(Enum):
 
     PLAIN = "plain"  # arrays as they lie; whatever a library or a program packs counts
     AHEAD = "ahead"  # weights packed before the clock starts
+    ORDERED = "ordered"  # floats summed in the kernel's order
+    FREE = "free"  # floats summed in any order
+
+
+SIDES = {"rows": (Side.ORDERED, Side.FREE)}  # by kind; others:
+USUAL = (Side.PLAIN, Side.AHEAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,11 @@ class Row:
         """Tells rows apart."""
         return self.kind, self.types, self.label
 
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """What is compared in rows of this kind."""
+        return SIDES.get(self.kind, USUAL)
+
     def best(self, times: dict[str, list[float]], side: Side) -> tuple[str, float] | None:
         """The fastest library and its seconds; None where none takes the row."""
         rivals = self.libraries(times, side)
@@ -55,10 +66,11 @@ class Row:
     def libraries(self, times: dict[str, list[float]], side: Side) -> dict[str, float]:
         """Seconds of every library that stands on a side.
 
-        A layer's weights are packed inside libraries that know nothing else: such a library stands
-        on both sides.
+        A layer's weights are packed inside libraries that know nothing else, and libraries sum rows
+        in any order: such a library stands on both sides.
         """
-        sides = [s.value for s in Side] if self.kind == "gru" else [side.value]
+        is_on_both = self.kind in ("gru", "rows")
+        sides = [s.value for s in self.sides] if is_on_both else [side.value]
         rivals = {}
         for name, (seconds, _) in times.items():
             library, own = name.rsplit(" ", 1)
@@ -92,7 +104,7 @@ def table(rows: Sequence[Row]) -> list[str]:
         own = [row for row in rows if (row.kind, row.types) == group]
         lines += [f"### {group[0]} {group[1]}: {_units(own[0])}", ""]
         heads = ["shape", "binds"]
-        for side in Side:
+        for side in own[0].sides:
             heads += [f"isamap {side.value}", "% of bound", "best library", "ratio", "cold ratio"]
         lines += [f"| {' | '.join([*heads, 'right'])} |", "|---" * (len(heads) + 1) + "|"]
         lines += [f"| {' | '.join(_cells(row))} |" for row in own]
@@ -103,7 +115,7 @@ def table(rows: Sequence[Row]) -> list[str]:
 def summary(rows: Sequence[Row]) -> list[str]:
     """Geometric mean, least ratio and scatter, per side, warm and cold."""
     lines = []
-    for side in Side:
+    for side in rows[0].sides:
         for name in ("warm", "cold"):
             ratios = [(r.ratio(getattr(r, name), side), r.label) for r in rows]
             known = [(ratio, text) for ratio, text in ratios if ratio is not None]
@@ -150,10 +162,14 @@ def _scatter(times: Iterable[dict[str, list[float]]]) -> float:
 
 
 def _units(row: Row) -> str:
+    if row.kind == "rows":
+        return "microseconds per call"
     return "microseconds per time step" if row.steps else "billions of operations per second"
 
 
 def _figure(row: Row, seconds: float) -> str:
+    if row.kind == "rows":
+        return f"{seconds * 1e6:.1f}"
     if row.steps:
         return f"{seconds / row.steps * 1e6:.0f}"
     return f"{row.operations / seconds / 1e9:.0f}"
@@ -161,7 +177,7 @@ def _figure(row: Row, seconds: float) -> str:
 
 def _cells(row: Row) -> list[str]:
     cells = [row.label, row.binds]
-    for side in Side:
+    for side in row.sides:
         ours = row.warm.get(f"{OURS} {side.value}")
         best = row.best(row.warm, side)
         cells += (
