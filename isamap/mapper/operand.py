@@ -108,6 +108,7 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
     moving = {name for index in subject.access.indices for name in index.names}
     fresh = tuple(TileAxis(name, (name,)) for name in subject.volatile if name not in moving)
     fused = {n for _, group in subject.match.binding if len(group) > 1 for n in group}
+    still = {loop.name for loop in subject.loops if loop.extent == 1}
     seen: set[str] = set()
     region: list[TileAxis] = []
     has_window = False
@@ -115,7 +116,7 @@ def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:
     for dim, index in enumerate(subject.access.indices):
         may_slide = may_slide and not seen & set(index.names)
         seen |= set(index.names)
-        if len(index.terms) <= 1:
+        if len(set(index.names) - still) <= 1:
             region.extend(TileAxis(name, (name,)) for name in index.names)
             continue
         has_window = True

@@ -48,6 +48,9 @@ def first_residence(
             return f"{name} indexes {subject.name} by {index}"
         members = tuple(b for b in blocks if b.instruction_loop in index.names)
         dims.append(_Dim(index, stride_rule, members))
+    is_packed = subject.hw.memory(rule.memory).within is not None
+    if is_packed and any(axis.is_window for axis in axes):
+        return f"{rule.memory} holds what is used one after the other, not a sliding window"
     align = lcm(subject.hw.memory(rule.memory).granule_bytes, rule.align_bytes)
     windows = bound_windows(axes, blocks)
     tries = [
@@ -167,7 +170,7 @@ class _Builder:
             self.align,
             windows,
             is_boxed,
-            is_packed=self.subject.hw.memory(rule.memory).within is not None and not windows,
+            is_packed=self.subject.hw.memory(rule.memory).within is not None,
         )
 
     def _plain(self, dim: _Dim, span: int, strides: dict[str, int]) -> int | str:

@@ -1,5 +1,6 @@
 """Operands packed on their way: emulated and compiled, against the kernel's meaning."""
 
+import random
 from dataclasses import replace
 from itertools import product
 
@@ -10,13 +11,14 @@ from isamap.codegen import missing_features
 from isamap.costmodels import Stay, Tiling
 from isamap.emulator import run, time_program
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import interpret, load_kernel
+from isamap.ir import Role, interpret, load_kernel
 from isamap.mapper import Covering, OperandPlan, coverings
 from isamap.native import execute_c, whole_arrays
-from isamap.resources import find_hardware
+from isamap.resources import find_hardware, find_kernel
 from isamap.scheduler import is_legal, lower, rank_of
 from isamap.scheduler.options import stay_choices, stays_of
 from tests.native.test_x86 import KERNELS
+from tests.scheduler.tilings import random_legal_tiling
 
 LOOPS = ("i", "j", "p")
 
@@ -87,15 +89,21 @@ def test_packed_operands_are_right_in_the_emulator(
 ) -> None:
     hw = machine()
     for covering in packing(hw, sizes, name):
-        arrays = whole_arrays(covering.kernel, 1)
-        expected = interpret(covering.kernel, arrays)["C"]
         for tiling in tilings(covering, hw, tiles)[-2:]:
-            program = lower(covering, tiling, hw)
-            assert program is not None
-            time_program(program, hw, compiled=False)
-            shaped = {p.buffer: arrays[p.buffer].reshape(p.layout.shape) for p in program.inputs}
-            got = run(program, hw, shaped, compiled=False).outputs["C"]
-            np.testing.assert_array_equal(got.reshape(expected.shape), expected, str(tiling))
+            assert_right(covering, tiling, hw)
+
+
+def assert_right(covering: Covering, tiling: Tiling, hw: Hardware) -> None:
+    """In the emulator, on numbers whose sums are exact in any order."""
+    arrays = whole_arrays(covering.kernel, 1)
+    (name,) = (b.name for b in covering.kernel.buffers if b.role is not Role.IN)
+    expected = interpret(covering.kernel, arrays)[name]
+    program = lower(covering, tiling, hw)
+    assert program is not None
+    time_program(program, hw, compiled=False)
+    shaped = {p.buffer: arrays[p.buffer].reshape(p.layout.shape) for p in program.inputs}
+    got = run(program, hw, shaped, compiled=False).outputs[name]
+    np.testing.assert_array_equal(got.reshape(expected.shape), expected, str(tiling))
 
 
 # loop that vectors lie along, is the other operand packed?
@@ -120,3 +128,24 @@ def test_packed_operands_are_right_when_compiled(name: str, loaded: set[tuple[st
         assert program is not None
         got = execute_c(program, hw, arrays)["C"]
         np.testing.assert_array_equal(got, interpret(covering.kernel, arrays)["C"], str(tiling))
+
+
+@pytest.mark.parametrize("window", [1, 2])
+def test_convolutions_with_a_panel_are_right(window: int) -> None:
+    """Strided ones; what a sliding window moves over is packed once per position of the window."""
+    hw = machine()
+    sizes = {"h": 5, "w": 6, "c": 2, "k": 17, "r": window, "s": window, "stride": 2, "pad": 0}
+    kernel = load_kernel(find_kernel("conv2d")[0], sizes, "conv2d_f32")
+    found = [
+        covering
+        for covering in coverings(kernel, hw, [], may_reassociate=True)
+        if covering.instruction == "fma_packed_f32" and rank_of(covering) == 0
+        if dict(covering.binding)["j"] == ("o",)
+    ]
+    panels = [c.operand("A") for c in found if packs(c.operand("A"))]
+    assert panels and not any(axis.is_window for plan in panels for axis in plan.axes)
+    generator = random.Random(window)
+    for covering in found:
+        tiling = random_legal_tiling(covering, hw, generator, any_tile=True)
+        assert tiling is not None
+        assert_right(covering, tiling, hw)
