@@ -222,7 +222,7 @@ def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
     longest = max(
         (fill_cycles(covering, work, tiling, hw, unit) for unit in fill_units(work)), default=0.0
     )
-    return longest + late * slowest_block_cycles(covering, work, hw)
+    return longest + (late * slowest_block_cycles(covering, work, hw) if late else 0.0)
 
 
 def fill_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware, unit: str) -> float:

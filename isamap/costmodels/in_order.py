@@ -30,11 +30,13 @@ class HeldUp:
 
 def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) -> HeldUp | None:
     """None where nothing else is queued, or nobody waits for an earlier use."""
-    place = plan.name, residence
-    flows = [f for f in work.flows if f.unit != work.compute_unit]
-    drain = next((f for f in flows if f.is_drain and (f.operand, f.residence) == place), None)
     never_waits = hw.memory(plan.residences[residence].memory).never_waits
-    if drain is None or never_waits or hw.synchronisation is Synchronisation.TOKENS:
+    if never_waits or hw.synchronisation is Synchronisation.TOKENS:
+        return None
+    flows = [f for f in work.flows if f.unit != work.compute_unit]
+    mine = (f for f in work.flows_at(plan.name, residence) if f.unit != work.compute_unit)
+    drain = next((f for f in mine if f.is_drain), None)
+    if drain is None:
         return None
     transfer = plan.residences[residence].drain
     assert transfer is not None, "it has a flow"

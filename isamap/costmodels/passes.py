@@ -21,15 +21,7 @@ def stay_of(tiling: Tiling, flow: Flow) -> Stay:
 def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
     """How many full passes a flow makes (for windows: passes times positions, overlaps
     included)."""
-    stay = stay_of(tiling, flow)
-    guard = guards(covering, tiling, stay)
-    passes = 1.0
-    for loop in guard.refetch_outer:
-        twice = loop in guard.refetch_inner
-        passes *= covering.loop(loop).units if twice else trips(covering, tiling, loop)
-    for loop in guard.refetch_inner:
-        if loop not in guard.refetch_outer:
-            passes *= tiling.tile(loop)
+    passes = guards(covering, tiling, stay_of(tiling, flow)).passes
     plan = operand_plan(covering, flow.operand)
     if flow.is_again:
         return passes - 1
@@ -125,8 +117,7 @@ def may_leave_late(plan: OperandPlan, residence: int) -> bool:
 
 def fill_units(work: Work) -> tuple[str, ...]:
     """Units other than the compute unit that fill stays."""
-    units = (f.unit for f in work.flows if not f.is_drain and f.unit != work.compute_unit)
-    return tuple(dict.fromkeys(units))
+    return work.fill_units
 
 
 def tile_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:

@@ -74,10 +74,7 @@ class Turn:
 
 def find_turn(work: Work, operand: str, residence: int) -> Turn | None:
     """None where it is not both fetched and drained by other units."""
-    place = operand, residence
-    flows = [
-        f for f in work.flows if (f.operand, f.residence) == place and f.unit != work.compute_unit
-    ]
+    flows = [f for f in work.flows_at(operand, residence) if f.unit != work.compute_unit]
     drain = next((f for f in flows if f.is_drain), None)
     fill = next((f for f in flows if not f.is_drain), None)
     if drain is None or fill is None:
@@ -114,8 +111,7 @@ def may_occupy(covering: Covering, work: Work, stay: Stay, hw: Hardware) -> bool
     inputs)."""
     plan = operand_plan(covering, stay.operand)
     if hw.synchronisation is Synchronisation.TOKENS:
-        place = stay.operand, stay.residence
-        fills = (f for f in work.flows if (f.operand, f.residence) == place and not f.is_drain)
+        fills = (f for f in work.flows_at(stay.operand, stay.residence) if not f.is_drain)
         is_alone = plan.is_output and all(fill.unit == work.compute_unit for fill in fills)
         return is_alone and not needs_one_slot(plan, hw)  # whose halves take turns
     whole = Stay(stay.operand, stay.residence, 1, 1)
@@ -128,7 +124,7 @@ def occupied_cycles(
     """Cycles that all the stay's slots together hold tiles that arrive, are computed on or
     leave."""
     counts = {unit.name: unit.count for unit in hw.units}
-    flows = [f for f in work.flows if stay_of(tiling, f) == stay]
+    flows = work.flows_at(stay.operand, stay.residence)
     moved = sum(flow_cycles(covering, tiling, f) / counts[f.unit] for f in flows)
     latency = occupied_latency(work, flows)
     return moved + latency * fetches(covering, tiling, stay) + work.shared_cycles
@@ -143,13 +139,13 @@ def occupied_latency(work: Work, flows: Sequence[Flow]) -> int:
 
 def ring_ends(work: Work, operand: str, residence: int) -> Ends:
     """The finish comes behind the last round trip where it does not write back itself."""
-    flows = [f for f in work.flows if (f.operand, f.residence) == (operand, residence)]
+    flows = work.flows_at(operand, residence)
     return Ends(not any(flow.is_drain for flow in flows), 0.0, 0.0)
 
 
 def round_trip_cycles(work: Work, operand: str, residence: int) -> float:
     """Cycles from the start of a block's fetch until its slot is free again."""
-    flows = [f for f in work.flows if (f.operand, f.residence) == (operand, residence)]
+    flows = work.flows_at(operand, residence)
     trip = sum(f.lead_cycles for f in flows)
     is_written = any(f.is_drain for f in flows)
     return trip + (work.latency_cycles if is_written else work.issue_cycles)
@@ -196,12 +192,10 @@ def passage_rounds(covering: Covering, work: Work, hw: Hardware) -> Iterator[Pas
             ways = (residence.fill, False), (residence.drain, True)
             for transfer, is_drain in ways:
                 passage = None if transfer is None else transfer.onward or transfer.inward
-                flows = [
-                    f
-                    for f in work.flows
-                    if (f.operand, f.residence, f.is_drain) == (plan.name, number, is_drain)
-                ]
-                if passage is not None and flows:
+                if passage is None:
+                    continue
+                flows = [f for f in work.flows_at(plan.name, number) if f.is_drain == is_drain]
+                if flows:
                     yield _passage_round(covering, work, flows, passage)
 
 

@@ -69,13 +69,14 @@ class Guards:
     drained at their last.
 
     `refetch_outer`, `refetch_inner`: loops the operand does not depend on and that nevertheless
-    fetch again.
+    fetch again, all of it `passes` times.
     """
 
     outer: tuple[str, ...]
     inner: tuple[str, ...]
     refetch_outer: tuple[str, ...]
     refetch_inner: tuple[str, ...]
+    passes: float
 
 
 def trips(covering: Covering, tiling: Tiling, loop: str) -> int:
@@ -106,7 +107,14 @@ def _find_guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:
     keeps_inner, refetch_inner, is_changed = _part(inner, moving, changing, False)
     changing = tuple(name for name in moving if name not in stay.kept)
     keeps_outer, refetch_outer, _ = _part(outer, moving, changing, is_changed)
-    return Guards(keeps_outer, keeps_inner, refetch_outer, refetch_inner)
+    passes = 1.0
+    for name in refetch_outer:
+        twice = name in refetch_inner
+        passes *= covering.loop(name).units if twice else trips(covering, tiling, name)
+    for name in refetch_inner:
+        if name not in refetch_outer:
+            passes *= tiling.tile(name)
+    return Guards(keeps_outer, keeps_inner, refetch_outer, refetch_inner, passes)
 
 
 def _part(

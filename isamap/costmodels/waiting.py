@@ -49,7 +49,7 @@ def _own_stall_cycles(
     tile before it is computed and after that tile's own fetches: what does not fit there stops the
     computation.
     """
-    mine = [f for f in work.flows if stay_of(tiling, f) == stay]
+    mine = work.flows_at(stay.operand, stay.residence)
     flows = [f for f in mine if f.unit != work.compute_unit]
     if is_renamed(operand_plan(covering, stay.operand), stay.residence, hw):
         return 0.0
@@ -145,7 +145,7 @@ def swap_cycles(
 
 
 def plane_cycles(
-    covering: Covering, work: Work, tiling: Tiling, stay: Stay, mine: list[Flow]
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, mine: tuple[Flow, ...]
 ) -> float:
     """Waiting while byte planes drain and the compute unit shifts in between.
 
@@ -282,14 +282,13 @@ def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
     fetches ahead over many tiles: a fill unit may set the pace there, the computation elsewhere.
     """
     counts = {unit.name: unit.count for unit in hw.units}
+    lasts = [(loop, last_units(covering, tiling, loop)) for loop in covering.loops]
+    cut = [(loop, last) for loop, last in lasts if last < loop.units]
     longest = 0.0
-    for unit in fill_units(work):
+    for unit in fill_units(work) if cut else ():
         fills = [f for f in work.flows if f.unit == unit and not f.windows]
         passes = [flow_passes(covering, tiling, f) for f in fills]
-        for loop in covering.loops:
-            last = last_units(covering, tiling, loop)
-            if last == loop.units:
-                continue
+        for loop, last in cut:
             rest = work.shared_cycles * (1 - last / loop.units)
             fetched = sum(
                 last_passes(covering, tiling, f, loop, last, whole) * f.pass_cycles
@@ -318,10 +317,12 @@ def resumed_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
     """
     waiting = 0.0
     for stay in tiling.stays:
-        mine = [f for f in work.flows if stay_of(tiling, f) == stay]
-        fill = next((f for f in mine if not f.is_drain and f.unit != work.compute_unit), None)
         again = guards(covering, tiling, stay).refetch_outer
-        if not operand_plan(covering, stay.operand).is_output or fill is None or not again:
+        if not operand_plan(covering, stay.operand).is_output or not again:
+            continue
+        mine = work.flows_at(stay.operand, stay.residence)
+        fill = next((f for f in mine if not f.is_drain and f.unit != work.compute_unit), None)
+        if fill is None:
             continue
         fetched = sum(
             f.first_cycles * tile_blocks(covering, tiling, stay_of(tiling, f))

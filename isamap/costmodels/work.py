@@ -112,15 +112,31 @@ class Work:
     ports: tuple[tuple[Port, float], ...] = ()
     num_units: int = 1
     served_cycles: float = 0.0
+    # that fill stays, beside the compute unit; flows per operand and residence
+    fill_units: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _flows_at: dict[tuple[str, int], tuple[Flow, ...]] = field(
+        init=False, repr=False, compare=False
+    )
     # what `ends` found, per unit and port: every estimate asks
     _ends: dict[tuple[str, ...], Ends] = field(init=False, repr=False, compare=False)
     _first_calls: dict[str, float] = field(init=False, repr=False, compare=False)
     streams: KnownStreams = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        units = (f.unit for f in self.flows if not f.is_drain and f.unit != self.compute_unit)
+        object.__setattr__(self, "fill_units", tuple(dict.fromkeys(units)))
+        places: dict[tuple[str, int], tuple[Flow, ...]] = {}
+        for flow in self.flows:
+            place = flow.operand, flow.residence
+            places[place] = (*places.get(place, ()), flow)
+        object.__setattr__(self, "_flows_at", places)
         object.__setattr__(self, "_ends", {})
         object.__setattr__(self, "_first_calls", {})
         object.__setattr__(self, "streams", {})
+
+    def flows_at(self, operand: str, residence: int) -> tuple[Flow, ...]:
+        """The flows of that residence."""
+        return self._flows_at.get((operand, residence), ())
 
     @property
     def shared_cycles(self) -> int:

@@ -42,11 +42,11 @@ class TiledLoop:
     is_held: bool = False
     cores: int = 1
     all_extent: int | None = None
+    # how many units cover the (first core's share of the) loop
+    units: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def units(self) -> int:
-        """How many units cover the (first core's share of the) loop."""
-        return -(-self.extent // self.block)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "units", -(-self.extent // self.block))
 
     @property
     def is_partial(self) -> bool:
