@@ -9,12 +9,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from math import inf
 
-from isamap.costmodels import Costs
+from isamap.costmodels import Aim, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
-from isamap.rewrites import FORMS, Variant, spread_by, variants
+from isamap.rewrites import FORMS, Step, Variant, spread_by, variants
 from isamap.scheduler import Wishes
 
 from .find_plan import all_cuts, overlapped, plan_near, plan_whole
@@ -25,55 +25,114 @@ MAX_VARIANTS = 60
 MAX_STEPS = 3
 MAX_PLANS = 4  # forms that are scheduled, beside the kernel as it is
 CLEAR_GAIN = 0.9  # a form is worth its temporaries when it takes at most this share
+FAR = 2.0  # times what the best form takes: what `plan_near` gains seldom makes up for more
 
 
 def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     """Schedule the kernel and the forms of it that promise less of what the aim minimises, those of
-    the fewest cycles first.
+    the fewest cycles first; then let those that take least keep more on chip, and the like.
 
     A form's promise is the sum of its tasks' least compute bounds; no plan of it is below. Tasks
-    that the best plan so far has as well take what they take there.
+    that the best plan so far has as well take what they take there. One form after the other all
+    the way took most of the time for what other forms beat at once.
 
     Raises:
         MappingError: no form can be mapped; the error is that of the kernel as it is.
     """
     begin = time.perf_counter()
-    aim = wishes.aim
     least_of: dict[TaskKey, float] = {}
     known = Known()
     forms, cut = _list_forms(kernel, hw, wishes, least_of)
+    clock = _Clock(wishes, begin + wishes.time_limit_s)
+    plans = _plan_forms(forms, hw, clock, known, least_of, cut)
+    best = _best_near(plans, hw, clock, known, cut)
+    best = replace(best, cut=all_cuts(best.cut, *cut))
+    best = overlapped(best, hw, clock.soon(), known)
+    return replace(best, num_forms=len(forms), seconds=time.perf_counter() - begin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """Wishes that hold `until` a time (by `time.perf_counter`)."""
+
+    wishes: Wishes
+    until: float
+
+    def soon(self, share: float = 1.0, begun_s: float = 0.0) -> Wishes:
+        """The wishes, with this share of the time that is left, and what was taken before."""
+        left = max(0.0, self.until - time.perf_counter())
+        return replace(self.wishes, time_limit_s=share * left + begun_s)
+
+    @property
+    def is_late(self) -> bool:
+        """Is there no time left, or shall the search stop?"""
+        return time.perf_counter() >= self.until or self.wishes.watch.is_stopped
+
+
+def _plan_forms(
+    forms: "list[_Form]",
+    hw: Hardware,
+    clock: _Clock,
+    known: Known,
+    least_of: dict[TaskKey, float],
+    cut: list[str],
+) -> list[Plan]:
+    """Plans of the kernel as it is and of forms that promise less, as `plan_whole` finds them, each
+    in half of the time that is left. `cut` grows."""
+    aim = clock.wishes.aim
     rated = sorted((form for form in forms[1:] if form.least < inf), key=lambda form: form.least)
+    plans: list[Plan] = []
     best: Plan | None = None
-    plain: Plan | None = None  # of the best one's form, before `plan_near`
     failure: MappingError | None = None
     for number, form in enumerate((forms[0], *rated)):
-        left = wishes.time_limit_s - (time.perf_counter() - begin)
-        limit = CLEAR_GAIN * aim.value(best.costs) if best else inf
-        if best and aim.value(Costs(form.least, 0, 0)) >= limit:
+        if best and aim.value(Costs(form.least, 0, 0)) >= CLEAR_GAIN * aim.value(best.costs):
             break
-        is_like = best and plain and not may_gain(form.tasks, best, plain, least_of)
-        if is_like and aim.is_fastest:
+        if best and aim.is_fastest and not may_gain(form.tasks, best, least_of):
             continue
-        is_late = left <= 0 or wishes.watch.is_stopped
-        if number > MAX_PLANS or (best is not None and is_late):
+        if number > MAX_PLANS or (best is not None and clock.is_late):
             cut.append(f"{len(rated) + 1 - number} promising forms were not scheduled")
             break
+        most = FAR * best.cycles if best and aim.is_fastest else inf
         try:
-            soon = replace(wishes, time_limit_s=max(left, 0.0))
-            own = plan_whole(form.variant.kernel, hw, soon, known)
-            plan = plan_near(own, hw, soon, known)
+            soon = clock.soon(1 / 2 if number < len(rated) else 1.0)
+            plan = plan_whole(form.variant.kernel, hw, soon, known, most)
         except MappingError as error:
             failure = failure or error
             continue
-        if aim.value(plan.costs) < limit:
-            best, plain = replace(plan, steps=(*form.variant.steps, *plan.steps)), own
-    if best is None:
+        plans.append(replace(plan, steps=form.variant.steps))
+        best = min(plans, key=lambda plan: aim.value(plan.costs))
+    if not plans:
         assert failure is not None, "a form is scheduled or fails"
         raise failure
-    best = replace(best, cut=all_cuts(best.cut, *cut))
-    left = wishes.time_limit_s - (time.perf_counter() - begin)
-    best = overlapped(best, hw, replace(wishes, time_limit_s=left), known)
-    return replace(best, num_forms=len(forms), seconds=time.perf_counter() - begin)
+    return plans
+
+
+def _best_near(
+    plans: list[Plan], hw: Hardware, clock: _Clock, known: Known, cut: list[str]
+) -> Plan:
+    """The best of the plans and what is near them (`plan_near`), looked for from the best on; a
+    form only where it gains clearly. `cut` grows."""
+    aim = clock.wishes.aim
+    ranked = sorted(plans, key=lambda plan: _price(plan, plan.steps, aim))
+    far = FAR * _price(ranked[0], ranked[0].steps, aim)
+    best = plan_near(ranked[0], hw, clock.soon(begun_s=ranked[0].seconds), known)
+    least = _price(best, ranked[0].steps, aim)
+    for number, plan in enumerate(ranked[1:], 1):
+        if _price(plan, plan.steps, aim) > far:
+            break
+        if clock.is_late:
+            cut.append(f"{len(ranked) - number} forms were scheduled, and not improved")
+            break
+        near = plan_near(plan, hw, clock.soon(begun_s=plan.seconds), known)
+        price = _price(near, plan.steps, aim)
+        if price < least:
+            best, least = near, price
+    return best
+
+
+def _price(plan: Plan, steps: tuple[Step, ...], aim: Aim) -> float:
+    """What the plan takes; more, for its temporaries, where these steps led to its form."""
+    return aim.value(plan.costs) / (CLEAR_GAIN if steps else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +174,12 @@ def _list_forms(
     return forms, cut + ([search.cut] if search.cut else [])
 
 
-def may_gain(
-    tasks: Counter[TaskKey], best: Plan, plain: Plan, least_of: dict[TaskKey, float]
-) -> bool:
+def may_gain(tasks: Counter[TaskKey], best: Plan, least_of: dict[TaskKey, float]) -> bool:
     """May a form with these tasks gain clearly in those in which it differs from the best plan's
-    form, whose plan is `plain` before `plan_near`?
-
-    What `plan_near` gains in the others, it would gain in this form as well. One after the other:
-    that some would run side by side is no reason to try a form.
+    form? One after the other: that some would run side by side is no reason to try a form.
     """
     differing = best.repack_cycles
-    for planned in plain.tasks:
+    for planned in best.tasks:
         parts = Counter(task_key(p, frozenset()) for p in planned.task.parts or (planned.task,))
         if parts <= tasks:
             tasks = tasks - parts
