@@ -4,6 +4,7 @@ In: a covering, the machine. Out: options. Not its job: choosing among them, wha
 tiling legal (`legality`).
 """
 
+from collections.abc import Iterator
 from itertools import product
 
 from isamap.costmodels import Stay, moves_blocks
@@ -20,10 +21,7 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
     """
     if loop.is_held or why_alone(covering, loop):
         return ((1, loop.units),)
-    options = {}
-    for tile in range(loop.units, 0, -1):
-        options[-(-loop.units // tile)] = tile
-    pairs = tuple((tile, count) for count, tile in sorted(options.items()))
+    pairs = tuple(_distinct_trips(loop.units))
     if must_fill_shares(covering, loop, hw):
         pairs = tuple((tile, count) for tile, count in pairs if loop.units % tile == 0)
     if must_divide(covering, loop, hw):
@@ -34,6 +32,17 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
             if count == 1 or (is_even and loop.units % tile == 0)
         )
     return pairs
+
+
+def _distinct_trips(units: int) -> Iterator[tuple[int, int]]:
+    """(least tile, trips) of every number of trips that tiles of so many units make, ascending:
+    about twice the root of `units`, without a look at every tile."""
+    tile = units
+    while tile > 0:
+        count = -(-units // tile)
+        least = -(-units // count)
+        yield least, count
+        tile = least - 1
 
 
 def may_keep_over(covering: Covering, plan: OperandPlan, loop: TiledLoop) -> bool:
