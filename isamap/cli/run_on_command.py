@@ -29,7 +29,8 @@ def run_on_command(
     head = f"{done.mapped.kernel.name} for {done.mapped.hardware.name} on {where}"
     wrong = done.mismatch
     if wrong is None:
-        click.echo(f"{head}: every element is right")
+        within = f" within {done.tolerance:.2g}" if done.tolerance else ""
+        click.echo(f"{head}: every element is right{within}")
         return
     index = ", ".join(map(str, wrong.index))
     click.echo(

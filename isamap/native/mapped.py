@@ -13,7 +13,7 @@ from isamap.emulator import check_program
 from isamap.errors import KernelError
 from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
-from isamap.planner import search
+from isamap.planner import Plan, search
 from isamap.program import Program, in_use_order
 from isamap.scheduler import Contender, Wishes
 
@@ -23,13 +23,14 @@ from .threads import on_threads
 @dataclass(frozen=True, slots=True)
 class Mapped:
     """A kernel's program and where it came from; per task that a cost model compared schedules
-    of, those. `cycles`: under the closed form."""
+    of, those. `cycles`: under the closed form. `plan`: of several tasks, whose program it is."""
 
     kernel: Kernel
     hardware: Hardware
     program: Program
     cycles: int
     compared: tuple[tuple[Contender, ...], ...] = ()
+    plan: Plan | None = None
 
     @property
     def given(self) -> frozenset[str]:
@@ -63,7 +64,8 @@ def map_program(
     check_program(found.program, calling)  # running it takes minutes where there are many calls
     program = in_use_order(found.program, calling, tuple(ahead))
     compared = tuple(answer.contenders for answer in found.answers if answer.contenders)
-    return Mapped(built, machine, program, found.cycles, compared)
+    plan = found if isinstance(found, Plan) else None
+    return Mapped(built, machine, program, found.cycles, compared, plan)
 
 
 def _check_inputs(kernel: Kernel, ahead: Sequence[str]) -> None:

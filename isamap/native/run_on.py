@@ -6,6 +6,7 @@ C text.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 
 import numpy as np
@@ -14,7 +15,15 @@ from isamap.codegen import CSource, find_toolchain, generate_c
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, interpret, is_float, numpy_dtype, random_arrays
 from isamap.scheduler import Wishes
-from isamap.verify import Mismatch, compare
+from isamap.verify import (
+    Mismatch,
+    Tolerance,
+    compare,
+    is_bounded,
+    largest,
+    plan_tolerance,
+    telling_inputs,
+)
 
 from .execute import execute_together
 from .mapped import Mapped, map_program
@@ -26,13 +35,14 @@ SMALL = 4  # floats drawn as whole numbers up to this: their sums are exact
 class RemoteRun:
     """What a machine computed under its emulator, held against the kernel's meaning.
 
-    `command`: how its programs are run. `mismatch` None: every element is exactly right.
+    `command`: how its programs are run. `mismatch` None: every element is right, up to `tolerance`.
     """
 
     mapped: Mapped
     source: CSource
     command: tuple[str, ...]
     mismatch: Mismatch | None
+    tolerance: float = 0.0
 
 
 def run_on(
@@ -51,7 +61,8 @@ def run_on(
     names) on random inputs, and compare with the kernel's meaning.
 
     Floats are small whole numbers, whose sums are exact, so that every element must be exactly
-    right. `flags`: further ones for the compiler.
+    right. Where a plan reorders sums of what is not whole (a state that went through tanh), inputs
+    and tolerance are those of `verify_plan`. `flags`: further ones for the compiler.
 
     Raises:
         IsamapError: compiler or emulator is not installed (the hint names packages), or failed.
@@ -60,11 +71,27 @@ def run_on(
     mapped = map_program(kernel, hw, wishes, sizes=sizes, name=name)
     source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
-    arrays = whole_arrays(mapped.kernel, seed)
+    arrays, tolerance = _draw_inputs(mapped, seed)
     got = execute_together(((mapped.program, arrays),), mapped.hardware, flags)[0]
     expected = interpret(mapped.kernel, arrays)
-    wrong = compare(got, expected, "the kernel's meaning")
-    return RemoteRun(mapped, source, toolchain.run, wrong)
+    wrong = compare(got, expected, "the kernel's meaning", tolerance)
+    return RemoteRun(mapped, source, toolchain.run, wrong, largest(tolerance))
+
+
+def _draw_inputs(mapped: Mapped, seed: int) -> tuple[Mapping[str, np.ndarray], Tolerance]:
+    """Inputs, and how far outputs may lie from the meaning."""
+    arrays = whole_arrays(mapped.kernel, seed)
+    if mapped.plan is None or _is_whole(interpret(mapped.kernel, arrays)):
+        return arrays, 0.0
+    measure = partial(plan_tolerance, mapped.plan, mapped.kernel)
+    telling, tolerance = telling_inputs(mapped.kernel, seed, measure)
+    return (telling, tolerance) if is_bounded(tolerance) else (arrays, 0.0)
+
+
+def _is_whole(arrays: Mapping[str, np.ndarray]) -> bool:
+    """Are all elements whole numbers, so that sums on the way were exact?"""
+    found = (array.astype(np.float64) for array in arrays.values() if array.dtype.kind not in "iub")
+    return all(bool((array == np.rint(array)).all()) for array in found)
 
 
 def whole_arrays(kernel: Kernel, seed: int) -> dict[str, np.ndarray]:
