@@ -142,14 +142,15 @@ class CoveringSearch:
     def _is_served(self, covering: Covering, rank: int) -> bool:
         """Has a covering been looked at that caches serve as well?
 
-        One with the same packed operands and layouts, which copied less into registers, where no
-        port counts what calls read in place. Where nothing is to be repacked if it can be helped,
-        one that packs operands itself instead.
+        One with the same packed operands and layouts, which copied less into registers, where
+        neither a port nor the nearest cache counts what calls read in place. Where nothing is
+        to be repacked if it can be helped, one that packs operands itself instead.
         """
         means = packed_means(covering)
         if self.wishes.layouts == "natural" and rank and covering.loops in self.packing:
             return True
-        is_served = means in self.means and not self.hw.external.ports
+        is_counted = self.hw.external.ports or self.hw.caches[0].reads_per_cycle
+        is_served = means in self.means and not is_counted
         # those that are measured differ
         is_served = is_served and self.wishes.cost.num_candidates == 1
         self.means.add(means)

@@ -142,6 +142,22 @@ def test_what_is_packed_ahead_may_be_widened_into_a_panel() -> None:
     np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
 
 
+def test_an_element_that_several_vectors_need_is_broadcast_once() -> None:
+    """64 columns are four vectors: that many reads of each element of A in place keep the nearest
+    cache from being refilled."""
+    skip_unless_native("x86_golden_cove")
+    wishes = Wishes(time_limit_s=5, may_reassociate=True)
+    found = map_program(
+        f"{KERNELS}:sgemm", "x86_golden_cove", wishes, sizes={"m": 90, "n": 64, "k": 1024},
+        ahead=("B",),
+    )  # fmt: skip
+    used = {issue.instruction for issue in issues(found.program.body)}
+    assert {"broadcast_f32", "fma_f32"} <= used
+    arrays = whole_arrays(found.kernel, 1)
+    got = execute_c(found.program, found.hardware, arrays)["C"]
+    np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
+
+
 FEW = ((1, 203, 310), (21, 1, 4099), (4, 203, 310), (3, 21, 4099), (13, 2, 57))
 
 

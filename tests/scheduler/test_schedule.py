@@ -154,7 +154,7 @@ def test_no_less_natural_schedule_stands_in_for_one_that_is_not_fast_enough() ->
     text = """
 h, U, R = In(f32, 4, 600), In(f32, 600, 600), InOut(f32, 4, 600)
 for z, j, p in grid(4, 600, 600):
-  R[z, j] += h[z, p] * U[p, j]
+  R[z, j] += h[z, p] * U[j, p]
 """
     rows, wishes = parse_semantics(text, "rows"), Wishes(may_reassociate=True)
     best = find_schedule(rows, hw, wishes).best
