@@ -5,6 +5,7 @@ checks.
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -235,3 +236,9 @@ def test_lines_are_within_budget() -> None:
         for number, line in enumerate(lines_of(path), 1)
         if len(line) > COLUMNS
     ]
+
+
+def test_names_of_test_files_are_unique() -> None:
+    """pytest imports them by their names alone, and ends a whole run at the second of a name."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert not [name for name, count in names.items() if count > 1]
