@@ -83,10 +83,12 @@ def refill_cycles(
         if size not in touched:
             touched[size] = _touch(size, nest, streams)
     hints = [NO_HINTS for _ in streams]
+    unit = hw.instruction(covering.instruction).unit
     found = []
     for cache in hw.caches:
         if cache.prefetch is not None:
-            hints = [_hints(nest, stream, cache, cache.prefetch) for stream in streams]
+            pace = 1 / next(u.count for u in hw.units if u.name == unit)
+            hints = [_hints(nest, stream, cache, cache.prefetch, pace) for stream in streams]
         found.append(_shared(cache, nest, streams, touched[cache.granule_bytes], hints))
     return tuple(found)
 
@@ -216,12 +218,14 @@ def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: 
     return length * together
 
 
-def _hints(nest: list[NestLoop], stream: Stream, cache: Memory, form: PrefetchForm) -> _Hints:
+def _hints(
+    nest: list[NestLoop], stream: Stream, cache: Memory, form: PrefetchForm, call_cycles: float
+) -> _Hints:
     """The program asks in the innermost tile loop that moves the stream, where each iteration moves
-    it to new lines (a call takes a cycle), for what the calls in its body read: of a sum's units
-    those are the first and the last, unless the innermost loop asks. Not where each call walks over
-    several lines by itself, or the loop along lines faster than it could ask for them, nor in
-    packed stays."""
+    it to new lines (a call takes so many cycles), for what the calls in its body read: of a sum's
+    units those are the first and the last, unless the innermost loop asks. Not where each call
+    walks over several lines by itself, or the loop along lines, of one row or several side by side,
+    faster than it could ask for them, nor in packed stays."""
     line = cache.granule_bytes
     steps = stream.strides
     depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
@@ -230,18 +234,19 @@ def _hints(nest: list[NestLoop], stream: Stream, cache: Memory, form: PrefetchFo
     walked = [(stride, loop.count) for stride, loop in zip(steps[:depth], nest)]
     call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
     reach = call + sum(s * (count - 1) for s, count in walked)
-    calls, stride = prod(loop.count for loop in nest[:depth]), steps[depth]
-    if stride <= reach and (call > line or calls * line < cache.asked_cycles * stride):
+    cycles, stride = call_cycles * prod(loop.count for loop in nest[:depth]), steps[depth]
+    dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
+    rows = touched_lines(line, dims, stream.element_bytes)
+    new = min(rows.count, rows.rows * stride / line)
+    if stride <= reach and (call > line or cycles < cache.asked_cycles * new):
         return NO_HINTS
-    late = min(1.0, ceil(form.ahead_cycles / calls) / nest[depth].count)
+    late = min(1.0, ceil(form.ahead_cycles / cycles) / nest[depth].count)
     asked = 1.0 - late
     if not _asks_ahead(nest, stream, cache):
         sums = prod(x.count for n, x in enumerate(nest[:depth]) if x.is_sum and steps[n])
         asked *= min(1.0, 2 / sums)
     if stride <= reach:
         return _Hints(1.0 - asked, 0.0)
-    dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
-    rows = touched_lines(line, dims, stream.element_bytes)
     return _Hints(1.0 - asked, asked * rows.rows / rows.count)
 
 

@@ -4,6 +4,7 @@ Oracle: the interpreter; lines and distances counted by hand.
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from isamap.native import execute_c, whole_arrays
 from isamap.program import Address, Issue, Operand, Program, Span, issues
 from isamap.resources import find_hardware
 from isamap.scheduler import Wishes, find_schedule, lower
+from isamap.scheduler.neighbours import with_tile
 from tests.codegen.test_c_programs import needs_compiler
 from tests.costmodels.test_caches import machine, product, tiled
 
@@ -97,6 +99,22 @@ def test_a_walk_faster_than_lines_that_are_asked_for_is_left_to_the_hardware(
         text = generate_c(program(hw, "pij"), hw).text
         inside = text[text.rindex("for (int64_t j_tile") :]
         assert is_left != any(")B" in place for place in hints(inside))
+
+
+@pytest.mark.parametrize(("asked", "units", "is_left"), [(3, 1, False), (4, 1, True), (3, 2, True)])
+def test_of_rows_that_are_walked_side_by_side_every_line_takes_its_time(
+    tmp_path: Path, asked: int, units: int, is_left: bool
+) -> None:
+    """One step of j loads twelve times in as many cycles, half of them on two units, and moves by
+    two lines in each of two rows."""
+    hw = asking(tmp_path, f"{FORM}\n    asked: {asked} cycles")
+    hw = replace(hw, units=tuple(replace(unit, count=units) for unit in hw.units))
+    covering = product(hw, 4, 40, 20)
+    found = lower(covering, with_tile(tiled(covering, 2, 2, tuple("pij")), "p", 2), hw)
+    assert found is not None
+    text = generate_c(found, hw).text
+    inside = text[text.rindex("for (int64_t j_tile") :]
+    assert is_left != any(")B" in place for place in hints(inside))
 
 
 def test_what_stays_in_a_line_or_walks_outside_is_not_asked_for(tmp_path: Path) -> None:

@@ -74,13 +74,13 @@ def _hinted(
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
         if is_walk and (is_outer or any(r.last - r.first >= line for r in reads)):
             continue  # each call walks by itself, or most of them in a loop further inside
-        if is_walk and cycles * line < cache.asked_cycles * abs(step):
-            continue  # prefetchers of the hardware are faster
         found = [
             (place, run)
             for run in _runs(reads)
             for place in (_new_lines(run, line, step) if is_walk else _places(run, line, grid))
         ]
+        if is_walk and cycles < cache.asked_cycles * len(found):
+            continue  # prefetchers of the hardware are faster
         for place, run in found if len(found) <= MAX_HINTS else ():
             read = next(r for r in run if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
@@ -182,7 +182,9 @@ def _new_lines(run: list[_Read], line: int, step: int) -> range:
 
 
 def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:
-    """Cycles per unit of one run of the nodes, loops of unknown length at their longest."""
+    """Cycles per unit of one run of the nodes, shared by all that there are of it; loops of unknown
+    length at their longest."""
+    counts = {unit.name: unit.count for unit in hw.units}
     busy: dict[str, float] = {}
     for node in body:
         match node:
@@ -194,7 +196,9 @@ def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:
                 instruction = hw.instruction(issue.instruction)
                 extents = {name: span.limit for name, span in issue.extents}
                 cycles = instruction.issue_cycles.evaluate(extents)
-                busy[instruction.unit] = busy.get(instruction.unit, 0.0) + cycles
+                busy[instruction.unit] = (
+                    busy.get(instruction.unit, 0.0) + cycles / counts[instruction.unit]
+                )
             case CIf() | CShare() | CRegion() | CHint() | CTurn():
                 pass  # at edges, or around all of the work
     return busy
