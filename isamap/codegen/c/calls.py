@@ -144,7 +144,8 @@ class CallWriter:
     def _find(self, operand: Operand) -> tuple[Array, Address] | None:
         """The array that an operand lies in, and where; None for registers."""
         if operand.memory != self.hw.external.name:
-            is_array = not self.hw.memory(operand.memory).c_types
+            memory = self.hw.memory(operand.memory)
+            is_array = not memory.c_types and not memory.is_named
             return (Array(operand.memory, False), operand.address) if is_array else None
         start = operand.address.offset.constant
         parameter = parameter_at(self.parameters, start, f"operand {operand.name}")
