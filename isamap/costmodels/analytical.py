@@ -12,7 +12,7 @@ precedes its own first call and follows its last one (`ends`). Refills of caches
 (`caches`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -93,7 +93,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     finish = finish_cycles(covering, work, tiling, hw)
     caches = refill_cycles(covering, tiling, hw, work.streams)
     refills = tuple(cache.busy_cycles for cache in caches)
-    unfinished = resumed_sum_cycles(covering, work, tiling)
+    unfinished = resumed_sum_cycles(covering, work, tiling, counts)
     computing = max(
         units[work.compute_unit] + stall + unfinished,
         uneven_cycles(covering, work, tiling, hw),
@@ -173,14 +173,17 @@ def packing_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
     return packing
 
 
-def resumed_sum_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
+def resumed_sum_cycles(
+    covering: Covering, work: Work, tiling: Tiling, counts: Mapping[str, int]
+) -> float:
     """Cycles of copies of unfinished sums, there and back, which the calls on them wait for: not
     those that clear sums and that bring finished ones home. What refills caches goes on beside."""
     copying = 0.0
     for flow in work.flows:
         if operand_plan(covering, flow.operand).residences[flow.residence].again is not None:
             others = flow.is_drain or not flow.is_again
-            copying += (flow_passes(covering, tiling, flow) - others) * flow.pass_cycles
+            passes = flow_passes(covering, tiling, flow) - others
+            copying += passes * flow.pass_cycles / counts[flow.unit]
     return copying
 
 

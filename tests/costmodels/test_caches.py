@@ -405,6 +405,8 @@ def test_sums_left_unfinished_are_copied_while_caches_are_refilled() -> None:
     copies of C as much is hidden as of all else."""
     hw, covering = avx512_product(1, 8192, 2048)
     work = count_work(covering, hw)
+    counts = {unit.name: unit.count for unit in hw.units}
+    several = {name: 2 * count for name, count in counts.items()}
     cycles, copies = [], []
     for p in (16, 8):
         stays = tuple(
@@ -412,7 +414,8 @@ def test_sums_left_unfinished_are_copied_while_caches_are_refilled() -> None:
         )
         tiling = Tiling((("i", 1), ("j", 8), ("p", p)), tuple("pji"), ("p", "i", "j"), stays)
         cycles.append(estimate(covering, work, tiling, hw).cycles)
-        copies.append(resumed_sum_cycles(covering, work, tiling))
+        copies.append(resumed_sum_cycles(covering, work, tiling, counts))
+        assert resumed_sum_cycles(covering, work, tiling, several) == copies[-1] / 2
     assert copies[1] > 1.9 * copies[0] > 100_000
     assert abs(cycles[1] - cycles[0]) < (copies[1] - copies[0]) / 2
 
