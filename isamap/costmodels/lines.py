@@ -10,7 +10,7 @@ Effectiveness (1991).
 from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import ceil, prod
+from math import ceil, gcd, prod
 
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, size_bytes
@@ -240,18 +240,32 @@ def lines_by_depth(line: int, nest: list[NestLoop], stream: Stream) -> list[Line
 
 def _find_lines(line: int, nest: list[NestLoop], stream: Stream) -> list[Lines]:
     dims = sorted((stride, float(count)) for count, stride in stream.inside if stride and count > 1)
-    found = [touched_lines(line, dims, stream.element_bytes)]
-    for loop, stride in zip(nest, stream.strides, strict=True):
-        if stride and loop.count > 1:
-            insort(dims, (stride, loop.count))
-            found.append(touched_lines(line, dims, stream.element_bytes))
+    moving = [
+        (depth, stride, loop.count)
+        for depth, (loop, stride) in enumerate(zip(nest, stream.strides, strict=True), 1)
+        if stride and loop.count > 1
+    ]
+    places = gcd(line, *(stride for _, stride, _ in moving))
+    found = [touched_lines(line, dims, stream.element_bytes, places)]
+    for depth in range(1, len(nest) + 1):
+        if moving and moving[0][0] == depth:
+            _, stride, count = moving.pop(0)
+            insort(dims, (stride, count))
+            places = gcd(line, *(stride for _, stride, _ in moving))
+            found.append(touched_lines(line, dims, stream.element_bytes, places))
         else:
             found.append(found[-1])
     return found
 
 
-def touched_lines(line: int, dims: list[tuple[int, float]], element_bytes: int) -> Lines:
-    """The lines, of so many bytes, that elements touch along (stride, count), lowest first."""
+def touched_lines(
+    line: int, dims: list[tuple[int, float]], element_bytes: int, places: int = 0
+) -> Lines:
+    """The lines, of so many bytes, that elements touch along (stride, count), lowest first.
+
+    They begin at multiples of `places` bytes (0: on a line), and rows at those of their distance,
+    too: a row touches as many lines as on average over all such places in a line.
+    """
     run, rows, pitch = element_bytes, 1.0, 0
     for stride, count in dims:
         if stride <= run or stride <= line:
@@ -259,4 +273,6 @@ def touched_lines(line: int, dims: list[tuple[int, float]], element_bytes: int) 
         else:
             rows *= count
             pitch = pitch or stride
-    return Lines(rows * -(-run // line), line, rows, pitch)
+            places = gcd(places, stride)
+    grid = gcd(line, places)
+    return Lines(rows * (grid * -(-run // grid) + line - grid) / line, line, rows, pitch)

@@ -14,6 +14,7 @@ import isamap
 from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
 from isamap.costmodels.analytical import resumed_sum_cycles
 from isamap.costmodels.caches import refill_cycles
+from isamap.costmodels.lines import touched_lines
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings, layout_rank
@@ -440,3 +441,29 @@ def test_unfinished_sums_beyond_the_caches_are_waited_for_line_by_line() -> None
     far, once = (waits("pij", 8, p, (2048, 1024, 64))["l2"] for p in (32, 64))
     assert lines * 16 <= far < 1.5 * lines * 16 and once < lines
     assert waits("pij", 8, 32, (16, 1024, 64))["l2"] < lines * 16 / 128
+
+
+@pytest.mark.parametrize(
+    "line, dims, begins, element",
+    [
+        (64, [(4, 16.0)], 4, 4),  # a vector anywhere
+        (64, [(4, 16.0), (1200, 5.0)], 0, 4),  # rows of 300 elements
+        (64, [(4, 30.0), (8192, 3.0)], 120, 4),  # the tile beside begins 30 elements further
+        (64, [(4, 112.0), (10240, 5.0)], 448, 4),  # whole lines
+        (64, [(8192, 7.0)], 4, 4),  # single elements lie in single lines
+    ],
+)
+def test_rows_that_begin_within_lines_touch_one_more_now_and_then(
+    line: int, dims: list[tuple[int, float]], begins: int, element: int
+) -> None:
+    counts = []
+    for start in range(0, begins * line or 1, begins or 1):
+        places = {start}
+        for stride, count in dims:
+            places = {place + stride * n for place in places for n in range(int(count))}
+        counts.append(len({p // line for place in places for p in (place, place + element - 1)}))
+    found = touched_lines(line, dims, element, begins)
+    if begins:
+        assert found.count == pytest.approx(sum(counts) / len(counts))
+    else:  # rows begin at all multiples of what their distance leaves, one of them seen here
+        assert counts[0] - 1 <= found.count <= counts[0] + 1
