@@ -19,9 +19,10 @@ whose lines are pages is a buffer of their addresses. Of a cache that others use
 the more is wanted of it.
 """
 
+import functools
 from bisect import insort
 from dataclasses import dataclass, replace
-from math import ceil, gcd, prod
+from math import ceil, exp, gcd, prod
 
 from isamap.hwdesc import Direction, Hardware, Memory, PrefetchForm
 from isamap.mapper import Covering
@@ -38,6 +39,8 @@ from .lines import (
     touched_lines,
 )
 from .tiling import Tiling
+
+LEAST_SHARE = 0.02  # of cases; rarer ones are not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,30 +151,74 @@ def _refills(
     crowded = _num_in_ways(cache, touched, spread)
     if crowded == len(nest):
         return Refills(0.0, 0.0)
+    in_rows = _shares(cache, touched, crowded)
+    in_order = _shares(replace(cache, ways=0), touched, spread)
     busy = starts = conflicts = 0.0
     line = cache.granule_bytes / _bytes_per_cycle(cache)
     asked = max(line, cache.asked_cycles)
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
-        fitting = spread if _lie_side_by_side(by_depth, crowded) else crowded
-        if fitting == len(nest):
-            continue
-        lines = by_depth[fitting + 1]
-        times = _times(nest, stream, fitting)
-        count = stream.times * times * lines.count
-        busy += count * (line + hint.in_rows * (asked - line))
         new = 0.0 if stream.is_read else by_depth[-1].count
-        if cache.latency_cycles and stream.is_awaited:
-            starts += times * lines.count - new
-        elif cache.latency_cycles and hint.missing:
-            run = _run_bytes(cache, nest, stream, lines.line_bytes)
-            starts += times * lines.count * lines.line_bytes / run * hint.missing
-        if not cache.ways:
-            continue
-        each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
-        conflicts += each * _conflicts(cache, nest, stream, by_depth[0])
-        if stream.times > 1 and _is_crowded(cache, stream, lines):
-            conflicts += each * stream.times * (times * lines.count - new)  # loads wait for stores
+        for fitting, share in in_order if _lie_side_by_side(by_depth, crowded) else in_rows:
+            lines = by_depth[fitting + 1]
+            times = _times(nest, stream, fitting)
+            count = stream.times * times * lines.count
+            busy += share * count * (line + hint.in_rows * (asked - line))
+            if cache.latency_cycles and stream.is_awaited:
+                starts += share * (times * lines.count - new)
+            elif cache.latency_cycles and hint.missing:
+                run = _run_bytes(cache, nest, stream, lines.line_bytes)
+                starts += share * times * lines.count * lines.line_bytes / run * hint.missing
+            if cache.ways and stream.times > 1 and _is_crowded(cache, stream, lines):
+                again = stream.times * (times * lines.count - new)
+                conflicts += share * cache.resumed_conflict_cycles * again
+        if cache.ways:
+            each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
+            conflicts += each * _conflicts(cache, nest, stream, by_depth[0])
     return Refills(busy, starts * cache.latency_cycles + conflicts)
+
+
+def _shares(cache: Memory, touched: _Touched, fitting: int) -> list[tuple[int, float]]:
+    """How many innermost loops' lines stay, and in which share of cases: where the line used least
+    recently makes room, as many as fit; where any does, some stay of what is too much, too."""
+    found = []
+    left = 1.0
+    for depth in range(fitting, len(touched.rooms) - 1):
+        share = 1.0
+        if cache.replaces_at_random:
+            share = missing_share(_crowding(cache, touched, depth + 1))
+        found.append((depth, left * share))
+        left *= 1.0 - share
+        if left < LEAST_SHARE:
+            break
+    return found
+
+
+def _crowding(cache: Memory, touched: _Touched, depth: int) -> float:
+    """How many times as many lines as there are places: in all, or where most share a set."""
+    crowding = touched.rooms[depth] / cache.size_bytes
+    if not cache.ways:
+        return crowding
+    return max(crowding, _ways_taken(cache, touched, depth) / cache.ways)
+
+
+def missing_share(crowding: float) -> float:
+    """Of lines that are used in turn, those that are gone when their turn comes, where there are
+    `crowding` times as many as places and any line makes room for one that enters.
+
+    Source: derived here: of n places a line keeps its own for m * crowding * n new lines with
+    (1 - 1/n) ** (m * crowding * n), which is exp(-m * crowding); it is 1 - m, too.
+    """
+    return _solve(round(100 * crowding))
+
+
+@functools.cache
+def _solve(percent: int) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        is_more = 1.0 - exp(-middle * percent / 100) > middle
+        low, high = (middle, high) if is_more else (low, middle)
+    return low
 
 
 def _times(nest: list[NestLoop], stream: Stream, fitting: int) -> float:
@@ -272,10 +319,15 @@ def _num_in_ways(cache: Memory, touched: _Touched, fitting: int) -> int:
     """Of so many whose lines fit by their size, how many loops' rows find room in the ways."""
     if not cache.ways:
         return fitting
-    for depth, kept in enumerate(touched.kept[: fitting + 1]):
-        if sum(_ways(cache, stream, lines) for stream, lines in kept) > cache.ways:
+    for depth in range(fitting + 1):
+        if _ways_taken(cache, touched, depth) > cache.ways:
             return depth - 1
     return fitting
+
+
+def _ways_taken(cache: Memory, touched: _Touched, depth: int) -> float:
+    """By the rows that stay meanwhile, where they crowd most."""
+    return sum(_ways(cache, stream, lines) for stream, lines in touched.kept[depth])
 
 
 def _lie_side_by_side(by_depth: list[Lines], fitting: int) -> bool:
@@ -302,10 +354,12 @@ def _is_crowded(cache: Memory, stream: Stream, lines: Lines) -> bool:
 
 def _conflicts(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines) -> float:
     """Lines of all calls that touch a block whose rows drive each other out."""
-    if _ways(cache, stream, block) <= cache.ways:
+    ways = _ways(cache, stream, block)
+    if ways <= cache.ways:
         return 0.0
     moving = (loop.count for loop, still in zip(nest, stream.still, strict=True) if not still)
-    return block.rows * prod(moving)
+    share = missing_share(ways / cache.ways) if cache.replaces_at_random else 1.0
+    return share * block.rows * prod(moving)
 
 
 def _bytes_per_cycle(cache: Memory) -> float:

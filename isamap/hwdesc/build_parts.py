@@ -53,8 +53,12 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         read_conflict_cycles=_cycles(
             model.read_conflict or model.conflict, (*path, "read_conflict"), reader
         ),
+        resumed_conflict_cycles=_cycles(
+            model.resumed_conflict or model.conflict, (*path, "resumed_conflict"), reader
+        ),
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
         left_bytes=reader.size(model.left, (*path, "left")) if model.left else 0,
+        replaces_at_random=model.replacement == "random",
         split_cycles=_cycles(model.split, (*path, "split"), reader),
         prefetch=_build_prefetch(model, path, reader),
         within=model.within,

@@ -60,10 +60,12 @@ class Memory:
     of neighbours can be told apart (0: any number), `prefetch`: how C asks for a line,
     `asked_cycles`: least time from one line that C asked for to the next,
     `conflict_cycles`: what each line takes of a call whose rows share too few sets (`read_`: of
-    rows that are only read),
+    rows that are only read; `resumed_`: of sums in such rows of several calls, whose loads wait for
+    the stores before them),
     `reads_per_cycle`: of operands that calls read in place (0: any number), `split_cycles`: what
     a copy into registers waits whose bytes lie in two lines, `left_bytes`: what others leave of it
-    for certain (0: all of it). `within`: the external memory that a managed one is a part of,
+    for certain (0: all of it), `replaces_at_random`: any line of a set makes room for a new one,
+    not the one used least recently. `within`: the external memory that a managed one is a part of,
     behind the same caches. `large_pages`: of the external memory (None: all pages are small).
     """
 
@@ -84,9 +86,11 @@ class Memory:
     asked_cycles: float = 0.0
     conflict_cycles: float = 0.0
     read_conflict_cycles: float = 0.0
+    resumed_conflict_cycles: float = 0.0
     reads_per_cycle: int = 0
     split_cycles: float = 0.0
     left_bytes: int = 0
+    replaces_at_random: bool = False
     prefetch: PrefetchForm | None = None
     within: str | None = None
     large_pages: LargePages | None = None

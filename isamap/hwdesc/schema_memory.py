@@ -114,6 +114,11 @@ class MemoryModel(Model):
         default=None,
         description="The same of rows that are only read, '0.1 cycles' (left out: as 'conflict').",
     )
+    resumed_conflict: Text | None = Field(
+        default=None,
+        description="The same of sums that several calls take up again from such rows, '2 cycles' "
+        "(left out: as 'conflict').",
+    )
     reads_per_cycle: Integer | None = Field(
         default=None,
         description="Of the nearest cache: how many operands it hands in a cycle to calls that "
@@ -124,6 +129,12 @@ class MemoryModel(Model):
         default=None,
         description="Of a cache that other cores use, too: what they leave of it for certain, "
         "'8 MiB'; of more than that a part stays.",
+    )
+    replacement: Literal["lru", "random"] = Field(
+        default="lru",
+        description="Of a cache: which line makes room for a new one, the one used least recently, "
+        "or any ('random': approximations of 'lru' come close to that), so that some stay even of "
+        "what is too much.",
     )
     split: Text | None = Field(
         default=None,

@@ -3,6 +3,7 @@
 Oracle: a least-recently-used cache of whole lines, fed with every access of the program in order.
 """
 
+import random
 from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import isamap
 from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
 from isamap.costmodels.analytical import resumed_sum_cycles
-from isamap.costmodels.caches import refill_cycles
+from isamap.costmodels.caches import missing_share, refill_cycles
 from isamap.costmodels.lines import touched_lines
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
@@ -443,6 +444,31 @@ def test_unfinished_sums_beyond_the_caches_are_waited_for_line_by_line() -> None
     assert waits("pij", 8, 32, (16, 1024, 64))["l2"] < lines * 16 / 128
 
 
+def missed_at_random(num_lines: int, num_places: int) -> float:
+    """The share of uses in turn that find their line gone, after a time, where a random one makes
+    room."""
+    rng = random.Random(0)
+    places: list[int] = []
+    missed = uses = 0
+    for turn in range(400):
+        for line in range(num_lines):
+            if turn >= 200:
+                uses += 1
+                missed += line not in places
+            if line in places:
+                continue
+            if len(places) == num_places:
+                places.pop(rng.randrange(num_places))
+            places.append(line)
+    return missed / uses
+
+
+@pytest.mark.parametrize("num_lines", [8, 16, 18, 20, 24, 32, 64])
+def test_lines_that_make_room_at_random_are_gone_as_often_as_counted(num_lines: int) -> None:
+    counted = missed_at_random(num_lines, 16)
+    assert missing_share(num_lines / 16) == pytest.approx(counted, abs=0.05)
+
+
 @pytest.mark.parametrize(
     "line, dims, begins, element",
     [
@@ -467,3 +493,35 @@ def test_rows_that_begin_within_lines_touch_one_more_now_and_then(
         assert found.count == pytest.approx(sum(counts) / len(counts))
     else:  # rows begin at all multiples of what their distance leaves, one of them seen here
         assert counts[0] - 1 <= found.count <= counts[0] + 1
+
+
+def test_where_any_line_makes_room_some_stay_of_what_is_too_much(tmp_path: Path) -> None:
+    """Rows of B take 9 of 8 KiB: all comes again, or half of it."""
+    found = []
+    for kind in ("", "    replacement: random\n"):
+        hw = machine(tmp_path, 8192)
+        text = (tmp_path / "vec4.yaml").read_text()
+        text = text.replace("granule: 16 bytes\n    ports", f"granule: 16 bytes\n{kind}    ports")
+        (tmp_path / "vec4.yaml").write_text(text)
+        hw = load_hardware(tmp_path / "vec4.yaml")
+        covering = product(hw, 24, 40, 20)
+        (refills,) = refill_cycles(covering, tiled(covering, 4, 2, ("i", "j", "p")), hw)
+        found.append(refills.busy_cycles)
+    assert 0 < found[1] < 0.7 * found[0]
+
+
+def test_sums_in_crowded_rows_that_are_taken_up_again_wait_as_the_machine_says(
+    tmp_path: Path,
+) -> None:
+    """Twelve rows of C, 256 bytes apart, in two ways; all of the sum in pieces of one."""
+    waits = []
+    for given in ("", "    resumed_conflict: 8 cycles\n", "    resumed_conflict: 1 cycle\n"):
+        hw = machine(tmp_path, 2048)
+        text = (tmp_path / "vec4.yaml").read_text()
+        more = f"granule: 16 bytes\n    ways: 2\n    conflict: 8 cycles\n{given}    ports"
+        (tmp_path / "vec4.yaml").write_text(text.replace("granule: 16 bytes\n    ports", more))
+        hw = load_hardware(tmp_path / "vec4.yaml")
+        covering = product(hw, 24, 64, 8)
+        (refills,) = refill_cycles(covering, tiled(covering, 12, 1, ("p", "j", "i")), hw)
+        waits.append(refills.waiting_cycles)
+    assert waits[0] == waits[1] > waits[2] > 0
