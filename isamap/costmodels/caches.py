@@ -285,7 +285,8 @@ def _hints(
     dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
     rows = touched_lines(line, dims, stream.element_bytes)
     new = min(rows.count, rows.rows * stride / line)
-    if stride <= reach and (call > line or cycles < cache.asked_cycles * new):
+    is_fast = cycles < cache.asked_cycles * new and not (form.in_walks and rows.rows == 1)
+    if stride <= reach and (call > line or is_fast):
         return NO_HINTS
     late = min(1.0, ceil(form.ahead_cycles / cycles) / nest[depth].count)
     asked = 1.0 - late

@@ -112,7 +112,7 @@ def _build_prefetch(model: MemoryModel, path: Path, reader: Reader) -> PrefetchF
     text = _template(
         model.prefetch.c, (*path, "c"), HoleNames(("line",), (), reader.parameters), reader
     )
-    return PrefetchForm(float(ahead), text) if text else None
+    return PrefetchForm(float(ahead), text, model.prefetch.walks) if text else None
 
 
 def _build_large_pages(model: MemoryModel, path: Path, reader: Reader) -> LargePages | None:

@@ -64,10 +64,11 @@ class CopyForm:
 @dataclass(frozen=True, slots=True)
 class PrefetchForm:
     """How C asks a cache for a line (hole: `{line}`, a pointer into it), and how many cycles before
-    it is used."""
+    it is used; `in_walks`: also in loops that move along a single row however fast."""
 
     ahead_cycles: float
     c: CTemplate
+    in_walks: bool = False
 
 
 COPY_OPERANDS, COPY_NUMBERS = ("bytes", "register"), ("at",)

@@ -94,8 +94,9 @@ def test_a_walk_faster_than_lines_that_are_asked_for_is_left_to_the_hardware(
     tmp_path: Path,
 ) -> None:
     """One step of j takes 8 cycles and two lines."""
-    for asked, is_left in ((4, False), (5, True)):
-        hw = asking(tmp_path, f"{FORM}\n    asked: {asked} cycles")
+    walks = FORM.replace("{ahead", "{walks: true, ahead", 1)
+    for form, asked, is_left in ((FORM, 4, False), (FORM, 5, True), (walks, 5, False)):
+        hw = asking(tmp_path, f"{form}\n    asked: {asked} cycles")
         text = generate_c(program(hw, "pij"), hw).text
         inside = text[text.rindex("for (int64_t j_tile") :]
         assert is_left != any(")B" in place for place in hints(inside))

@@ -79,7 +79,8 @@ def _hinted(
             for run in _runs(reads)
             for place in (_new_lines(run, line, step) if is_walk else _places(run, line, grid))
         ]
-        if is_walk and cycles < cache.asked_cycles * len(found):
+        may_ask = cache.prefetch.in_walks and len(_runs(reads)) == 1
+        if is_walk and cycles < cache.asked_cycles * len(found) and not may_ask:
             continue  # prefetchers of the hardware are faster
         for place, run in found if len(found) <= MAX_HINTS else ():
             read = next(r for r in run if r.first <= place <= r.last)
