@@ -270,7 +270,7 @@ def xsmm(product: Product) -> Rival | None:
         place = c_void_p(packed.ctypes.data + -packed.ctypes.data % 64)
         library.xsmm_pack(shape, a, *steps, place)
 
-        def run(shape: Any = shape, place: c_void_p = place, keep: Any = packed) -> None:
+        def run(shape: Any = shape, place: c_void_p = place, keep: Any = (packed, product)) -> None:
             library.xsmm_run(shape, place, b, c)
 
         run()
