@@ -159,7 +159,10 @@ class _Builder:
             return None
         steps = tuple(Step(step.rewrite, step.site) for step in self.content.rewrites)
         try:
-            return assemble_plan(kernel, nodes, planned, hw, steps)
+            return assemble_plan(
+                kernel, nodes, planned, hw, steps,
+                may_reassociate=self.content.options.reassociate,
+            )  # fmt: skip
         except MappingError as error:
             self.reader.error(error.message, ("tasks",), error.hint)
             return None

@@ -5,6 +5,7 @@ nothing but legal. Not its job: deciding, saying which rule a tiling breaks (`le
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from isamap.costmodels import FASTEST, Tiling, bound_cycles, count_work, estimate
 from isamap.hwdesc import Hardware
@@ -42,6 +43,8 @@ def assemble_plan(
     planned: Mapping[int, PlannedTask],
     hw: Hardware,
     steps: tuple[Step, ...],
+    *,
+    may_reassociate: bool,
 ) -> Plan:
     """Tasks that fit side by side as a plan; MappingError as `compose`."""
     tree = TaskTree(kernel, nodes, hw)
@@ -50,7 +53,7 @@ def assemble_plan(
         kernel,
         nodes,
         placed.tasks,
-        placed.program,
+        replace(placed.program, may_reassociate=may_reassociate),
         placed.cycles,
         placed.repack_cycles,
         *bound_plan(kernel, placed.tasks, hw),

@@ -68,7 +68,7 @@ def draw_plan(generator, plan, hw, slots):
             answer = assemble_answer(covering, tiling, hw)
             planned = PlannedTask.scheduled(planned.task, answer)
         drawn[planned.task.number] = planned
-    return assemble_plan(plan.kernel, plan.nodes, drawn, hw, ())
+    return assemble_plan(plan.kernel, plan.nodes, drawn, hw, (), may_reassociate=False)
 
 
 @pytest.mark.parametrize("subject", LAYERS, ids=lambda subject: f"{subject[0]} {subject[1]}")
