@@ -60,6 +60,14 @@ class Affine:
         """Value with every name bound."""
         return self.constant + sum(c * values[n] for n, c in self.terms)
 
+    def interval(self, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+        """Smallest and largest value where each name runs from the first to the second number."""
+        low = high = self.constant
+        for name, coefficient in self.terms:
+            first, last = (coefficient * value for value in ranges[name])
+            low, high = low + min(first, last), high + max(first, last)
+        return low, high
+
     def __str__(self) -> str:
         parts = [n if c == 1 else f"{c}*{n}" for n, c in self.terms]
         if self.constant or not parts:

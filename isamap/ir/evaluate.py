@@ -12,7 +12,6 @@ from typing import assert_never
 
 import numpy as np
 
-from .affine import Affine
 from .array_ops import Array, apply_op
 from .dtypes import is_integer, wrap_integer
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal
@@ -73,8 +72,8 @@ def constant(value: float, dtype: str) -> Array:
 
 def view_access(access: Access, array: Array, box: Box) -> Array:
     """Elements of an access, without copying unless padding is read."""
-    extents = {r.name: r for r in box}
-    spans = [index_span(index, extents) for index in access.indices]
+    ends = {r.name: (r.start, r.start + r.size - 1) for r in box}
+    spans = [index.interval(ends) for index in access.indices]
     origin = [0] * len(spans)
     outside = any(low < 0 or high >= n for (low, high), n in zip(spans, array.shape, strict=True))
     if outside:
@@ -91,16 +90,6 @@ def view_access(access: Access, array: Array, box: Box) -> Array:
     offset = sum(c * s for c, s in zip(corner, array.strides, strict=True)) // array.itemsize
     flat = array.reshape(-1)  # C-contiguous, so this is a view
     return np.lib.stride_tricks.as_strided(flat[offset:], shape, strides)
-
-
-def index_span(index: Affine, ranges: dict[str, Range]) -> tuple[int, int]:
-    """Smallest and largest value of an index in a box."""
-    low = high = index.constant
-    for name, factor in index.terms:
-        first = factor * ranges[name].start
-        last = factor * (ranges[name].start + ranges[name].size - 1)
-        low, high = low + min(first, last), high + max(first, last)
-    return low, high
 
 
 def padded_region(array: Array, spans: list[tuple[int, int]], pad: float) -> Array:

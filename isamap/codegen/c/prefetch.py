@@ -74,12 +74,13 @@ def _hinted(
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
         if is_walk and (is_outer or any(r.last - r.first >= line for r in reads)):
             continue  # each call walks by itself, or most of them in a loop further inside
+        runs = _runs(reads)
         found = [
             (place, run)
-            for run in _runs(reads)
+            for run in runs
             for place in (_new_lines(run, line, step) if is_walk else _places(run, line, grid))
         ]
-        may_ask = cache.prefetch.in_walks and len(_runs(reads)) == 1
+        may_ask = cache.prefetch.in_walks and len(runs) == 1
         if is_walk and cycles < cache.asked_cycles * len(found) and not may_ask:
             continue  # prefetchers of the hardware are faster
         for place, run in found if len(found) <= MAX_HINTS else ():

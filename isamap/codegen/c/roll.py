@@ -16,7 +16,7 @@ from math import inf
 from typing import assert_never
 
 from isamap.hwdesc import Hardware
-from isamap.ir import Access, Affine, Kernel, accesses, size_bytes
+from isamap.ir import Affine, size_bytes
 from isamap.program import Address, Issue, Rotation
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
@@ -167,30 +167,14 @@ def _of_call(issue: Issue, hw: Hardware, ranges: Ranges) -> Iterator[_Touch]:
         if hw.memory(operand.memory).fifo is not None:
             yield _Touch(operand.memory, -inf, inf, is_write=True)
             continue
-        start, end = _ends(operand.address.offset, ranges)
+        start, end = operand.address.offset.interval(ranges)
         for rotation in operand.address.rotations:
             turn = (rotation.modulo - 1) * rotation.stride_bytes
             start, end = start + min(turn, 0), end + max(turn, 0)
         width = size_bytes(semantics.buffer(operand.name).dtype)
-        for access in _accesses(semantics, operand.name):
+        for access in (use for use in instruction.uses if use.buffer == operand.name):
             first, last = start, end + width - 1
             for index, stride in zip(access.indices, operand.strides_bytes, strict=True):
-                low, high = (stride * value for value in _ends(index, loops))
+                low, high = (stride * value for value in index.interval(loops))
                 first, last = first + min(low, high), last + max(low, high)
             yield _Touch(operand.memory, first, last, is_write)
-
-
-def _accesses(semantics: Kernel, buffer: str) -> Iterator[Access]:
-    for statement in semantics.statements:
-        for access in (statement.target, *accesses(statement.value)):
-            if access.buffer == buffer:
-                yield access
-
-
-def _ends(affine: Affine, ranges: Ranges) -> tuple[int, int]:
-    """Its least and its largest value."""
-    low = high = affine.constant
-    for name, step in affine.terms:
-        first, last = (step * value for value in ranges[name])
-        low, high = low + min(first, last), high + max(first, last)
-    return low, high

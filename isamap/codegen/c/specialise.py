@@ -96,12 +96,13 @@ class _Specialiser:
         if node.spread is not None:
             return self.share(node, known)
         count = resolve_span(node.span, known)
+        is_unrolled = bool(self.variables) and self._moves_variables(node)
         if not isinstance(count, int):
-            if self.variables and self._moves_variables(node):
+            if is_unrolled:
                 raise NotStaticError(f"loop {node.loop} moves registers and has no constant count")
             at = _At(0, node.span.limit - 1, count)
             return (CLoop(node.loop, 0, count, self.within(node, at, known)),)
-        if self.variables and self._moves_variables(node):
+        if is_unrolled:
             values = (_At(value, value, count) for value in range(count))
             return tuple(made for at in values for made in self.within(node, at, known))
         edges = set(_edges(node.loop, node.body)) if self.variables else set()
@@ -168,10 +169,7 @@ def resolve_span(span: Span, known: _Known) -> int | Span:
     if span.total is None:
         return span.limit
     offset = span.offset.substitute(_constants(known))
-    low = high = offset.constant
-    for name, coefficient in offset.terms:
-        ends = (known[name].first * coefficient, known[name].last * coefficient)
-        low, high = low + min(ends), high + max(ends)
+    low, high = offset.interval({n: (known[n].first, known[n].last) for n in offset.names})
     least, most = (
         max(1, min(span.limit, -(-(span.total - reached) // span.unit))) for reached in (high, low)
     )
