@@ -1,7 +1,7 @@
 """DeepBench on one core of this processor: generated C against the libraries that are installed.
 
 In: options, the shapes in bench/deepbench. Out: a JSON line per row as it comes, a Markdown table.
-Not its job: one row (`cpu_gemm`, `cpu_gru`, `cpu_conv`), libraries (`cpu_rivals`), text
+Not its job: one row (`cpu_gemm`, `cpu_gru`, `cpu_conv`, `cpu_rows`), libraries (`cpu_rivals`), text
 (`cpu_table`).
 
 `python bench/cpu.py --out rows.jsonl` measures what is not in the file yet, so that a run that was

@@ -11,13 +11,12 @@ import time
 import numpy as np
 from conv_row import KERNELS, ConvShape
 from cpu_gemm import LARGEST, Limits
-from cpu_measure import LONG_SECONDS, Core, Run, cold, warm
+from cpu_measure import LONG_SECONDS, Core, Run, aligned, cold, warm
 from cpu_rivals import find_torch
 from cpu_table import Row, Side
 
 import isamap
 from isamap.ir import load_kernel
-from isamap.native import aligned_bytes
 
 KERNEL = "conv2d_f32"
 
@@ -81,7 +80,7 @@ def solve_conv(shape: ConvShape, machine: str, core: Core, limits: Limits) -> Ro
 
 def _whole_numbers(shape: tuple[int, ...], seed: int) -> np.ndarray:
     """Floats that are small whole numbers: their sums are exact in any order."""
-    room = aligned_bytes(4 * int(np.prod(shape))).view(np.float32).reshape(shape)
+    room = aligned(shape, np.dtype(np.float32))
     rng = np.random.default_rng(seed)
     room[...] = rng.integers(-LARGEST, LARGEST, shape, np.int8, endpoint=True)
     return room

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
-from cpu_measure import LONG_SECONDS, Core, Run, cold, warm
+from cpu_measure import LONG_SECONDS, Core, Run, aligned, cold, warm
 from cpu_rivals import Product, rivals
 from cpu_table import Row, Side
 from gemmini_heuristic import Shape
 
 import isamap
-from isamap.native import aligned_bytes
 
 KERNEL = """
 from isamap.lang import In, Out, bf16, f32, grid, i8, i32, kernel, u8
@@ -126,15 +125,10 @@ def _arrays(shape: Shape, types: str) -> dict[str, np.ndarray]:
         dtype = np.dtype(NUMPY[kind])
         low, high = {"i8": (-127, 127), "u8": (0, 127)}.get(kind, (-LARGEST, LARGEST))
         values = rng.integers(low, high, sizes[name], np.int8, endpoint=True)
-        found[name] = _aligned(sizes[name], dtype)
+        found[name] = aligned(sizes[name], dtype)
         found[name][...] = values.astype(dtype)
-    found["C"] = _aligned((shape.n, shape.m), np.dtype(np.int32 if types == "i8" else np.float32))
+    found["C"] = aligned((shape.n, shape.m), np.dtype(np.int32 if types == "i8" else np.float32))
     return found
-
-
-def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    size = int(np.prod(shape)) * dtype.itemsize
-    return aligned_bytes(size).view(dtype).reshape(shape)
 
 
 def _is_right(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> bool:

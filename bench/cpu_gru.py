@@ -11,13 +11,12 @@ import time
 
 import numpy as np
 from cpu_gemm import Limits
-from cpu_measure import Core, Run, cold, warm
+from cpu_measure import Core, Run, aligned, cold, warm
 from cpu_rivals import find_dnnl, find_torch
 from cpu_table import Row, Side
 from rnn_row import RnnShape
 
 import isamap
-from isamap.native import aligned_bytes
 
 WEIGHTS = ("W", "U")
 COLD_ROUNDS = 3
@@ -77,9 +76,8 @@ def _arrays(built: isamap.BuiltKernel, shape: RnnShape) -> dict[str, np.ndarray]
     found = {}
     for buffer in built.kernel.buffers:
         if buffer.role.value in ("In", "InOut"):
-            room = aligned_bytes(4 * int(np.prod(buffer.shape))).view(np.float32)
-            room[...] = rng.standard_normal(room.size) / shape.hidden**0.5
-            found[buffer.name] = room.reshape(buffer.shape)
+            found[buffer.name] = aligned(buffer.shape, np.dtype(np.float32))
+            found[buffer.name][...] = rng.standard_normal(buffer.shape) / shape.hidden**0.5
     return found
 
 

@@ -79,6 +79,12 @@ def pin(core: int) -> None:
         os.sched_setaffinity(0, {core})
 
 
+def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Room for an array, aligned as generated code likes it."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    return aligned_bytes(size).view(dtype).reshape(shape)
+
+
 def warm(contestants: Mapping[str, Run], seconds: float) -> dict[str, Timed]:
     """Calls after calls, about so many seconds for each contestant."""
     repeats = {}

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import numpy as np
 from cpu_gemm import Limits
-from cpu_measure import Core, Run, cold, warm
+from cpu_measure import Core, Run, aligned, cold, warm
 from cpu_rivals import find_torch
 from cpu_table import Row, Side
 
 import isamap
-from isamap.native import aligned_bytes
 
 SHAPES = ((512, 1024), (64, 4096), (35, 2560), (4096, 64), (7, 5))
 OWN = Path(__file__).parent / "row_kernels.py"
@@ -141,7 +140,7 @@ def make_runs(
 
 
 def _room(shape: tuple[int, ...]) -> np.ndarray:
-    return aligned_bytes(4 * int(np.prod(shape))).view(np.float32).reshape(shape)
+    return aligned(shape, np.dtype(np.float32))
 
 
 def _arrays(built: isamap.BuiltKernel) -> dict[str, np.ndarray]:
