@@ -17,7 +17,6 @@ from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
 from .occupancy import least_occupancy
 from .passes import (
-    fill_units,
     is_renamed,
     is_replaced,
     may_double,
@@ -106,7 +105,6 @@ __all__ = [
     "count_work",
     "drain_latency_cycles",
     "estimate",
-    "fill_units",
     "find_bounds",
     "find_span",
     "find_terms",

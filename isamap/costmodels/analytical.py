@@ -26,7 +26,6 @@ from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, uni
 from .in_order import find_held_up, idle_cycles
 from .passes import (
     fetches,
-    fill_units,
     flow_passes,
     moves_blocks,
     needs_one_slot,
@@ -156,7 +155,7 @@ def _cache_cycles(
     if not refills:
         return (0.0,)
     copying = (c for unit, c in units.items() if unit != work.compute_unit)
-    fetching = max((units[unit] for unit in fill_units(work)), default=0.0)
+    fetching = max((units[unit] for unit in work.fill_units), default=0.0)
     serving = max((fetching + work.served_cycles, *copying))
     return (serving + refills[0] + unfinished, *refills[1:])
 
@@ -223,7 +222,7 @@ def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
         for name in late_sums(covering, tiling)
     )
     longest = max(
-        (fill_cycles(covering, work, tiling, hw, unit) for unit in fill_units(work)), default=0.0
+        (fill_cycles(covering, work, tiling, hw, unit) for unit in work.fill_units), default=0.0
     )
     return longest + (late * slowest_block_cycles(covering, work, hw) if late else 0.0)
 

@@ -12,7 +12,6 @@ comes that call's latency. (docs/timing.md, section 2; all of this is the least 
 from collections.abc import Sequence
 
 from .direct_ports import Port
-from .passes import fill_units
 from .work import Ends, Flow, Work
 
 # a unit that fetches, and idles while byte planes drain: see waiting.starved_cycles
@@ -107,7 +106,7 @@ def _way_cycles(work: Work, fill: Flow) -> float:
 def _before_drain(work: Work, drains: Sequence[Flow]) -> float:
     """From the first cycle until a computed block may be drained: one fetch of every input."""
     fetched = 0.0
-    for unit in fill_units(work):
+    for unit in work.fill_units:
         fills = [f for f in work.flows if f.unit == unit and not f.is_drain]
         moved = sum(flow.first_cycles - flow.overlap_cycles for flow in fills)
         fetched = max(fetched, first_call_cycles(work, unit) + moved)

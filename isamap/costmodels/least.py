@@ -15,7 +15,7 @@ from .aim import Costs
 from .analytical import first_fetch_cycles
 from .direct_ports import Port
 from .ends import first_call_cycles, onward_cycles, port_ends, unit_ends
-from .passes import fill_units, needs_one_slot
+from .passes import needs_one_slot
 from .tiling import Stay, Tiling
 from .traffic import add_up_moved
 from .work import Flow, Work
@@ -86,7 +86,7 @@ def least_edges(covering: Covering, work: Work, hw: Hardware) -> tuple[float, fl
         Tiling(tiles, order, order, tuple(Stay(*place, level, 1) for place in places))
         for level in (0, 1)
     )
-    fetched = dict.fromkeys(fill_units(work), 0.0)
+    fetched = dict.fromkeys(work.fill_units, 0.0)
     finish = 0.0
     for flow in work.flows:
         fetch = min(first_fetch_cycles(covering, tiling, flow, hw) for tiling in (low, high))

@@ -10,7 +10,7 @@ from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TileAxis
 
 from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, trips
-from .work import Flow, Work
+from .work import Flow
 
 
 def stay_of(tiling: Tiling, flow: Flow) -> Stay:
@@ -113,11 +113,6 @@ def may_leave_late(plan: OperandPlan, residence: int) -> bool:
     is_last = residence == len(plan.residences) - 1
     is_direct = drain is not None and drain.onward is None and drain.planes <= 1
     return is_last and is_direct and all(len(axis.loops) == 1 for axis in plan.axes)
-
-
-def fill_units(work: Work) -> tuple[str, ...]:
-    """Units other than the compute unit that fill stays."""
-    return work.fill_units
 
 
 def tile_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:

@@ -18,7 +18,7 @@ from isamap.mapper import Covering, OperandPlan
 
 from .analytical import Estimate, estimate, fill_cycles, first_fetch_cycles
 from .ends import after_drain, unit_ends
-from .passes import fetches, fill_units, moves_blocks, stay_of
+from .passes import fetches, moves_blocks, stay_of
 from .tiling import Stay, Tiling, guards, trips
 from .work import Ends, Flow, Work, count_work
 
@@ -185,7 +185,7 @@ def _uses(
     covering: Covering, work: Work, tiling: Tiling, hw: Hardware, found: Estimate
 ) -> Iterator[Use]:
     total = found.cycles
-    fills = fill_units(work)
+    fills = work.fill_units
     for unit, busy in found.unit_cycles:
         if unit == work.compute_unit:
             yield Use(unit, found.startup_cycles, total - found.finish_cycles)

@@ -13,7 +13,6 @@ from isamap.mapper import Covering, OperandPlan, TiledLoop
 from .in_order import find_held_up, times_held_up
 from .passes import (
     fetches,
-    fill_units,
     flow_cycles,
     flow_passes,
     is_renamed,
@@ -183,7 +182,7 @@ def starved_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
             for f in work.flows
             if f.unit == work.compute_unit and stay_of(tiling, f) == stay
         )
-        for unit in fill_units(work):
+        for unit in work.fill_units:
             moved = sum(flow_cycles(covering, tiling, f) for f in work.flows if f.unit == unit)
             ahead = 0.0 if waits_for_port(work, unit, plan) else moved / rounds
             longest = max(longest, moved + waiting - ahead)
@@ -285,7 +284,7 @@ def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
     lasts = [(loop, last_units(covering, tiling, loop)) for loop in covering.loops]
     cut = [(loop, last) for loop, last in lasts if last < loop.units]
     longest = 0.0
-    for unit in fill_units(work) if cut else ():
+    for unit in work.fill_units if cut else ():
         fills = [f for f in work.flows if f.unit == unit and not f.windows]
         passes = [flow_passes(covering, tiling, f) for f in fills]
         for loop, last in cut:
@@ -351,7 +350,7 @@ def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware
         return 0.0
     steps = prod(trips(covering, tiling, loop) for loop in tiling.outer)
     worst = 0.0
-    for unit in fill_units(work):
+    for unit in work.fill_units:
         flows = [f for f in work.flows if f.unit == unit and not f.is_drain]
         moved = sum(flow_cycles(covering, tiling, f) for f in flows)
         latency = max(f.latency_cycles for f in flows) + work.latency_cycles

@@ -112,7 +112,7 @@ class Work:
     ports: tuple[tuple[Port, float], ...] = ()
     num_units: int = 1
     served_cycles: float = 0.0
-    # that fill stays, beside the compute unit; flows per operand and residence
+    # units other than the compute unit that fill stays; flows per operand and residence
     fill_units: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _flows_at: dict[tuple[str, int], tuple[Flow, ...]] = field(
         init=False, repr=False, compare=False

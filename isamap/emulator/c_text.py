@@ -13,13 +13,12 @@ from math import lcm
 from typing import assert_never
 
 from isamap.hwdesc import Expression
-from isamap.ir import Affine
+from isamap.ir import Affine, index_range
 from isamap.program import Address, Edge, For, Issue, Node, Span, When
 
 from .bind import Bound, Call, allowed_intervals, is_always_allowed, loose_hull
 from .ranges import (
     address_divisor,
-    affine_interval,
     fixed_count,
     span_interval,
 )
@@ -225,7 +224,7 @@ def emit_prelude(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str
             lines.append(f"if (UNLIKELY({illegal})) {stop}")
     for number, operand in enumerate(call.issue.operands):
         for rotation in operand.address.rotations:
-            if affine_interval(rotation.counter, loops)[0] < 0:
+            if index_range(rotation.counter, loops)[0] < 0:
                 counter = c_affine(rotation.counter, names)
                 stop = fail(call, names, Fault.ROTATION, str(number), counter)
                 lines.append(f"if (UNLIKELY({counter} < 0)) {stop}")

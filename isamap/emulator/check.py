@@ -15,11 +15,11 @@ from isamap.hwdesc import (
     Synchronisation,
     immediate_value,
 )
-from isamap.ir import Affine, Kernel, accesses
+from isamap.ir import Affine, Kernel, accesses, index_range
 from isamap.program import Address, For, Issue, Node, Operand, Placement, Program, Span, When
 
 from .cores import SpreadLoops, check_site, check_spread
-from .ranges import affine_interval, fixed_count, span_interval
+from .ranges import fixed_count, span_interval
 
 
 def check_program(program: Program, hardware: Hardware) -> None:
@@ -196,7 +196,7 @@ def _check_address(address: Address, loops: dict[str, int], what: str) -> None:
     _check_names(address.offset, loops, what)
     for rotation in address.rotations:
         _check_names(rotation.counter, loops, what)
-        if rotation.modulo < 1 or affine_interval(rotation.counter, loops)[1] < 0:
+        if rotation.modulo < 1 or index_range(rotation.counter, loops)[1] < 0:
             raise ProgramError(f"{what}: rotation counter below 0 or modulo below 1")
 
 
@@ -247,7 +247,7 @@ def _used_shape(issue: Issue, kernel: Kernel, buffer: str) -> tuple[int, ...]:
     for statement in kernel.statements:
         for access in (statement.target, *accesses(statement.value)):
             if access.buffer == buffer:
-                ends = [affine_interval(index, limits)[1] for index in access.indices]
+                ends = [index_range(index, limits)[1] for index in access.indices]
                 reach = [max(pair) for pair in zip(reach, ends)]
     return tuple(min(size, last + 1) for size, last in zip(shape, reach))
 

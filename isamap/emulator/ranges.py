@@ -6,7 +6,7 @@ In: Span, Affine, Address. Out: integers and intervals. Not its job: C text (`c_
 from collections.abc import Mapping
 from math import gcd
 
-from isamap.ir import Affine
+from isamap.ir import index_range
 from isamap.program import Address, Span
 
 Interval = tuple[int, int]  # both ends included
@@ -17,21 +17,11 @@ def fixed_count(span: Span) -> int | None:
     return None if span.total is not None and span.offset.terms else span.value({})
 
 
-def affine_interval(affine: Affine, loops: Mapping[str, int]) -> Interval:
-    """Smallest and largest value when each loop runs from 0 to its largest extent in `loops`, less
-    1."""
-    low = high = affine.constant
-    for name, coefficient in affine.terms:
-        reach = coefficient * (loops[name] - 1)
-        low, high = low + min(0, reach), high + max(0, reach)
-    return low, high
-
-
 def span_interval(span: Span, loops: Mapping[str, int]) -> Interval:
     """Bounds on the count."""
     if span.total is None:
         return span.limit, span.limit
-    low, high = affine_interval(span.offset, loops)
+    low, high = index_range(span.offset, loops)
     first, last = -((high - span.total) // span.unit), -((low - span.total) // span.unit)
     return min(span.limit, first), min(span.limit, last)
 
@@ -51,7 +41,7 @@ def span_divisor(span: Span) -> int:
 
 def address_interval(address: Address, loops: Mapping[str, int]) -> Interval:
     """Bounds on the byte address."""
-    low, high = affine_interval(address.offset, loops)
+    low, high = index_range(address.offset, loops)
     for rotation in address.rotations:
         reach = rotation.stride_bytes * (rotation.modulo - 1)
         low, high = low + min(0, reach), high + max(0, reach)

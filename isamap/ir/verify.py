@@ -6,6 +6,7 @@ Not its job: rules of one machine, deciding what may be reordered (`deps`).
 
 import keyword
 import math
+from collections.abc import Mapping
 
 from isamap.errors import KernelError, Loc, closest
 
@@ -195,12 +196,6 @@ def verify_access(access: Access, statement: Statement, kernel: Kernel) -> None:
             )
 
 
-def index_range(index: Affine, extents: dict[str, int]) -> tuple[int, int]:
+def index_range(index: Affine, extents: Mapping[str, int]) -> tuple[int, int]:
     """Smallest and largest value of an index over all iterations (exact: loops are a box)."""
-    low = high = index.constant
-    for name, factor in index.terms:
-        if factor > 0:
-            high += factor * (extents[name] - 1)
-        else:
-            low += factor * (extents[name] - 1)
-    return low, high
+    return index.interval({name: (0, extents[name] - 1) for name, _ in index.terms})

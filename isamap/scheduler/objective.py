@@ -14,7 +14,6 @@ from isamap.costmodels import (
     Flow,
     Stay,
     Work,
-    fill_units,
     first_call_cycles,
     moves_blocks,
     needs_one_slot,
@@ -216,7 +215,7 @@ class Objective:
     def _startup(self, horizon: int) -> Linear:
         """First fetches, on each unit one after another (see analytical.startup_cycles)."""
         startup = self.cp.model.new_int_var(0, horizon, "startup")
-        for unit in fill_units(self.work):
+        for unit in self.work.fill_units:
             fetched = add_up(
                 self._fetch(flow) + self._edge(flow)
                 for flow in self.work.flows

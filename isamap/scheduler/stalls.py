@@ -14,7 +14,6 @@ from isamap.costmodels import (
     Work,
     block_limits,
     drain_latency_cycles,
-    fill_units,
     find_held_up,
     is_renamed,
     moves_blocks,
@@ -69,7 +68,7 @@ class Stalls:
             return 0
         worst = self.cp.model.new_int_var(0, self.horizon, "exchange")
         steps = self.cp.product(list(self.vars.trips.values()), "steps")
-        for unit in fill_units(self.work):
+        for unit in self.work.fill_units:
             flows = [
                 (n, f) for n, f in enumerate(self.work.flows) if f.unit == unit and not f.is_drain
             ]
@@ -84,7 +83,7 @@ class Stalls:
         waiting.uneven_cycles)."""
         units, last = self.vars.loops[name].units, self.vars.last[name]
         counts = {unit.name: unit.count for unit in self.hw.units}
-        for unit in fill_units(self.work):
+        for unit in self.work.fill_units:
             terms = [
                 (ceil(SCALE * flow.pass_cycles), self._last_passes(number, flow, name, passes))
                 for number, flow in enumerate(self.work.flows)
@@ -213,7 +212,7 @@ class Stalls:
             for n, f in enumerate(self.work.flows)
             if f.unit == self.work.compute_unit and (f.operand, f.residence) == key
         )
-        for unit in fill_units(self.work):
+        for unit in self.work.fill_units:
             moved = add_up(self.moved[n] for n, f in enumerate(self.work.flows) if f.unit == unit)
             if waits_for_port(self.work, unit, stay.plan):
                 self.cp.model.add(busiest >= moved + waiting + own)
