@@ -112,7 +112,7 @@ def explain(
     may_reassociate: bool = False,
 ) -> Explanation:
     """Why the machine's other instructions do not compute the kernel's statements."""
-    built, _ = build_kernel(kernel, sizes or {}, name)
+    built, _ = build_kernel(kernel, sizes or {}, name, may_reassociate)
     machine = load_machine(hw)
     tasks = flatten(cut_tasks(built))
     found = tuple(_explain_task(task, machine, may_reassociate) for task in tasks)

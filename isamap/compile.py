@@ -28,6 +28,7 @@ from isamap.ir import Kernel, KernelSource, drop_zeros, load_kernels
 from isamap.measured import Learned, Measured
 from isamap.planner import Plan, search
 from isamap.program import Program
+from isamap.rewrites import attempt, drop_padding, has_floats
 from isamap.scheduler import (
     NOBODY,
     Answer,
@@ -201,7 +202,7 @@ def map(
         KernelError, SpecErrors: the kernel or the hardware file is wrong.
         MappingError: nothing on the machine computes the kernel; a LimitError: not within limits.
     """
-    built, file = build_kernel(kernel, sizes or {}, name)
+    built, file = build_kernel(kernel, sizes or {}, name, may_reassociate)
     machine = load_machine(hw)
     used = file.sizes if file else ()
     model = cost_model(cost)
@@ -310,17 +311,31 @@ def load_machine(hw: str | PathLike[str] | Hardware) -> Hardware:
 
 
 def build_kernel(
-    kernel: str | PathLike[str] | Kernel, sizes: Mapping[str, int], name: str | None
+    kernel: str | PathLike[str] | Kernel,
+    sizes: Mapping[str, int],
+    name: str | None,
+    may_reassociate: bool = False,
 ) -> tuple[Kernel, KernelFile | None]:
-    """The kernel without needless zeros, and where it came from unless it was given as a value."""
+    """The kernel without needless zeros, and where it came from unless it was given as a value.
+
+    Products of padding's zeros with floats, which may be infinite, go where `may_reassociate`.
+    """
     if isinstance(kernel, Kernel):
         if sizes or name:
             raise KernelError("sizes and a name choose within a file; a Kernel has both already")
-        return drop_zeros(kernel), None
+        return _without_zeros(kernel, may_reassociate), None
     path, chosen, source = _find_source(kernel, name)
-    built = drop_zeros(source.build(sizes))
+    built = _without_zeros(source.build(sizes), may_reassociate)
     used = {**dict(source.sizes), **sizes}
     return built, KernelFile(path, chosen, tuple((size, int(n)) for size, n in used.items()))
+
+
+def _without_zeros(kernel: Kernel, may_reassociate: bool) -> Kernel:
+    kernel = drop_zeros(kernel)
+    if may_reassociate or not has_floats(kernel):
+        for position in range(len(kernel.statements)):
+            kernel = attempt(drop_padding, kernel, position) or kernel
+    return kernel
 
 
 def kernel_sizes(kernel: str | PathLike[str], name: str | None) -> dict[str, int]:

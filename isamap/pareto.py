@@ -46,7 +46,7 @@ def pareto(
     Raises:
         KernelError, SpecErrors, MappingError: as `map`.
     """
-    built, _ = build_kernel(kernel, sizes or {}, name)
+    built, _ = build_kernel(kernel, sizes or {}, name, may_reassociate)
     machine = load_machine(hw)
     for metric in metrics:
         check_aim(Aim.least(metric), machine)

@@ -57,8 +57,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "scheduler", "planner",
     ),
     "compile": (
-        "errors", "resources", "ir", "hwdesc", "program", "emulator", "costmodels", "scheduler",
-        "planner", "verify", "measured", "processor",
+        "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "costmodels",
+        "scheduler", "planner", "verify", "measured", "processor",
     ),
     "bindings": ("errors", "ir", "rewrites", "hwdesc", "mapper", "compile"),
     "pareto": (

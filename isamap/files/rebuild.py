@@ -95,7 +95,7 @@ class _Builder:
                 self.reader.known("size", name, sizes, ("kernel", "sizes", name))
         if self.reader.problems.count > before:
             return None, None
-        return build_kernel(str(path), ref.sizes, ref.name)
+        return build_kernel(str(path), ref.sizes, ref.name, self.content.options.reassociate)
 
     def hardware(self) -> Hardware | None:
         try:

@@ -56,7 +56,7 @@ def map_program(
         ProgramError: the program breaks a rule that shows without running it.
     """
     machine = on_threads(load_machine(hw), threads)
-    built, _ = build_kernel(kernel, sizes or {}, name)
+    built, _ = build_kernel(kernel, sizes or {}, name, wishes.may_reassociate)
     if ahead:
         _check_inputs(built, ahead)
     found = search(built, machine, replace(wishes, ahead=tuple(ahead)))

@@ -58,7 +58,7 @@ def tune(
     database = Database(model.path)
     wishes = Wishes(model, layouts, time_limit_s, may_reassociate=may_reassociate)
     for shape in shapes:
-        built, _ = build_kernel(kernel, shape, name)
+        built, _ = build_kernel(kernel, shape, name, may_reassociate)
         subject = make_subject(built, machine, toolchain)
         asked = (layouts, may_reassociate, model.num_candidates, TERMS_VERSION)
         key = digest((subject.key, *asked))

@@ -131,6 +131,22 @@ def shares_loops(kernel: Kernel, position: int) -> bool:
     return sum(1 for s in neighbours if s.loops[:1] == loops[:1]) > 1
 
 
+def shared_depth(kernel: Kernel, position: int) -> int:
+    """How many of its outermost loops the statement shares with a neighbour."""
+    loops = kernel.statements[position].loops
+    depth = 0
+    for other in (position - 1, position + 1):
+        if 0 <= other < len(kernel.statements):
+            pairs = zip(loops, kernel.statements[other].loops, strict=False)
+            common = 0
+            for mine, theirs in pairs:
+                if mine != theirs:
+                    break
+                common += 1
+            depth = max(depth, common)
+    return depth
+
+
 def find_alone(kernel: Kernel, position: int) -> Statement:
     """The statement at `position`; KernelError when it is under a loop with others.
 

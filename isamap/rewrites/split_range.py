@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from isamap.errors import KernelError
 from isamap.ir import Affine, Kernel, Loop, LoopKind, is_float, loop_kinds
 
-from .edit import fresh_names, rebuild, substitute_loops
+from .edit import fresh_names, rebuild, shared_depth, substitute_loops
 from .variant import Rewrite
 
 
@@ -32,7 +32,7 @@ def split_range(kernel: Kernel, position: int, loop: str, count: int) -> Kernel:
     Source: index-set splitting (Wolfe, High Performance Compilers, section 9.2); derived here.
     """
     statement = kernel.statements[position]
-    shared = _shared_depth(kernel, position)
+    shared = shared_depth(kernel, position)
     own = statement.loops[shared:]
     old = next((x for x in own if x.name == loop), None)
     if old is None:
@@ -61,26 +61,10 @@ def split_range(kernel: Kernel, position: int, loop: str, count: int) -> Kernel:
     return rebuild(kernel, (*before, first, second, *after))
 
 
-def _shared_depth(kernel: Kernel, position: int) -> int:
-    """How many of its outermost loops the statement shares with a neighbour."""
-    loops = kernel.statements[position].loops
-    depth = 0
-    for other in (position - 1, position + 1):
-        if 0 <= other < len(kernel.statements):
-            pairs = zip(loops, kernel.statements[other].loops, strict=False)
-            common = 0
-            for mine, theirs in pairs:
-                if mine != theirs:
-                    break
-                common += 1
-            depth = max(depth, common)
-    return depth
-
-
 def split_range_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """Every loop of a statement's own, cut anywhere."""
     for position, statement in enumerate(kernel.statements):
-        for loop in statement.loops[_shared_depth(kernel, position) :]:
+        for loop in statement.loops[shared_depth(kernel, position) :]:
             for count in range(1, loop.extent):
                 try:
                     found = split_range(kernel, position, loop.name, count)

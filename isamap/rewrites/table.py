@@ -7,6 +7,7 @@ takes them in this order. Not its job: any rewrite.
 from .begin_from import BEGIN_FROM
 from .block_diagonal import BLOCK_DIAGONAL
 from .carry import CARRY
+from .drop_padding import DROP_PADDING
 from .expand import EXPAND
 from .factor import FACTOR
 from .fission import FISSION
@@ -62,6 +63,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SPREAD,
     SPLIT,
     SPLIT_RANGE,
+    DROP_PADDING,
     SPLIT_NEST,
     STRIP_NEST,
     INTERCHANGE,

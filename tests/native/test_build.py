@@ -165,3 +165,18 @@ def test_what_is_built_anew_in_a_folder_does_not_change_what_was_built_there(
     for n, kernel in built.items():
         A, B = whole(5, 7), whole(7, n)
         assert np.array_equal(kernel(A=A, B=B), A @ B)
+
+
+def test_outputs_that_read_padding_alone_are_zero(tmp_path: Path) -> None:
+    file = tmp_path / "one_tap.py"
+    file.write_text(
+        "from isamap.lang import In, Out, f32, grid, kernel\n\n@kernel\ndef one_tap():\n"
+        "    X, W, Y = In(f32, 7, 3), In(f32, 3, 5), Out(f32, 7, 5)\n"
+        "    for p, j, k in grid(7, 5, 3):\n"
+        "        Y[p, j] += X.at(2 * p - 3, k, pad=0) * W[k, j]\n"
+    )
+    built = isamap.build(file, MACHINES / "vec4.yaml", may_reassociate=True)
+    X, W, Y = whole(7, 3), whole(3, 5), np.full((7, 5), 9, np.float32)
+    expected = np.zeros((7, 5), np.float32)
+    expected[2:5] = X[1:6:2] @ W
+    assert np.array_equal(built(X=X, W=W, Y=Y), expected)

@@ -31,5 +31,8 @@ def test_every_rewrite_keeps_the_bundled_kernels(name: str) -> None:
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda r: r.name)
 def test_every_rewrite_fires(rewrite: Rewrite) -> None:
     sums = read("A, D = In(f32, 4, 5), InOut(f32)\nfor j, k in grid(4, 5):\n  D[()] += A[j, k]")
-    strided = load_kernels(Path("kernels/conv2d.py"))["conv2d"].build({"h": 6, "w": 6, "stride": 2})
-    assert any(site_texts(rewrite, kernel) for kernel in (*BUNDLED.values(), sums, strided))
+    layer = load_kernels(Path("kernels/conv2d.py"))["conv2d"]
+    strided = layer.build({"h": 6, "w": 6, "stride": 2})
+    bordered = layer.build({"h": 2, "w": 2, "r": 1, "s": 1})
+    forms = (*BUNDLED.values(), sums, strided, bordered)
+    assert any(site_texts(rewrite, kernel) for kernel in forms)
