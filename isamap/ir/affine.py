@@ -51,10 +51,18 @@ class Affine:
 
     def substitute(self, values: Mapping[str, "Affine"]) -> "Affine":
         """Replace names by expressions; names not in `values` stay."""
-        result = Affine((), self.constant)
+        if not any(name in values for name, _ in self.terms):  # asked for hundreds of thousands
+            return self  # of times
+        constant = self.constant
+        terms: list[tuple[str, int]] = []
         for name, coefficient in self.terms:
-            result = result + values.get(name, Affine.var(name)).scaled(coefficient)
-        return result
+            value = values.get(name)
+            if value is None:
+                terms.append((name, coefficient))
+            else:
+                constant += coefficient * value.constant
+                terms += [(inner, coefficient * factor) for inner, factor in value.terms]
+        return Affine.of(terms, constant)
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """Value with every name bound."""

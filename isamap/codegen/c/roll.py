@@ -17,7 +17,7 @@ from typing import assert_never
 
 from isamap.hwdesc import Hardware
 from isamap.ir import Affine, size_bytes
-from isamap.program import Address, Issue, Rotation
+from isamap.program import Address, Issue, Operand, Rotation, Span
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 
@@ -77,20 +77,27 @@ def _put(node: CNode, name: str, value: int) -> CNode:
 
 def put_in_issue(issue: Issue, constants: Mapping[str, Affine]) -> Issue:
     """A call with numbers for loops in its addresses and counts."""
-    operands = tuple(
-        replace(operand, address=put_in_address(operand.address, constants))
-        for operand in issue.operands
-    )
-    extents = tuple(
-        (loop, replace(span, offset=span.offset.substitute(constants)))
-        for loop, span in issue.extents
-    )
+    operands = tuple(_put_in_operand(operand, constants) for operand in issue.operands)
+    extents = tuple((loop, _put_in_span(span, constants)) for loop, span in issue.extents)
     return replace(issue, operands=operands, extents=extents)
+
+
+def _put_in_operand(operand: Operand, constants: Mapping[str, Affine]) -> Operand:
+    """The same operand where nothing changes, as below: most do not move with most loops."""
+    address = put_in_address(operand.address, constants)
+    return operand if address is operand.address else replace(operand, address=address)
+
+
+def _put_in_span(span: Span, constants: Mapping[str, Affine]) -> Span:
+    offset = span.offset.substitute(constants)
+    return span if offset is span.offset else replace(span, offset=offset)
 
 
 def put_in_address(address: Address, constants: Mapping[str, Affine]) -> Address:
     """An address with numbers for loops; rotations that become constant are added to it."""
     offset = address.offset.substitute(constants)
+    if offset is address.offset and not address.rotations:
+        return address
     rotations = []
     for rotation in address.rotations:
         counter = rotation.counter.substitute(constants)
@@ -123,17 +130,20 @@ def _surplus(
 ) -> tuple[CNode, ...] | None:
     """What an edge does beside a plain iteration, if that may be done ahead of all of it."""
     extra: list[CNode] = []
-    passed: list[_Touch] = []
+    passed: list[CNode] = []
+    over: list[_Touch] = []  # what those touch that something was asked to move past
     expected = iter((*plain, None))
     awaited = next(expected)
     for node in edge:
         if node == awaited:
-            passed += touched(node)
+            passed.append(node)
             awaited = next(expected)
-        elif any(mine.meets(other) for mine in touched(node) for other in passed):
+            continue
+        over += [touch for before in passed for touch in touched(before)]
+        passed.clear()
+        if over and any(mine.meets(other) for mine in touched(node) for other in over):
             return None
-        else:
-            extra.append(node)
+        extra.append(node)
     return tuple(extra) if awaited is None else None
 
 
