@@ -4,6 +4,7 @@ In: a checked model and a reader. Out: parts of `Hardware`; None for a part with
 Not its job: instructions, rules between several parts (`check`).
 """
 
+import re
 from fractions import Fraction
 from functools import partial
 
@@ -207,16 +208,24 @@ def build_host(model: HardwareModel, reader: Reader) -> HostRule | None:
     )
 
 
-def build_compiler(model: HardwareModel) -> CompilerRule | None:
+def build_compiler(model: HardwareModel, reader: Reader) -> CompilerRule | None:
     """How C is compiled and run, if the file says so."""
     compiler = model.compiler
     if compiler is None:
         return None
+    for name, text in compiler.functions.items():
+        if not re.search(rf"\b{re.escape(name)}\s*\(", text):
+            reader.error(
+                f"no function {name!r} in this text",
+                ("compiler", "functions", name),
+                hint="each entry is one C function under its own name",
+            )
     return CompilerRule(
         compiler.command,
         tuple(compiler.flags),
         tuple(compiler.headers),
         compiler.preamble or "",
+        tuple(compiler.functions.items()),
         compiler.begin or "",
         compiler.end or "",
         tuple(compiler.features),

@@ -10,6 +10,7 @@ in its memory) and `A_stride0` (bytes between neighbours along its dimension 0),
 `{A_stride0 / 4}`. `{{` and `}}` are braces.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
@@ -78,8 +79,8 @@ COPY_OPERANDS, COPY_NUMBERS = ("bytes", "register"), ("at",)
 class CompilerRule:
     """How C for the machine is compiled and run.
 
-    `command` None: the system's compiler. `preamble`: C before every function; `begin`,
-    `end`: around its body.
+    `command` None: the system's compiler. `preamble`: C before every function; `functions`: C of
+    those that programs may call, by name; `begin`, `end`: around a program's body.
     `features`: of the processor, as /proc/cpuinfo spells them. `run`: what runs the programs, none
     on the machine itself. `packages`: where compiler and emulator come from.
     """
@@ -88,11 +89,28 @@ class CompilerRule:
     flags: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     preamble: str = ""
+    functions: tuple[tuple[str, str], ...] = ()
     begin: str = ""
     end: str = ""
     features: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+
+    def preamble_for(self, text: str) -> list[str]:
+        """Lines before C text: the preamble, and the functions that the text names, or those do."""
+        known = dict(self.functions)
+        used: set[str] = set()
+        waiting = known.keys() & _words(text)
+        while waiting:
+            name = waiting.pop()
+            used.add(name)
+            waiting |= (known.keys() & _words(known[name])) - used
+        parts = [self.preamble, *(text for name, text in self.functions if name in used)]
+        return [line for part in parts for line in part.splitlines()]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
 
 
 @dataclass(frozen=True, slots=True)

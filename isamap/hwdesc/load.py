@@ -102,6 +102,7 @@ def _build(path: Path, settings: Sequence[Setting], problems: Problems) -> Hardw
         check_cores(cores, memories, reader)
         check_multicasts(instructions, cores, reader)
     host = build_host(model, reader)
+    compiler = build_compiler(model, reader)
     encoding = build_encoding(model, reader)
     check_single_core(model, reader)
     issue_width = build_issue_width(model, reader)
@@ -125,7 +126,7 @@ def _build(path: Path, settings: Sequence[Setting], problems: Problems) -> Hardw
         channels=channels,
         parameters=tuple(parameters.items()),
         host=host,
-        compiler=build_compiler(model),
+        compiler=compiler,
         cores=cores,
         encoding=encoding,
         assembly=assembly,

@@ -230,6 +230,11 @@ class CompilerModel(Model):
     flags: list[Text] = Field(default_factory=list, description="For the processor, '-mavx2'.")
     headers: list[Text] = Field(default_factory=list, description="Included, 'immintrin.h'.")
     preamble: Text | None = Field(default=None, description="C before every function.")
+    functions: dict[str, Text] = Field(
+        default_factory=dict,
+        description="C functions that the instructions' C calls, by name; a file gets those that it"
+        " needs, in this order.",
+    )
     begin: Text | None = Field(default=None, description="C at the start of every function.")
     end: Text | None = Field(default=None, description="C at the end of every function.")
     features: list[Text] = Field(

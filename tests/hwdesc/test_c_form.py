@@ -54,6 +54,13 @@ CASES = (
         "unknown key 'comand' in compiler",
         "command",
     ),
+    Case(
+        "units:",
+        'compiler: {functions: {twice: "int twce(int x) { return 2 * x; }"}, source: x}\nunits:',
+        "int twce",
+        "no function 'twice' in this text",
+        "under its own name",
+    ),
 )
 
 
@@ -82,6 +89,13 @@ def test_the_compiler_entry_and_registers_are_read(tmp_path: Path) -> None:
     assert hardware.compiler == CompilerRule("cc", ("-O1",), ("a.h",), run=("qemu",))
     sram = hardware.memory("sram")
     assert sram.is_renamed and sram.c_types == (("i32", "int"),)
+
+
+def test_a_file_gets_the_functions_that_it_calls_and_those_that_they_call() -> None:
+    functions = (("unused", "a()"), ("inner", "b"), ("outer", "calls inner(1)"), ("inn", "c"))
+    rule = CompilerRule(preamble="first", functions=functions)
+    assert rule.preamble_for("x = outer(y);") == ["first", "b", "calls inner(1)"]
+    assert rule.preamble_for("x = outer_most(y);") == ["first"]
 
 
 def load(text: str, folder: Path) -> Hardware:

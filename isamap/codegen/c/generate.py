@@ -194,12 +194,8 @@ def _file_text(
         f"#include <{header}>" for header in dict.fromkeys(("stdint.h", *standard, *rule.headers))
     ]
     lines += [f'#include "{name}.h"', ""]
-    if rule.preamble:  # whose functions not every program calls
-        lines += [
-            "#pragma GCC diagnostic push",
-            '#pragma GCC diagnostic ignored "-Wunused-function"',
-        ]
-        lines += [*rule.preamble.splitlines(), "#pragma GCC diagnostic pop", ""]
+    before = rule.preamble_for("\n".join([rule.begin, *body, rule.end]))
+    lines += [*before, ""] if before else []
     if any("isamap_least(" in line for line in body):
         lines += LEAST.splitlines() + [""]
     lines += SHARES.splitlines() + [""] if calls.regions else []

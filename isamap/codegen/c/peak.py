@@ -43,7 +43,8 @@ def generate_peak(instruction: Instruction, hw: Hardware) -> tuple[str, int]:
         body += calls.write(_issue(instruction, hw, {**places, **first}))
     rule_ = hw.compiler or CompilerRule()
     lines = [f"#include <{header}>" for header in dict.fromkeys(("stdint.h", *rule_.headers))]
-    lines += [*rule_.preamble.splitlines(), f"void {NAME}(int64_t rounds);"]
+    text = "\n".join([rule_.begin, *body, rule_.end])
+    lines += [*rule_.preamble_for(text), f"void {NAME}(int64_t rounds);"]
     lines += [f"void {NAME}(int64_t rounds) {{"]
     names = [name for group in calls.variables_by_type.values() for name in group]
     for kind, group in calls.variables_by_type.items():
