@@ -6,6 +6,7 @@ was not looked at. Not its job: the rewrites themselves, scheduling one form (`p
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -78,33 +79,59 @@ def _plan_forms(
     cut: list[str],
 ) -> list[Plan]:
     """Plans of the kernel as it is and of forms that promise less, as `plan_whole` finds them, each
-    in half of the time that is left. `cut` grows."""
+    in half of the time that is left. `cut` grows.
+
+    What an instruction matches may still need copies that cannot be scheduled. Where a plan left a
+    task to the host, no form with that task promises less than it takes there; that may be too
+    much, where it is joined with others, so it decides which form is next, and rules none out.
+    """
     aim = clock.wishes.aim
-    rated = sorted((form for form in forms[1:] if form.least < inf), key=lambda form: form.least)
+    promised = dict(least_of)
+    rest = [form for form in forms[1:] if form.least < inf]
     plans: list[Plan] = []
     best: Plan | None = None
     failure: MappingError | None = None
-    for number, form in enumerate((forms[0], *rated)):
+    number = 0
+    for form in _by_promise(forms[0], rest, promised):
         if best and aim.value(Costs(form.least, 0, 0)) >= CLEAR_GAIN * aim.value(best.costs):
-            break
+            continue
         if best and aim.is_fastest and not may_gain(form.tasks, best, least_of):
             continue
         if number > MAX_PLANS or (best is not None and clock.is_late):
-            cut.append(f"{len(rated) + 1 - number} promising forms were not scheduled")
+            cut.append(f"{len(rest) + 1} promising forms were not scheduled")
             break
+        number += 1
         most = FAR * best.cycles if best and aim.is_fastest else inf
         try:
-            soon = clock.soon(1 / 2 if number < len(rated) else 1.0)
+            soon = clock.soon(1 / 2 if rest else 1.0)
             plan = plan_whole(form.variant.kernel, hw, soon, known, most)
         except MappingError as error:
             failure = failure or error
             continue
         plans.append(replace(plan, steps=form.variant.steps))
+        promised |= _left_to_host(plan)
         best = min(plans, key=lambda plan: aim.value(plan.costs))
     if not plans:
         assert failure is not None, "a form is scheduled or fails"
         raise failure
     return plans
+
+
+def _by_promise(
+    first: "_Form", rest: "list[_Form]", promised: dict[TaskKey, float]
+) -> Iterator["_Form"]:
+    """The first form, then the others, least promise first, as promises are by then; `rest`
+    shrinks."""
+    yield first
+    while rest:
+        rest.sort(key=lambda form: _sum(form.tasks, promised))
+        yield rest.pop(0)
+
+
+def _left_to_host(plan: Plan) -> dict[TaskKey, float]:
+    """What tasks take that no instruction computes as they are."""
+    left = (one for one in plan.tasks if one.on_host and one.answer is None)
+    return {task_key(one.task, frozenset()): float(one.cycles) for one in left}
 
 
 def _best_near(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,25 @@ for k, l in grid(20, 24):
   V[k, l] = U[k, l] + b[l]
 for m, n in grid(20, 24):
   D[m, n] = relu(V[m, n])
+"""
+
+
+LAYERS = """
+X, W, U = In(i8, 16, 32), In(i8, 32, 24), In(i8, 24, 8)
+v, w, s, t = In(i32, 24), In(i32, 8), In(i32, 24), In(i32, 8)
+T, H, S, Y = Temp(i32, 16, 24), Temp(i8, 16, 24), Temp(i32, 16, 8), Out(i8, 16, 8)
+for i, j in grid(16, 24):
+  T[i, j] = v[j]
+for i, j, k in grid(16, 24, 32):
+  T[i, j] += i32(X[i, k]) * i32(W[k, j])
+for i, j in grid(16, 24):
+  H[i, j] = sat_i8(rshift_round(i64(relu(T[i, j])) * i64(s[j]), 20))
+for i, j in grid(16, 8):
+  S[i, j] = w[j]
+for i, j, k in grid(16, 8, 24):
+  S[i, j] += i32(H[i, k]) * i32(U[k, j])
+for i, j in grid(16, 8):
+  Y[i, j] = sat_i8(rshift_round(i64(S[i, j]) * i64(t[j]), 20))
 """
 
 
@@ -101,3 +121,13 @@ def test_what_is_gained_in_tasks_that_a_form_shares_is_no_reason_to_try_it() -> 
     nothing = dict.fromkeys(keys, 0.0)
     assert not may_gain(keys, replace(plain, repack_cycles=0), nothing)
     assert may_gain(Counter(), plain, nothing)
+
+
+def test_forms_without_the_tasks_that_turned_out_to_need_the_host_come_first() -> None:
+    kernel = parse_semantics(LAYERS, "layers")
+    hw = load_hardware(Path("tests/specs/machines/in_memory.yaml"))
+    plan = find_best_plan(kernel, hw, Wishes(time_limit_s=60.0))
+    assert verify_plan(plan, kernel, hw, Check.FULL).is_verified
+    assert [step.rewrite for step in plan.steps][:2] == ["sum_apart", "sum_apart"]
+    products = [p for p in plan.tasks if {"W", "U"} & {b.name for b in p.task.kernel.buffers}]
+    assert len(products) == 2 and not any(planned.on_host for planned in products)
