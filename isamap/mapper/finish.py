@@ -18,13 +18,13 @@ from isamap.ir import (
     Access,
     Apply,
     Expr,
-    Immediate,
     Literal,
     accesses,
     integer_range,
 )
 
 from .match import spelled_update
+from .named_number import named_number
 from .passage import onward_copies, source_memory, target_memory
 from .roles import InstructionRole, Mover
 from .spelling import instruction_spellings, kernel_spellings, plain
@@ -146,6 +146,11 @@ def _match(
     pattern: Expr, value: Expr, source: str, rules: dict[str, ImmediateRule]
 ) -> Iterator[tuple[Expr | None, dict[str, int | float]]]:
     """(what stands where the pattern reads its source, immediates): None if it does not."""
+    if isinstance(value, Literal) and (named := named_number(pattern, value.value, rules)):
+        number = immediate_value(rules[named[0]], named[1])
+        if number is not None:
+            yield None, {named[0]: number}
+        return
     match pattern:
         case Access():
             if pattern.buffer == source:
@@ -153,11 +158,6 @@ def _match(
         case Literal():
             if pattern == value:
                 yield None, {}
-        case Immediate(name):
-            if isinstance(value, Literal):
-                number = immediate_value(rules[name], value.value)
-                if number is not None:
-                    yield None, {name: number}
         case Apply(op, args):
             if not isinstance(value, Apply) or value.op != op:
                 return

@@ -37,6 +37,7 @@ from isamap.ir import (
 
 from .bind_loops import bind_loops
 from .conversions import Conversion
+from .named_number import named_number
 from .spelling import firm_operations, instruction_spellings, kernel_spellings
 
 
@@ -231,6 +232,7 @@ class Unifier:
         self.converted = converted
         self.kernel = kernel
         self.instruction = instruction
+        self.rules = {rule.name: rule for rule in instruction.immediates}
         self.target = instruction.semantics.statements[0].target
         self.depth = -1
         self.reason = ""
@@ -258,6 +260,11 @@ class Unifier:
     def _unify(
         self, pattern: Expr, subject: Expr, bound: Bindings, depth: int
     ) -> Iterator[Bindings]:
+        if isinstance(subject, Literal):
+            named = named_number(pattern, subject.value, self.rules)
+            if named is not None:
+                yield from self._unify_immediate(*named, bound, depth)
+                return
         match pattern:
             case Access():
                 yield from self._unify_access(pattern, subject, bound, depth)
@@ -269,8 +276,8 @@ class Unifier:
                         depth,
                         f"has the constant {value} where the kernel has {pretty_expr(subject)}",
                     )
-            case Immediate(name):
-                yield from self._unify_immediate(name, subject, bound, depth)
+            case Immediate():
+                self._fail(depth, f"takes an immediate where the kernel has {pretty_expr(subject)}")
             case Apply(op, args):
                 if not isinstance(subject, Apply) or subject.op != op:
                     self._fail(
@@ -353,16 +360,13 @@ class Unifier:
                 return None
 
     def _unify_immediate(
-        self, name: str, subject: Expr, bound: Bindings, depth: int
+        self, name: str, number: int | float, bound: Bindings, depth: int
     ) -> Iterator[Bindings]:
-        rule = self.instruction.immediate(name)
-        if not isinstance(subject, Literal):
-            self._fail(depth, f"takes an immediate where the kernel has {pretty_expr(subject)}")
-            return
-        value = immediate_value(rule, subject.value)
+        rule = self.rules[name]
+        value = immediate_value(rule, number)
         if value is None:
             limits = f"{rule.minimum} to {rule.maximum}"
-            self._fail(depth, f"immediate {name} takes {limits}, not {subject.value}")
+            self._fail(depth, f"immediate {name} takes {limits}, not {number}")
         elif dict(bound.immediates).get(name, value) == value:
             values = dict(bound.immediates) | {name: value}
             ordered = (r.name for r in self.instruction.immediates if r.name in values)

@@ -1,6 +1,6 @@
 """Laws of spelling: equal bits at every i32, above all at the extreme ones.
 
-In: expressions over one i32. Out: failures. Not its job: what matches (`test_float_immediates`).
+In: expressions over one i32. Out: failures. Not its job: what matches (`test_immediates`).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Instructions that are given a float: what they match, what they finish.
+"""Instructions that are given a number: what they match, what they finish.
 
 In: small kernels, Gemmini's scaling stores and variants of them. Out: failures. Not its job: the
 laws themselves (`test_spelling`), schedules (`test_requantise`).
@@ -127,3 +127,45 @@ def test_a_machine_may_have_its_relu_after_a_scale_that_is_positive(low: float, 
     late = limited(low, 2.0, "sat_i8(round_even(relu(f32(S[r, c]) * scale)))")
     hw = replace(gemmini(), instructions=(late,))
     assert len(finishes("sat_i8(round_even(f32(relu(T[i, j])) * 0.5))", hw)) == count
+
+
+def shifting(amount: str, value: str = "sat_i8(rshift_round(S[r, c], {}))") -> Instruction:
+    """A store that shifts by a sum of numbers and of its immediate `s`, 0 to 9."""
+    store = gemmini().instruction("mvout_i8")
+    head = "S, D = In(i32, 16, 16), Out(i8, 16, 16)\nfor r, c in grid(16, 16):\n"
+    text = f"{head}    D[r, c] = {value.format(amount)}\n"
+    semantics = parse_semantics(text, store.name, immediates=("s",))
+    rule = replace(store.immediates[0], name="s", dtype=None, minimum=0, maximum=9)
+    return replace(store, semantics=semantics, immediates=(rule,))
+
+
+@pytest.mark.parametrize(
+    ("amount", "number"),
+    [("s", 7), ("3 + s", 4), ("s + 3", 4), ("s - 2", 9), ("12 - s", 5), ("1 + (9 - s)", 3)],
+)
+def test_whole_immediates_in_sums_are_what_gives_the_kernels_number(
+    amount: str, number: int
+) -> None:
+    value = "sat_i8(rshift_round(T[i, j], 7))"
+    store = shifting(amount)
+    found, _ = match_statement(kernel(value), 0, store)
+    assert {match.immediates for match in found} == {(("s", number),)}
+    quick, _ = match_statement(kernel(value), 0, store, explains=False)
+    assert quick == found
+    alone = replace(gemmini(), instructions=(store,))
+    assert finishes(value, alone) == [("mvout_i8", (("s", number),))]
+
+
+def test_what_no_immediate_makes_the_kernels_number_is_named() -> None:
+    value = "sat_i8(rshift_round(T[i, j], 2))"
+    found, mismatch = match_statement(kernel(value), 0, shifting("3 + s"))
+    assert found == () and mismatch is not None
+    assert mismatch.reason == "immediate s takes 0 to 9, not -1"
+    assert finishes(value, replace(gemmini(), instructions=(shifting("3 + s"),))) == []
+
+
+def test_float_immediates_in_sums_are_not_solved_for() -> None:
+    store = limited(0.0, 2.0, "sat_i8(round_even(f32(S[r, c]) * (scale + 1)))")
+    value = "sat_i8(round_even(f32(T[i, j]) * 2))"
+    assert match_statement(kernel(value), 0, store)[0] == ()
+    assert finishes(value, replace(gemmini(), instructions=(store,))) == []
