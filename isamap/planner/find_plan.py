@@ -13,7 +13,8 @@ from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks, keeps_order
-from isamap.scheduler import Answer, Status, Wishes
+from isamap.program import Program
+from isamap.scheduler import Answer, Status, Wishes, too_large
 
 from .bound_plan import bound_plan
 from .carry_states import carry_states
@@ -141,7 +142,8 @@ def all_cuts(*notes: str) -> str:
 def plan_whole(
     kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known, most: float = inf
 ) -> Plan:
-    """The plan of the kernel as it is; MappingError too where no plan takes less than `most`."""
+    """The plan of the kernel as it is; MappingError too where no plan takes less than `most`, or
+    its arrays more room than there is."""
     begin = time.perf_counter()
     nodes = mark_late(cut_tasks(kernel), hw)
     tasks = tuple(flatten(nodes))
@@ -159,6 +161,9 @@ def plan_whole(
     tried = try_all_places(tree, kept.placed, wishes.aim)
     joined = with_joined_calls(tree, tried)
     placed = min(kept.placed, joined, key=lambda one: wishes.aim.rank(one.costs(hw)))
+    needed_bytes = external_room(placed.program)
+    if needed_bytes > hw.external.size_bytes:
+        raise too_large(kernel, needed_bytes, hw)
     chosen = placed.tasks
     proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)
     return Plan(
@@ -175,6 +180,12 @@ def plan_whole(
         placed.costs(hw),
         cut=all_cuts(tried.cut, kept.cut),
     )
+
+
+def external_room(program: Program) -> int:
+    """Bytes of the external memory up to the end of a program's last buffer."""
+    places = (*program.inputs, *program.outputs, *program.scratch)
+    return max((place.address + place.layout.size_bytes for place in places), default=0)
 
 
 def _as_free(

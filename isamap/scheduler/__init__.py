@@ -15,6 +15,7 @@ from .solution import KnownModels, Solution, Status
 from .solve import solve
 from .tokens import signal
 from .watch import NOBODY, Progress, Watch
+from .why_nothing import too_large
 from .wishes import Surroundings, Wishes
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "signal",
     "solve",
     "tile_name",
+    "too_large",
     "used_bytes",
     "with_nearest",
     "without",

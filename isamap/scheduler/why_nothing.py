@@ -32,11 +32,7 @@ def why_nothing(
     subject = kernel.statements[0]
     statement = pretty_statement(subject)
     if misfits.too_large_bytes:
-        name, size = hw.external.name, hw.external.size_bytes
-        return MappingError(
-            f"the buffers of {kernel.name} need {misfits.too_large_bytes / 2**20:.1f} MiB,"
-            f" {name!r} of {hw.name} has {size / 2**20:.1f} MiB"
-        )
+        return too_large(kernel, misfits.too_large_bytes, hw)
     if misfits.num_unordered and not misfits.num_unfit:
         return MappingError(
             f"{misfits.num_unordered} coverings of {kernel.name} need copies on {hw.name} that"
@@ -62,6 +58,15 @@ def why_nothing(
         loc=subject.loc,
         hint="" if hw.host else "a machine with a 'host' runs there what no instruction computes",
         reason="; ".join(filter(None, [_lacks(missing), nearest_miss(mismatches)])),
+    )
+
+
+def too_large(kernel: Kernel, needed_bytes: int, hw: Hardware) -> MappingError:
+    """That the kernel's arrays need more room than the external memory has."""
+    name, size = hw.external.name, hw.external.size_bytes
+    return MappingError(
+        f"the buffers of {kernel.name} need {needed_bytes / 2**20:.1f} MiB,"
+        f" {name!r} of {hw.name} has {size / 2**20:.1f} MiB"
     )
 
 

@@ -7,6 +7,7 @@ the copies themselves (`test_handed_on`), cycles of one choice (`test_timeline`)
 """
 
 import random
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -17,7 +18,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, parse_semantics
 from isamap.mapper import TaskNode, cut_tasks, flatten
 from isamap.planner import Plan, PlannedTask, Wishes, find_plan, host_task_cycles, repacks
-from isamap.planner.find_plan import plan_alone, task_scheduler
+from isamap.planner.find_plan import external_room, plan_alone, task_scheduler
 from isamap.planner.host_calls import may_run_on_host
 from isamap.planner.make_room import make_room
 from isamap.planner.place_tasks import PlacedTasks, TaskTree, place_tasks, try_all_places
@@ -150,3 +151,21 @@ def test_no_choice_is_better_for_random_kernels(metric: Metric) -> None:
             placed, best = found
             assert not placed.cut and aim.rank(placed.costs(hw)) == best, seed
     assert count > 5, "else nothing is tested"
+
+
+def with_room(hw: Hardware, size: int) -> Hardware:
+    """The machine with so many bytes of external memory."""
+    memories = (replace(m, size_bytes=size) if m == hw.external else m for m in hw.memories)
+    return replace(hw, memories=tuple(memories))
+
+
+def test_arrays_that_do_not_fit_the_external_memory_are_no_plan_of_the_hosts() -> None:
+    kernel, vta = sums(5, 7, 6), machine("vta")
+    needed = external_room(find_plan(kernel, vta, Wishes()).program)
+    found = find_plan(kernel, with_room(vta, needed), Wishes())
+    assert verify_full(found.program, kernel, with_room(vta, needed)).is_verified
+    with pytest.raises(MappingError, match="^the buffers of sums need 0.0 MiB, 'dram' of vta has"):
+        find_plan(kernel, with_room(vta, 8), Wishes())
+    # both i32 arrays of 10**5 x 10**6, and the bytes of the factors
+    with pytest.raises(MappingError, match=r"need 762940\.5 MiB, 'dram' of vta has 16384\.0 MiB$"):
+        find_plan(sums(10**5, 1, 10**6), vta, Wishes())
