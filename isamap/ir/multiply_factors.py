@@ -133,8 +133,8 @@ def multiply_pair(
     for axis in axes:
         if left.shape[axis] == 1 and right.shape[axis] == 1:
             scale *= sizes[axis]
-    left = left.sum(tuple(a for a in axes if right.shape[a] == 1), keepdims=True)
-    right = right.sum(tuple(a for a in axes if left.shape[a] == 1), keepdims=True)
+    left = sum_along(left, [a for a in axes if right.shape[a] == 1])
+    right = sum_along(right, [a for a in axes if left.shape[a] == 1])
     ndim = len(sizes)
     summed = [a for a in range(ndim) if a in axes]
     both = [a for a in range(ndim) if a not in axes and left.shape[a] > 1 and right.shape[a] > 1]
@@ -146,6 +146,12 @@ def multiply_pair(
     order = [*both, *rows, *columns, *summed]
     shape = [max(left.shape[a], right.shape[a]) if a not in summed else 1 for a in order]
     return product.reshape(shape).transpose(np.argsort(order))
+
+
+def sum_along(value: Array, axes: list[int]) -> Array:
+    """Sums along these axes, which stay with size 1; the value itself where all have that size."""
+    long = tuple(axis for axis in axes if value.shape[axis] > 1)
+    return value.sum(long, keepdims=True) if long else value
 
 
 def as_matrices(
