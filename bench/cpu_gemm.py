@@ -109,7 +109,7 @@ def _build(
         path.write_text(text)
         return isamap.build(
             path, machine, sizes={"m": shape.m, "n": shape.n, "k": shape.k}, out=Path(folder),
-            may_reassociate=True, time_limit_s=limits.search_s, ahead=ahead,
+            may_reassociate=True, time_limit_s=limits.search_s, ahead=ahead, verify="off",
         )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Write several files so that a reader finds all of them new or all of them old.
 
-In: paths and texts. Out: the files. Not its job: what the texts say.
+In: paths and texts, or bytes. Out: the files. Not its job: what they say.
 """
 
 import os
@@ -41,7 +41,7 @@ def check_target(path: Path) -> None:
         raise IsamapError(f"cannot write {path}: {reason}")
 
 
-def write_all(texts: Mapping[Path, str]) -> None:
+def write_all(texts: Mapping[Path, str | bytes]) -> None:
     """Write temporary files beside the paths, then put all of them in their places.
 
     Whatever fails, the old files are there again afterwards. (A computer that stops between two
@@ -64,12 +64,12 @@ def write_all(texts: Mapping[Path, str]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _write_beside(target: Path, text: str) -> Path:
+def _write_beside(target: Path, text: str | bytes) -> Path:
     """A temporary file in the folder of `target`, with the rights that a new file gets."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8") if isinstance(text, str) else text)
         os.chmod(name, 0o666 & ~_current_umask())
     except BaseException:
         Path(name).unlink(missing_ok=True)

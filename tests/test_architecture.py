@@ -67,7 +67,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "native": (
         "errors", "ir", "hwdesc", "program", "emulator", "codegen", "costmodels", "scheduler",
-        "planner", "measured", "compile", "verify",
+        "planner", "measured", "compile", "verify", "write_all",
     ),
     "files": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",

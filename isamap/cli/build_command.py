@@ -1,10 +1,12 @@
 """`isamap build`: a kernel as C and a shared library.
 
-In: arguments. Out: files, and what was written. Not its job: any decision.
+In: arguments. Out: files, what was written, whether it computes what it should; exit code. Not its
+job: any decision.
 """
 
 import click
 
+from .exit_codes import EXIT_WRONG
 from .options import (
     allow_option,
     cost_options,
@@ -35,28 +37,45 @@ from .options import (
     type=click.IntRange(1),
     help="How many share the work; the numbers stay the same.",
 )
+@click.option(
+    "--verify",
+    "check",
+    type=click.Choice(["full", "quick", "off"]),
+    default="quick",
+    show_default=True,
+    help="Run the compiled function on random inputs and compare everything, or what can be"
+    " computed again in a few tenths of a second.",
+)
 @time_limit_option(10.0, "Seconds for the search.")
 def build_command(
     kernel: str, hardware: str, out: str, sizes: tuple[str, ...], name: str | None, cost: str,
     candidates: int | None, database: str | None, layouts: str,
-    allowed: tuple[str, ...], ahead: str, threads: int, time_limit: float,
+    allowed: tuple[str, ...], ahead: str, threads: int, check: str, time_limit: float,
 ) -> None:  # fmt: skip
     """Compile KERNEL (a file, a bundled name, either with :NAME) for this processor."""
     from isamap.compile import cost_model  # start-up time: the solver and NumPy load only now
-    from isamap.native import build
+    from isamap.native import WrongError, build
 
     from .show_measured import measured_lines
+    from .show_verification import show_verification
 
     model = cost_model(read_cost(cost, candidates, database))
-    built = build(
-        kernel, hardware, sizes=read_sizes(sizes), name=name, out=out, layouts=layouts,
-        time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
-        cost=model,
-        ahead=[name.strip() for name in ahead.split(",") if name.strip()], threads=threads,
-    )  # fmt: skip
+    try:
+        built = build(
+            kernel, hardware, sizes=read_sizes(sizes), name=name, out=out, layouts=layouts,
+            time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
+            cost=model,
+            ahead=[name.strip() for name in ahead.split(",") if name.strip()], threads=threads,
+            verify=check,
+        )  # fmt: skip
+    except WrongError as error:
+        for line in (*show_verification(error.verification), "no file was written"):
+            click.echo(line, err=True)
+        raise SystemExit(EXIT_WRONG) from None
     files = built.files
     for path in (files.source, files.header, files.depfile, files.library):
         click.echo(str(path))
+    click.echo("\n".join(show_verification(built.verification)))
     for contenders in built.mapped.compared:
         clock_hz = built.mapped.hardware.clock_hz
         click.echo("\n".join(measured_lines(contenders, clock_hz, model.name)))

@@ -4,13 +4,16 @@ In: a kernel, a machine with `emit: c`. Out: callables on NumPy arrays, checked 
 mapping, C text.
 """
 
+from isamap.verify import whole_arrays
+
 from .aligned import aligned_bytes
 from .build import build
 from .built import ArrayError, BuiltKernel, CFiles, PreparedKernel
 from .execute import execute_c, execute_together
 from .mapped import Mapped
-from .run_on import RemoteRun, run_on, whole_arrays
+from .run_on import RemoteRun, run_on
 from .tune import Tuned, tune
+from .verify_built import WrongError
 
 __all__ = [
     "ArrayError",
@@ -21,6 +24,7 @@ __all__ = [
     "RemoteRun",
     "aligned_bytes",
     "Tuned",
+    "WrongError",
     "build",
     "execute_c",
     "execute_together",

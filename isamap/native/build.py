@@ -7,19 +7,23 @@ C text (`codegen`).
 import ctypes
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from isamap.codegen import CSource, find_toolchain, generate_c
+from isamap.codegen import CSource, Toolchain, find_toolchain, generate_c
 from isamap.compile import cost_model
 from isamap.costmodels import CostModel
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.scheduler import Wishes
+from isamap.verify import Check
+from isamap.write_all import make_folder, write_all
 
 from .built import BuiltKernel, CFiles
-from .mapped import Mapped, map_program
+from .mapped import map_program
+from .verify_built import WrongError, verify_built
 
 
 def build(
@@ -35,18 +39,24 @@ def build(
     cost: str | CostModel = "analytical",
     ahead: Sequence[str] = (),
     threads: int = 1,
+    verify: Check | str = Check.QUICK,
 ) -> BuiltKernel:
-    """Map a kernel and compile its C for this processor; options as for `map`.
+    """Map a kernel, compile its C for this processor and check what it computes; options as for
+    `map`.
 
     Args:
         ahead: inputs that stay the same over many calls, such as weights: the program takes them
             in the order of its use, and `BuiltKernel.prepare` packs them, once.
         threads: how many share the work, as the schedule splits it; the numbers stay the same.
         out: folder for the C file, header, depfile and library; a temporary one if left out.
+        verify: how much of what the function computes on random inputs is compared: quick, at the
+            real sizes what can be computed again in a few tenths of a second.
 
     Raises:
+        WrongError: the function computes something else; no file is written then.
         IsamapError: the machine's programs run elsewhere, or there is no compiler.
     """
+    check = Check(verify)
     wishes = Wishes(cost_model(cost), layouts, time_limit_s, may_reassociate=may_reassociate)
     mapped = map_program(kernel, hw, wishes, sizes=sizes, name=name, ahead=ahead, threads=threads)
     source = generate_c(mapped.program, mapped.hardware, mapped.given)
@@ -56,42 +66,50 @@ def build(
             f"programs for {mapped.hardware.name} run under {toolchain.run[0]}, not here",
             hint="use run_on, or 'isamap run-on'",
         )
+    library, code = _compile(source, toolchain)
+    packers = {parameter: library[name] for parameter, name in source.packers.items()}
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="isamap-build-"))
-    files = _write_files(folder, source, mapped, kernel)
-    toolchain.compile_shared(files.source, files.library, source.flags)
-    library = _load(files.library)
+    files = _name_files(folder, source.name)
+    built = BuiltKernel(mapped, source, files, library[source.name], packers)
+    found = verify_built(built, check)
+    if found.is_wrong:
+        raise WrongError(mapped.kernel.name, found)
+    origins = [*mapped.hardware.files, *([] if isinstance(kernel, Kernel) else [str(kernel)])]
+    _write_files(files, source, code, origins)
+    return replace(built, verification=found)
+
+
+def _compile(source: CSource, toolchain: Toolchain) -> tuple[ctypes.CDLL, bytes]:
+    """The library, loaded from a file of its own that is gone by then, and its bytes: the loader
+    opens no path twice, and what is built next would change code under those who still call it."""
+    with tempfile.TemporaryDirectory(prefix="isamap-compile-") as place:
+        text, compiled = Path(place, f"{source.name}.c"), Path(place, f"lib{source.name}.so")
+        text.write_text(source.text)
+        text.with_suffix(".h").write_text(source.header)
+        toolchain.compile_shared(text, compiled, source.flags)
+        library, code = ctypes.CDLL(str(compiled)), compiled.read_bytes()
     for name in (source.name, *source.packers.values()):
         library[name].restype = None
-    packers = {parameter: library[name] for parameter, name in source.packers.items()}
-    return BuiltKernel(mapped, source, files, library[source.name], packers)
+    return library, code
 
 
-def _write_files(
-    folder: Path, source: CSource, mapped: Mapped, kernel: str | PathLike[str] | Kernel
-) -> CFiles:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        stem = folder / source.name
-        library = stem.parent / f"lib{source.name}.so"
-        files = CFiles(stem.with_suffix(".c"), stem.with_suffix(".h"), library,
-                       stem.with_suffix(".d"))  # fmt: skip
-        files.source.write_text(source.text)
-        files.header.write_text(source.header)
-        origins = [*mapped.hardware.files, *([] if isinstance(kernel, Kernel) else [str(kernel)])]
-        made_of = " ".join(_escaped(path) for path in origins if Path(path).is_file())
-        files.depfile.write_text(f"{_escaped(str(files.library))}: {made_of}\n")
-    except OSError as error:
-        raise IsamapError(f"cannot write {error.filename}: {error.strerror}") from error
-    return files
+def _name_files(folder: Path, name: str) -> CFiles:
+    stem = folder / name
+    library = folder / f"lib{name}.so"
+    return CFiles(stem.with_suffix(".c"), stem.with_suffix(".h"), library, stem.with_suffix(".d"))
 
 
-def _load(library: Path) -> ctypes.CDLL:
-    """The library from a copy of its own, which needs no name once it is loaded: the loader opens
-    no path twice, and what is built there next would change code under those who still call it."""
-    with tempfile.NamedTemporaryFile(dir=library.parent, suffix=".so") as private:
-        private.write(library.read_bytes())
-        private.flush()
-        return ctypes.CDLL(private.name)
+def _write_files(files: CFiles, source: CSource, code: bytes, origins: Sequence[str]) -> None:
+    made_of = " ".join(_escaped(path) for path in origins if Path(path).is_file())
+    make_folder(files.source.parent)
+    write_all(
+        {
+            files.source: source.text,
+            files.header: source.header,
+            files.library: code,
+            files.depfile: f"{_escaped(str(files.library))}: {made_of}\n",
+        }
+    )
 
 
 def _escaped(path: str) -> str:

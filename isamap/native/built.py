@@ -15,6 +15,7 @@ from isamap.codegen import CSource
 from isamap.errors import IsamapError
 from isamap.ir import Buffer, Kernel, Role, Statement, covers, numpy_dtype
 from isamap.program import Program
+from isamap.verify import Check, Verification
 
 from .binding import Binding, Packers, bind, pointer
 from .mapped import Mapped
@@ -41,6 +42,7 @@ class BuiltKernel:
     In and InOut buffers are given, Out buffers may be (else they are made). An array must have the
     buffer's shape and type and be row-major without gaps: nothing is copied, except buffers in
     `packed`, which are brought into the layout that the program wants on every call.
+    `verification`: what running it on random inputs showed; never that it is wrong.
     """
 
     mapped: Mapped = field(repr=False)
@@ -48,6 +50,7 @@ class BuiltKernel:
     files: CFiles
     _function: Callable[..., None] = field(repr=False)
     _packers: Packers = field(default_factory=dict, repr=False)
+    verification: Verification = Verification(Check.OFF)
 
     @property
     def kernel(self) -> Kernel:

@@ -23,7 +23,8 @@ from .threads import on_threads
 @dataclass(frozen=True, slots=True)
 class Mapped:
     """A kernel's program and where it came from; per task that a cost model compared schedules
-    of, those. `cycles`: under the closed form. `plan`: of several tasks, whose program it is."""
+    of, those. `cycles`: under the closed form. `plan`: of several tasks, whose program it is.
+    `ahead`: inputs that are packed before it runs."""
 
     kernel: Kernel
     hardware: Hardware
@@ -31,6 +32,7 @@ class Mapped:
     cycles: int
     compared: tuple[tuple[Contender, ...], ...] = ()
     plan: Plan | None = None
+    ahead: tuple[str, ...] = ()
 
     @property
     def given(self) -> frozenset[str]:
@@ -65,7 +67,7 @@ def map_program(
     program = in_use_order(found.program, calling, tuple(ahead))
     compared = tuple(answer.contenders for answer in found.answers if answer.contenders)
     plan = found if isinstance(found, Plan) else None
-    return Mapped(built, machine, program, found.cycles, compared, plan)
+    return Mapped(built, machine, program, found.cycles, compared, plan, tuple(ahead))
 
 
 def _check_inputs(kernel: Kernel, ahead: Sequence[str]) -> None:

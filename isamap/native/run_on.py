@@ -13,7 +13,7 @@ import numpy as np
 
 from isamap.codegen import CSource, find_toolchain, generate_c
 from isamap.hwdesc import Hardware
-from isamap.ir import Kernel, interpret, is_float, numpy_dtype, random_arrays
+from isamap.ir import Kernel, interpret
 from isamap.scheduler import Wishes
 from isamap.verify import (
     Mismatch,
@@ -23,12 +23,11 @@ from isamap.verify import (
     largest,
     plan_tolerance,
     telling_inputs,
+    whole_arrays,
 )
 
 from .execute import execute_together
 from .mapped import Mapped, map_program
-
-SMALL = 4  # floats drawn as whole numbers up to this: their sums are exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +91,3 @@ def _is_whole(arrays: Mapping[str, np.ndarray]) -> bool:
     """Are all elements whole numbers, so that sums on the way were exact?"""
     found = (array.astype(np.float64) for array in arrays.values() if array.dtype.kind not in "iub")
     return all(bool((array == np.rint(array)).all()) for array in found)
-
-
-def whole_arrays(kernel: Kernel, seed: int) -> dict[str, np.ndarray]:
-    """Random inputs: integers over their full range, floats small whole numbers."""
-    arrays = random_arrays(kernel, seed)
-    generator = np.random.default_rng(seed)
-    for buffer in kernel.buffers:
-        if buffer.name in arrays and is_float(buffer.dtype):
-            whole = generator.integers(-SMALL, SMALL, buffer.shape, endpoint=True)
-            arrays[buffer.name] = np.asarray(whole).astype(numpy_dtype(buffer.dtype))
-    return arrays

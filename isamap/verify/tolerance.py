@@ -9,7 +9,7 @@ interpreter and program each lie within the rounding errors of the form that the
 arithmetic, in which both forms are equal.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 
 import numpy as np
@@ -91,13 +91,18 @@ def telling_inputs(
     Recurrences with large weights multiply rounding errors in every step, until anything would be
     tolerated; with smaller ones they forget them. Where no scale helps, the tolerance is infinite.
     """
+    for scaled in scaled_arrays(kernel, seed):
+        tolerance = measure(scaled)
+        if isinstance(tolerance, float) or tells(tolerance, interpret(kernel, scaled)):
+            return scaled, tolerance
+    return telling_arrays(kernel, seed), inf
+
+
+def scaled_arrays(kernel: Kernel, seed: int) -> Iterator[Arrays]:
+    """Random inputs, and the same with smaller and smaller floats."""
     arrays = telling_arrays(kernel, seed)
     for scale in SCALES:
-        scaled = {name: _scaled(array, scale) for name, array in arrays.items()}
-        tolerance = measure(scaled)
-        if isinstance(tolerance, float) or _tells(tolerance, interpret(kernel, scaled)):
-            return scaled, tolerance
-    return arrays, inf
+        yield {name: _scaled(array, scale) for name, array in arrays.items()}
 
 
 def _scaled(array: np.ndarray, scale: int) -> np.ndarray:
@@ -107,7 +112,7 @@ def _scaled(array: np.ndarray, scale: int) -> np.ndarray:
     return np.asarray(array * array.dtype.type(2.0**-scale), array.dtype)
 
 
-def _tells(tolerance: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> bool:
+def tells(tolerance: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> bool:
     """Is what is tolerated a small part of the results, in every buffer?"""
     for name, limits in tolerance.items():
         size = float(np.abs(expected[name].astype(np.float64)).mean())
@@ -124,8 +129,13 @@ def telling_arrays(kernel: Kernel, seed: int = 0) -> dict[str, np.ndarray]:
     normal.
     """
     arrays = random_arrays(kernel, seed)
+    tell_sums(kernel, arrays)
+    return arrays
+
+
+def tell_sums(kernel: Kernel, arrays: Arrays) -> None:
+    """Make every other i32 small, in place, unless the kernel is a single statement."""
     if len(kernel.statements) > 1:
         for array in arrays.values():
             if array.dtype == np.int32:
                 array.reshape(-1)[::2] >>= SHIFT
-    return arrays
