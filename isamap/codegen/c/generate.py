@@ -41,8 +41,7 @@ class CSource:
     """A C function: its file, its header, its name and its pointer parameters.
 
     `packers`: functions in the same file that bring an input into its parameter's layout, by the
-    parameter's name. `num_threads`: how many it starts. `large_from_bytes`: the least size of
-    arrays that lie on large pages, if any do.
+    parameter's name. `num_threads`: how many it starts.
     """
 
     name: str
@@ -51,7 +50,6 @@ class CSource:
     parameters: tuple[Parameter, ...]
     packers: Mapping[str, str] = field(default_factory=dict)
     num_threads: int = 1
-    large_from_bytes: int | None = None
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -102,9 +100,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
     names = {parameter: f"{name}_pack_{parameter}" for parameter in packers}
     header = _header_text(name, parameters, names)
     threads = hw.num_cores if calls.regions else 1
-    large = hw.external.large_pages
-    least = large.from_bytes if large else None
-    return CSource(name, text, header, parameters, names, threads, least)
+    return CSource(name, text, header, parameters, names, threads)
 
 
 def _packers(name: str, parameters: tuple[Parameter, ...]) -> dict[str, list[str]]:
