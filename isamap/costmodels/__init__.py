@@ -10,6 +10,7 @@ from .analytical import (
 )
 from .bounds import Bound, find_bounds
 from .compulsory import compulsory_bytes
+from .contest import Contest, TakesRounds, open_contest, share_time
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .host_costs import host_costs
 from .in_order import HeldUp, find_held_up
@@ -64,6 +65,10 @@ from .waiting import (
 from .work import Ends, Flow, Work, count_work
 
 __all__ = [
+    "share_time",
+    "open_contest",
+    "TakesRounds",
+    "Contest",
     "ANALYTICAL",
     "Aim",
     "Bound",

@@ -10,7 +10,7 @@ is one transaction, a second process waits for its turn. `user_version` holds th
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
@@ -19,10 +19,10 @@ from pathlib import Path
 from isamap.cache_folder import cache_folder
 from isamap.errors import IsamapError
 
-from .subject import Setting, Subject
+from .subject import Setting, Subject, digest
 from .timer import Measurement
 
-SCHEMA = 3
+SCHEMA = 4
 WAIT_S = 30.0  # for another process's transaction
 VARIABLE = "ISAMAP_DATABASE"
 FILE = "measurements.sqlite3"
@@ -69,6 +69,16 @@ CREATE TABLE description (
   PRIMARY KEY (subject, program, version)
 );
 """,
+    """
+CREATE TABLE race (
+  subject TEXT NOT NULL REFERENCES subject (key),
+  programs TEXT NOT NULL,
+  spent_s REAL NOT NULL,
+  found TEXT NOT NULL,
+  measured_at TEXT NOT NULL,
+  PRIMARY KEY (subject, programs)
+);
+""",
 )
 assert len(STEPS) == SCHEMA
 
@@ -80,6 +90,15 @@ class Row:
     program: str
     predicted_s: float
     measurement: Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Programs that were measured against each other, by digest, in their order; `spent_s`: what
+    that took, all in all."""
+
+    measurements: Mapping[str, Measurement]
+    spent_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +191,26 @@ class Database:
                      m.num_samples, m.problem, at),
                 )  # fmt: skip
             connection.execute("COMMIT")
+
+    def recall_race(self, subject: Subject, programs: Sequence[str]) -> Race | None:
+        """The race of these programs in this order, if it was run."""
+        with self._open() as connection:
+            row = connection.execute(
+                "SELECT spent_s, found FROM race WHERE subject = ? AND programs = ?",
+                (subject.key, digest(tuple(programs))),
+            ).fetchone()
+        if row is None:
+            return None
+        measurements = (Measurement(*found) for found in json.loads(row[1]))
+        return Race(dict(zip(programs, measurements, strict=True)), row[0])
+
+    def record_race(self, subject: Subject, race: Race) -> None:
+        """Keep a race of programs of a subject that is recorded."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        found = json.dumps([astuple(m)[:-1] for m in race.measurements.values()])
+        row = (subject.key, digest(tuple(race.measurements)), race.spent_s, found, at)
+        with self._open() as connection:
+            connection.execute("INSERT OR REPLACE INTO race VALUES (?, ?, ?, ?, ?)", row)
 
     def describe(
         self, subject: Subject, version: int, descriptions: Mapping[str, Description]

@@ -14,8 +14,9 @@ from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 
 from .correlate import LEAST
-from .cost_model import check_runs_here, describe
+from .cost_model import check_runs_here
 from .database import Database, Description, Kept, Lesson, default_path
+from .describe import describe
 from .fit import Fit, comparable, fit
 from .subject import Setting, make_setting
 

@@ -60,7 +60,9 @@ def tune(
     for shape in shapes:
         built, _ = build_kernel(kernel, shape, name, may_reassociate)
         subject = make_subject(built, machine, toolchain)
-        asked = (layouts, may_reassociate, model.num_candidates, TERMS_VERSION)
+        asked = (
+            layouts, may_reassociate, model.num_candidates, model.seconds, TERMS_VERSION,
+        )  # fmt: skip
         key = digest((subject.key, *asked))
         known = database.outcome(key)
         if known is not None:

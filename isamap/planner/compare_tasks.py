@@ -11,6 +11,7 @@ closed form's choice stays there.
 from dataclasses import replace
 from math import inf
 
+from isamap.costmodels import share_time
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.mapper import cut_tasks, flatten
@@ -28,13 +29,16 @@ def compare_tasks(plan: Plan, hw: Hardware, wishes: Wishes) -> Plan:
     """The plan with schedules of the cost model's choice; each task's search has a share of the
     wishes' time, to which the model's own does not count."""
     parts = tuple(flatten(cut_tasks(plan.kernel)))
+    tasks = {planned.task.number: planned for planned in plan.tasks}
+    compared = [n for n, old in tasks.items() if not (old.on_host or old.piece.homes)]
+    wishes = replace(wishes, cost=share_time(wishes.cost, len(compared)))
     scheduler = replace(task_scheduler(parts, hw, wishes, Known()), deadline=inf)
     tree = TaskTree(plan.kernel, plan.nodes, hw)
     best: PlacedTasks | None = None
-    tasks = {planned.task.number: planned for planned in plan.tasks}
-    for number, old in tasks.items():
-        if old.on_host or old.piece.homes or wishes.watch.is_stopped:
-            continue
+    for number in compared:
+        if wishes.watch.is_stopped:
+            break
+        old = tasks[number]
         found = scheduler.find(old.task)
         if isinstance(found, Answer):
             changed = {**tasks, number: PlannedTask.scheduled(old.task, found)}

@@ -12,11 +12,11 @@ from math import inf
 
 from isamap.costmodels import (
     ANALYTICAL,
-    Candidate,
+    CostModel,
     Costs,
+    TakesRounds,
     Work,
     count_work,
-    estimate,
     least_costs,
 )
 from isamap.hwdesc import Hardware
@@ -27,11 +27,11 @@ from isamap.mapper import (
 )
 
 from .answer import Alternative, Contender, Schedule
+from .compare import at_price, candidate, compare, make
 from .legality import may_fit
-from .lower import lower
 from .options import stay_choices
 from .place import external_bytes
-from .shortlist import CLOSE, Listed, shortlist
+from .pool import CLOSE, FAR
 from .solution import KnownModels, Solution, Status
 from .solve import solve
 from .watch import Relay
@@ -64,7 +64,7 @@ class CoveringSearch:
     ) -> None:
         self.hw = hw
         self.wishes = wishes
-        self.slack = CLOSE if wishes.cost.num_candidates > 1 else 1.0  # of values worth a look
+        self.slack = _slack(wishes.cost)  # of values worth a look
         self.least = least
         self.deadline = deadline
         self.known = known or KnownModels()
@@ -267,10 +267,10 @@ class CoveringSearch:
     ) -> None:
         """Remember a solution if it is the best of its rank."""
         assert solution.tiling is not None, "a solution that is kept has a tiling"
-        made = self._make(covering, work, solution)
+        made = make(covering, work, solution, self.hw, self.wishes.aim)
         if self.wishes.cost.num_candidates == 1:
-            (price,) = self.wishes.cost.price([_candidate(made)], self.hw)
-            made = self._priced(made, price.cycles)
+            (price,) = self.wishes.cost.price([candidate(made)], self.hw)
+            made = at_price(made, price.cycles, self.hw, self.wishes.aim)
         found = replace(passed, cycles=made.estimate.cycles, value=solution.value)
         self.alternatives.append(found)
         rank = self._rank(covering)
@@ -286,39 +286,17 @@ class CoveringSearch:
         if known is None or schedule.cost < known.cost:
             self.by_rank[rank] = schedule
 
-    def _make(self, covering: Covering, work: Work, solution: Solution) -> Schedule:
-        """The schedule of a solution, priced by the closed form."""
-        assert solution.tiling is not None, "a schedule has a tiling"
-        program = lower(covering, solution.tiling, self.hw)
-        assert program is not None, "a legal tiling was placed before"
-        parts = estimate(covering, work, solution.tiling, self.hw)
-        value = self.wishes.aim.value(parts.costs(self.hw))
-        return Schedule(covering, work, solution, parts, program, parts.cycles, value)
-
-    def _priced(self, schedule: Schedule, cycles: int | None) -> Schedule:
-        """The schedule at the cost model's price."""
-        assert cycles is not None, "a price without cycles is no choice"
-        costs = replace(schedule.estimate.costs(self.hw), cycles=cycles)
-        return replace(schedule, cost_cycles=cycles, cost=self.wishes.aim.value(costs))
-
     def compare(self) -> None:
         """Let the cost model choose among more schedules than the best of each covering, if it
         wants to, unless the search was stopped. Whether to repack is the closed form's choice, as
         the time it takes is not priced.
         """
-        count = self.wishes.cost.num_candidates
-        if count == 1 or self.wishes.watch.is_stopped:
+        if self.wishes.cost.num_candidates == 1 or self.wishes.watch.is_stopped:
             return
         is_packed = self.wishes.layouts == "packed"
         rank = max(self.by_rank) if is_packed else self._rank(self.chosen().covering)
         solved = [schedule for schedule in self.solved if self._rank(schedule.covering) <= rank]
-        listed = shortlist(solved, self.hw, self.wishes.aim, count)
-        made = [self._make(x.solved.covering, x.solved.work, _solution(x)) for x in listed]
-        prices = self.wishes.cost.price([_candidate(schedule) for schedule in made], self.hw)
-        self.contenders = tuple(
-            Contender(schedule if p.cycles is None else self._priced(schedule, p.cycles), p)
-            for schedule, p in zip(made, prices, strict=True)
-        )
+        self.contenders = compare(solved, self.hw, self.wishes, self.slack)
         self.by_rank.clear()
         for contender in self.contenders:
             if contender.price.cycles is not None:
@@ -367,20 +345,11 @@ def rank_of(covering: Covering, ahead: Collection[str] = ()) -> int:
     return sum(map(layout_rank, plans))
 
 
-def _candidate(schedule: Schedule) -> Candidate:
-    assert schedule.solution.tiling is not None, "a schedule has a tiling"
-    return Candidate(schedule.covering, schedule.work, schedule.solution.tiling, schedule.program)
-
-
-def _solution(listed: Listed) -> Solution:
-    """The covering's solution if it is that; else another tiling below the same bound."""
-    solution = listed.solved.solution
-    if listed.tiling == solution.tiling:
-        return solution
-    cycles = round(listed.value)
-    return replace(
-        solution, status=Status.FEASIBLE, tiling=listed.tiling, cycles=cycles, value=listed.value
-    )
+def _slack(cost: CostModel) -> float:
+    """How far above the best, under the closed form, the cost model's choice may lie."""
+    if cost.num_candidates == 1:
+        return 1.0
+    return FAR if isinstance(cost, TakesRounds) else CLOSE
 
 
 def packed_means(covering: Covering) -> tuple[object, ...]:

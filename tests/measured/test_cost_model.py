@@ -43,6 +43,11 @@ class FakeTimer:
         )
 
 
+def once(count: int, folder: Path, timer: FakeTimer) -> Measured:
+    """One round of so many."""
+    return Measured(count, folder / "m", timer, seconds=0)
+
+
 def answer(model: Measured, **sizes: int) -> Answer:
     kernel, _ = build_kernel(SGEMM, {**SIZES, **sizes}, None)
     return find_schedule(kernel, HW, Wishes(cost=model, time_limit_s=60, may_reassociate=True))
@@ -50,7 +55,7 @@ def answer(model: Measured, **sizes: int) -> Answer:
 
 def test_the_fastest_candidate_wins_wherever_the_model_puts_it(tmp_path: Path) -> None:
     timer = FakeTimer()
-    found = answer(Measured(4, tmp_path / "m", timer))
+    found = answer(once(4, tmp_path, timer))
     listed = [contender.schedule for contender in found.contenders]
     assert len(listed) == 4 and timer.num_calls == 1
     assert [s.estimate.cycles for s in listed] == sorted(s.estimate.cycles for s in listed)
@@ -65,7 +70,7 @@ def test_the_fastest_candidate_wins_wherever_the_model_puts_it(tmp_path: Path) -
 
 def test_the_second_question_is_answered_from_the_database(tmp_path: Path) -> None:
     timer = FakeTimer()
-    model = Measured(3, tmp_path / "m", timer)
+    model = once(3, tmp_path, timer)
     first, second = answer(model), answer(model)
     assert timer.num_calls == 1
     assert [c.price.is_recalled for c in first.contenders] == [False] * 3
@@ -89,13 +94,13 @@ class Stopped:
 def test_nothing_is_measured_once_the_search_was_stopped(tmp_path: Path) -> None:
     timer = FakeTimer()
     kernel, _ = build_kernel(SGEMM, SIZES, None)
-    model = Measured(4, tmp_path / "m", timer)
+    model = once(4, tmp_path, timer)
     found = find_schedule(kernel, HW, Wishes(cost=model, may_reassociate=True, watch=Stopped()))
     assert timer.num_calls == 0 and found.contenders == ()
 
 
 def test_a_candidate_that_crashes_is_told_and_loses(tmp_path: Path) -> None:
-    found = answer(Measured(3, tmp_path / "m", FakeTimer(2)))
+    found = answer(once(3, tmp_path, FakeTimer(2)))
     assert found.contenders[2].price.problem == "crashed with SIGILL"
     assert found.best == found.contenders[1].schedule
 
@@ -104,7 +109,7 @@ def test_when_all_crash_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         isamap.IsamapError, match="none of 2 candidates for sgemm on vec4"
     ) as caught:
-        answer(Measured(2, tmp_path / "m", FakeTimer(0, 1)))
+        answer(once(2, tmp_path, FakeTimer(0, 1)))
     assert "the first: crashed with SIGILL" in caught.value.message
 
 
@@ -152,7 +157,8 @@ def test_what_a_value_notes_for_itself_does_not_change_its_digest() -> None:
 def test_map_with_real_clocks_tells_what_it_measured(tmp_path: Path) -> None:
     database = str(tmp_path / "m")
     arguments = ["map", SGEMM, "--hw", str(CODEGEN / "vec4.yaml"), "--allow", "reassociate"]
-    arguments += ["--cost", "measured", "--candidates", "2", "--database", database]
+    arguments += ["--cost", "measured", "--candidates", "2", "--seconds", "0"]
+    arguments += ["--database", database]
     first = CliRunner().invoke(main, arguments)
     assert first.exit_code == 0, first.output
     assert "of 2, measured now" in first.output
@@ -169,7 +175,7 @@ def test_options_of_the_measured_model_need_it(tmp_path: Path) -> None:
 
 
 def test_a_built_kernel_that_was_measured_is_right(tmp_path: Path) -> None:
-    model = Measured(3, tmp_path / "m", FakeTimer())
+    model = once(3, tmp_path, FakeTimer())
     found = isamap.map(SGEMM, HW, sizes=SIZES, cost=model, verify="full", may_reassociate=True)
     assert isinstance(found, Result) and found.request.cost == "measured"
     assert found.verification.is_verified
@@ -179,7 +185,7 @@ def test_map_tells_the_candidates_of_each_task(tmp_path: Path) -> None:
     kernel = f"{CODEGEN / 'c_kernels.py'}:sgemm_relu"
     arguments = ["map", kernel, "--hw", "x86_avx2", "--allow", "reassociate", "--size", "m=2"]
     arguments += ["--size", "n=9", "--size", "k=3", "--cost", "measured", "--candidates", "2"]
-    arguments += ["--database", str(tmp_path / "m")]
+    arguments += ["--seconds", "0", "--database", str(tmp_path / "m")]
     hw = isamap.load_hardware(find_hardware("x86_avx2"))
     if hw.compiler is None or missing_features(hw.compiler):
         pytest.skip("this processor lacks AVX2")

@@ -69,7 +69,7 @@ def test_a_file_of_a_newer_isamap_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(IsamapError) as caught:
         Database(file).recall(SUBJECT)
     assert caught.value.message == (
-        f"{file} was written by a newer isamap: its schema is 7, this isamap knows 3"
+        f"{file} was written by a newer isamap: its schema is 7, this isamap knows 4"
     )
     assert caught.value.hint == "give another file with --database, or upgrade isamap"
 

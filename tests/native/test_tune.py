@@ -48,12 +48,12 @@ SHAPES = [{"m": m, "n": 3, "k": 5} for m in (1, 2, 3)]
 def test_an_interrupted_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     begun = []
     with pytest.raises(KeyboardInterrupt):
-        model = Measured(3, tmp_path / "m", FakeTimer(stop=2))
+        model = Measured(3, tmp_path / "m", FakeTimer(stop=2), seconds=0)
         for tuned in tune(SGEMM, VEC4, SHAPES, model=model, may_reassociate=True):
             begun.append(tuned)
     assert [tuned.shape for tuned in begun] == SHAPES[:2]
     timer = FakeTimer()
-    model = Measured(3, tmp_path / "m", timer)
+    model = Measured(3, tmp_path / "m", timer, seconds=0)
     done = list(tune(SGEMM, VEC4, SHAPES, model=model, may_reassociate=True))
     assert [tuned.is_recalled for tuned in done] == [True, True, False]
     assert timer.num_calls == 1
@@ -71,7 +71,7 @@ def test_a_kernel_of_several_tasks_is_timed_as_a_whole(tmp_path: Path) -> None:
     timer = FakeTimer()
     (done,) = tune(
         f"{CODEGEN / 'c_kernels.py'}:sgemm_relu", "x86_avx2", [{"m": 2, "n": 3, "k": 2}],
-        model=Measured(2, tmp_path / "m", timer), may_reassociate=True, time_limit_s=2,
+        model=Measured(2, tmp_path / "m", timer, seconds=0), may_reassociate=True, time_limit_s=2,
     )  # fmt: skip
     assert done.problem == "" and done.outcome is not None
     assert done.outcome.num_candidates >= 2
@@ -82,7 +82,7 @@ def test_each_product_of_a_recurrent_layer_is_compared_and_the_layer_stays_right
     tmp_path: Path,
 ) -> None:
     timer = FakeTimer()
-    model = Measured(3, tmp_path / "m", timer)
+    model = Measured(3, tmp_path / "m", timer, seconds=0)
     sizes = {"steps": 3, "batch": 2, "inputs": 5, "hidden": 17}
     built = isamap.build(
         "gru", "x86_avx2", sizes=sizes, cost=model, may_reassociate=True, time_limit_s=1
@@ -99,7 +99,7 @@ def test_each_product_of_a_recurrent_layer_is_compared_and_the_layer_stays_right
 
 @needs_compiler
 def test_a_shape_that_cannot_be_mapped_is_told_and_the_others_go_on(tmp_path: Path) -> None:
-    model = Measured(2, tmp_path / "m", FakeTimer())
+    model = Measured(2, tmp_path / "m", FakeTimer(), seconds=0)
     shapes = [{"m": 2**40, "n": 2, "k": 2}, {"m": 2, "n": 2, "k": 2}]
     first, second = tune(SGEMM, VEC4, shapes, model=model, may_reassociate=True)
     assert first.outcome is None and first.problem
@@ -110,6 +110,7 @@ def test_a_shape_that_cannot_be_mapped_is_told_and_the_others_go_on(tmp_path: Pa
 def test_the_command_tells_shapes_and_a_summary(tmp_path: Path) -> None:
     (tmp_path / "shapes.csv").write_text("m,n,note\n2,3,a\n4,3,b\n2,3,again\n")
     arguments = ["tune", SGEMM, "--hw", str(VEC4), "--allow", "reassociate", "--candidates", "2"]
+    arguments += ["--seconds", "1"]
     arguments += ["--sizes", str(tmp_path / "shapes.csv"), "--size", "k=2"]
     arguments += ["--database", str(tmp_path / "m")]
     first = CliRunner().invoke(main, arguments)
