@@ -49,7 +49,7 @@ from .options import (
 @time_limit_option(10.0, "Seconds for the search.")
 def build_command(
     kernel: str, hardware: str, out: str, sizes: tuple[str, ...], name: str | None, cost: str,
-    candidates: int | None, database: str | None, layouts: str,
+    candidates: int | None, seconds: float | None, database: str | None, layouts: str,
     allowed: tuple[str, ...], ahead: str, threads: int, check: str, time_limit: float,
 ) -> None:  # fmt: skip
     """Compile KERNEL (a file, a bundled name, either with :NAME) for this processor."""
@@ -59,7 +59,7 @@ def build_command(
     from .show_measured import measured_lines
     from .show_verification import show_verification
 
-    model = cost_model(read_cost(cost, candidates, database))
+    model = cost_model(read_cost(cost, candidates, seconds, database))
     try:
         built = build(
             kernel, hardware, sizes=read_sizes(sizes), name=name, out=out, layouts=layouts,

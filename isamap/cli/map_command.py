@@ -70,7 +70,7 @@ from .read_limits import read_rooms
 @click.option("--seed", default=0, show_default=True, help="Of the solver and of random inputs.")
 def map_command(
     kernel: str, hardware: str, sizes: tuple[str, ...], name: str | None, cost: str,
-    candidates: int | None, database: str | None, layouts: str, check: str,
+    candidates: int | None, seconds: float | None, database: str | None, layouts: str, check: str,
     allowed: tuple[str, ...], top: int, explain: bool, listing: bool,
     json_path: str | None, trace: str | None, report: str | None, trace_calls: int,
     program_path: str | None, emit: str | None, folder: str | None,
@@ -88,7 +88,7 @@ def map_command(
     views.check()
     show = show_map.Show(top, explain, listing, json_path, program_path, folder, views)
     question = show_map.Question(
-        kernel, hardware, read_sizes(sizes), name, read_cost(cost, candidates, database),
+        kernel, hardware, read_sizes(sizes), name, read_cost(cost, candidates, seconds, database),
         layouts, check, time_limit, workers, seed,
         "reassociate" in allowed,
         read_aim.read_aim(objective, max_cycles, max_energy, max_dram_bytes),

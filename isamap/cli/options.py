@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 Arguments = ParamSpec("Arguments")
 OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmodels.Metric
-NUM_CANDIDATES = 8
+NUM_CANDIDATES = 8  # measured.Learned
+PER_ROUND, SECONDS = 10, 22.0  # measured.Measured
+OPTIONS_OF = {  # that only some cost models take
+    "measured": ("--candidates", "--database", "--seconds"),
+    "learned": ("--candidates", "--database"),
+}
 HW_HELP = "Hardware file, a bundled name, or native: what fits this processor best."
 TRACE_CALLS = 200_000  # emulator.MAX_CALLS; that module loads NumPy
 
@@ -40,6 +45,16 @@ def subject_options(command: Callable[Arguments, None]) -> Callable[Arguments, N
     return command
 
 
+def seconds_option() -> Callable[[Callable[Arguments, None]], Callable[Arguments, None]]:
+    """--seconds."""
+    return click.option(
+        "--seconds",
+        type=click.FloatRange(0),
+        help="For measuring rounds of a kernel's schedules, compiler included; 0: one round"
+        f" (default: {SECONDS:g}).",
+    )
+
+
 def cost_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """--cost, and what models need that know this processor."""
     for option in reversed(
@@ -57,8 +72,10 @@ def cost_options(command: Callable[Arguments, None]) -> Callable[Arguments, None
             click.option(
                 "--candidates",
                 type=click.IntRange(2),
-                help=f"How many are measured, or judged (default: {NUM_CANDIDATES}).",
+                help=f"How many are measured in a round (default: {PER_ROUND}), or judged"
+                f" (default: {NUM_CANDIDATES}).",
             ),
+            seconds_option(),
             click.option(
                 "--database",
                 metavar="FILE",
@@ -71,21 +88,25 @@ def cost_options(command: Callable[Arguments, None]) -> Callable[Arguments, None
     return command
 
 
-def read_cost(cost: str, candidates: int | None, database: str | None) -> "str | CostModel":
+def read_cost(
+    cost: str, candidates: int | None, seconds: float | None, database: str | None
+) -> "str | CostModel":
     """The cost model that the options ask for; IsamapError for options that it does not take."""
-    if cost not in ("measured", "learned"):
-        for name, value in (("--candidates", candidates), ("--database", database)):
-            if value is not None:
-                raise IsamapError(
-                    f"{name} is for --cost measured and --cost learned",
-                    hint="add one of them",
-                )
+    given = {"--candidates": candidates, "--database": database, "--seconds": seconds}
+    for name, value in given.items():
+        models = [model for model, names in OPTIONS_OF.items() if name in names]
+        if value is not None and cost not in models:
+            texts = " and ".join(f"--cost {model}" for model in models)
+            hint = "add one of them" if len(models) > 1 else "add it"
+            raise IsamapError(f"{name} is for {texts}", hint=hint)
+    if cost not in OPTIONS_OF:
         return cost
     from isamap.measured import Learned, Measured  # start-up time
 
     path = None if database is None else Path(database)
-    kind = Measured if cost == "measured" else Learned
-    return kind(candidates or NUM_CANDIDATES, path)
+    if cost == "learned":
+        return Learned(candidates or NUM_CANDIDATES, path)
+    return Measured(candidates or PER_ROUND, path, seconds=SECONDS if seconds is None else seconds)
 
 
 many_sizes_option = click.option(

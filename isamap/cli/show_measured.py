@@ -11,6 +11,7 @@ from isamap.scheduler import Contender, Schedule
 from .json_parts import Json, tiling_to_json
 from .units import align, show_seconds
 
+SHOWN = 12  # candidates in a table
 MEASURED = "measured"  # the one cost model whose prices are times that something took
 
 
@@ -20,8 +21,8 @@ def section_title(cost: str) -> str:
 
 
 def measured_lines(contenders: Sequence[Contender], clock_hz: float, cost: str) -> list[str]:
-    """Who won, what to know about the price, then a line per candidate in the order of the closed
-    form; `cost`: who says so."""
+    """Who won, what to know about the price, then a line for each of the fastest and for the
+    closed form's first, in its order; `cost`: who says so."""
     if not contenders:
         return []
     winner = winner_of(contenders)
@@ -32,7 +33,9 @@ def measured_lines(contenders: Sequence[Contender], clock_hz: float, cost: str) 
         origin = "from the database" if contenders[winner].price.is_recalled else "measured now"
     head = f"{seconds}: the model's number {winner + 1} of {len(contenders)}, {origin}"
     rows = [("model", "predicted", cost, "instruction", "tiles", "loops")]
-    for number, contender in enumerate(contenders):
+    shown = sorted({0, *_fastest(contenders)[:SHOWN]})
+    for number in shown:
+        contender = contenders[number]
         schedule = contender.schedule
         predicted = show_seconds(schedule.estimate.cycles / clock_hz)
         problem = contender.price.problem
@@ -40,13 +43,21 @@ def measured_lines(contenders: Sequence[Contender], clock_hz: float, cost: str) 
         mark = " *" if number == winner else ""
         instruction = schedule.covering.instruction
         rows.append((f"{number + 1}{mark}", predicted, took, instruction, *_shape(schedule)))
-    return [head, *contenders[winner].price.notes, *align(rows, right=(1,))]
+    table = align(rows, right=(1,))
+    if len(shown) < len(contenders):
+        table.append(f"the fastest of {len(contenders)} and the model's first; --json has all")
+    return [head, *contenders[winner].price.notes, *table]
 
 
 def winner_of(contenders: Sequence[Contender]) -> int:
     """Number of the cheapest one."""
-    priced = [n for n, contender in enumerate(contenders) if contender.price.cycles is not None]
-    return min(priced, key=lambda n: contenders[n].schedule.cost)
+    return _fastest(contenders)[0]
+
+
+def _fastest(contenders: Sequence[Contender]) -> list[int]:
+    """Numbers of all, the cheapest first, those without a price last."""
+    costs = [(c.price.cycles is None, c.schedule.cost) for c in contenders]
+    return sorted(range(len(contenders)), key=lambda number: costs[number])
 
 
 def contenders_to_json(contenders: Sequence[Contender], clock_hz: float, cost: str) -> list[Json]:

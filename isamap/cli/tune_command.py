@@ -10,10 +10,12 @@ import click
 from .exit_codes import EXIT_INTERRUPTED
 from .options import (
     HW_HELP,
-    NUM_CANDIDATES,
+    PER_ROUND,
+    SECONDS,
     allow_option,
     layout_option,
     many_sizes_option,
+    seconds_option,
     sizes_table_option,
     time_limit_option,
 )
@@ -30,10 +32,11 @@ from .options import (
 @click.option(
     "--candidates",
     type=click.IntRange(2),
-    default=NUM_CANDIDATES,
+    default=PER_ROUND,
     show_default=True,
-    help="How many schedules of a shape are measured.",
+    help="How many schedules of a shape are measured in a round.",
 )
+@seconds_option()
 @click.option(
     "--database",
     metavar="FILE",
@@ -44,13 +47,15 @@ from .options import (
 @click.option("--json", "json_path", metavar="FILE", help="Write outcomes as JSON (-: stdout).")
 def tune_command(
     kernel: str, hardware: str, name: str | None, sizes: tuple[str, ...], table: str | None,
-    layouts: str, allowed: tuple[str, ...], candidates: int, database: str | None,
-    threads: int, time_limit: float, json_path: str | None,
+    layouts: str, allowed: tuple[str, ...], candidates: int, seconds: float | None,
+    database: str | None, threads: int, time_limit: float, json_path: str | None,
 ) -> None:  # fmt: skip
-    """Measure the best schedules of shapes of KERNEL (a file, a bundled name, either with :NAME).
+    """Search for the fastest schedules of shapes of KERNEL (a file, a bundled name, either with
+    :NAME) by measuring them.
 
-    What is measured is kept, so that 'build --cost measured' finds it and a second run goes on
-    where the first one was stopped (Ctrl-C).
+    Round by round: the closed form's best and unlike ones, then what lies near the fastest, until
+    rounds bring nothing or time is up. What is measured is kept, so that 'build --cost measured'
+    finds it and a second run goes on where the first one was stopped (Ctrl-C).
     """
     from isamap.compile import kernel_sizes  # start-up time
     from isamap.measured import Measured
@@ -60,7 +65,8 @@ def tune_command(
     from .show_tune import show_tune
 
     shapes = read_shapes(sizes, table, kernel_sizes(kernel, name))
-    model = Measured(candidates, None if database is None else Path(database))
+    path = None if database is None else Path(database)
+    model = Measured(candidates, path, seconds=SECONDS if seconds is None else seconds)
     stream = tune(
         kernel, hardware, shapes, model=model, name=name, layouts=layouts,
         time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
