@@ -9,16 +9,19 @@ As DeepBench has it, in column-major terms C[m, n] = A[m, k] * B[k, n]; so C lie
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 from cpu_measure import LONG_SECONDS, Core, Run, aligned, cold, warm
 from cpu_rivals import Product, rivals
-from cpu_table import Row, Side
+from cpu_table import OURS, TUNED, Row, Side
 from gemmini_heuristic import Shape
 
 import isamap
+from isamap.costmodels import CostModel
+from isamap.measured import Measured
 
 KERNEL = """
 from isamap.lang import In, Out, bf16, f32, grid, i8, i32, kernel, u8
@@ -31,16 +34,18 @@ def product(m=1, n=1, k=1):
 """
 TYPES = {"f32": ("f32", "f32", "f32"), "bf16": ("bf16", "bf16", "f32"), "i8": ("i8", "u8", "i32")}
 NUMPY = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "u8": np.uint8}
+SIDES: tuple[tuple[Side, tuple[str, ...]], ...] = ((Side.PLAIN, ()), (Side.AHEAD, ("A",)))
 CHECKED = 64  # rows and columns whose products are compared
 LARGEST = 4  # floats are whole numbers up to this: sums are exact in any order
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds for one search, and for one contestant's warm runs."""
+    """Seconds for one search, for one contestant's warm runs, and for tuning (0: nothing is)."""
 
     search_s: float
     measure_s: float
+    tune_s: float = 0.0
 
 
 def num_bytes(shape: Shape, types: str) -> int:
@@ -56,27 +61,30 @@ def label(shape: Shape) -> str:
 
 
 def solve_gemm(shape: Shape, types: str, machine: str, core: Core, limits: Limits) -> Row:
-    """Build the product twice, as it lies and with A packed ahead, and measure everything."""
+    """Build the product as it lies and with A packed ahead, each tuned, too, if there is time for
+    that, and measure everything."""
     begin = time.monotonic()
     arrays = _arrays(shape, types)
     a, b = arrays["A"], arrays["B"]
     a, b = (a if shape.a_t else a.T), (b.T if shape.b_t else b)
-    ours: dict[str, Run] = {}
-    built_s: dict[str, float] = {}
+    every: dict[tuple[str, str], Run] = {}
+    spent: dict[str, dict[str, float]] = {OURS: {}, TUNED: {}}
     right = []
-    for side, ahead in ((Side.PLAIN, ()), (Side.AHEAD, ("A",))):
+    forms = [(OURS, "analytical")]
+    if limits.tune_s:
+        forms.append((TUNED, Measured(seconds=limits.tune_s)))
+    for (name, cost), (side, ahead) in product(forms, SIDES):
         start = time.monotonic()
-        built = _build(shape, types, machine, ahead, limits)
-        built_s[side.value] = time.monotonic() - start
+        built = _build(shape, types, machine, ahead, limits, cost)
+        spent[name][side.value] = time.monotonic() - start
         given = {name: arrays[name] for name in ahead}
         rest = {name: array for name, array in arrays.items() if name not in ahead}
-        ours[side.value] = built.prepare(**given).repeat(**rest)
-        ours[side.value]()
+        every[name, side.value] = built.prepare(**given).repeat(**rest)
+        arrays["C"][...] = 0
+        every[name, side.value]()
         right.append(_is_right(a, b, arrays["C"]))
     rival_a, rival_b = (x.astype(np.float32) if types == "bf16" else x for x in (a, b))
-    product = Product(types, rival_a, rival_b, np.empty_like(arrays["C"]))
-    every = {("isamap", side): run for side, run in ours.items()}
-    for rival in rivals(product):
+    for rival in rivals(Product(types, rival_a, rival_b, np.empty_like(arrays["C"]))):
         side = Side.AHEAD if rival.is_packed else Side.PLAIN
         every[rival.name, side.value] = rival.run
     named = {f"{name} {side}": run for (name, side), run in every.items()}
@@ -88,12 +96,17 @@ def solve_gemm(shape: Shape, types: str, machine: str, core: Core, limits: Limit
         "gemm", types, label(shape), operations, bound_s, binds,
         {name: [t.seconds, t.scatter] for name, t in hot.items()},
         {name: [t.seconds, t.scatter] for name, t in cool.items()},
-        built_s, all(right), time.monotonic() - begin,
+        spent[OURS], all(right), time.monotonic() - begin, tuned_s=spent[TUNED],
     )  # fmt: skip
 
 
 def _build(
-    shape: Shape, types: str, machine: str, ahead: tuple[str, ...], limits: Limits
+    shape: Shape,
+    types: str,
+    machine: str,
+    ahead: tuple[str, ...],
+    limits: Limits,
+    cost: str | CostModel = "analytical",
 ) -> isamap.BuiltKernel:
     a, b, c = TYPES[types]
     first = "A[i, p]" if shape.a_t else "A[p, i]"
@@ -110,6 +123,7 @@ def _build(
         return isamap.build(
             path, machine, sizes={"m": shape.m, "n": shape.n, "k": shape.k}, out=Path(folder),
             may_reassociate=True, time_limit_s=limits.search_s, ahead=ahead, verify="off",
+            cost=cost,
         )  # fmt: skip
 
 

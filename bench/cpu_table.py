@@ -6,12 +6,12 @@ In: rows. Out: lines of JSON; a Markdown table with geometric means. Not its job
 import json
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from math import exp, log
 from pathlib import Path
 
-OURS = "isamap"
+OURS, TUNED = "isamap", "isamap-tuned"
 
 
 class Side(Enum):
@@ -25,6 +25,7 @@ class Side(Enum):
 
 SIDES = {"rows": (Side.ORDERED, Side.FREE)}  # by kind; others:
 USUAL = (Side.PLAIN, Side.AHEAD)
+TUNED_HEADS = ("tuned", "its ratio", "untuned over tuned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Row:
     """One shape. `warm`, `cold`: (seconds of a call, scatter) by "contestant side".
 
     `bound_s`: least seconds by measured peak and bandwidth, `binds` says which. `built_s`: of
-    search and compiler, by side. `steps`: time steps of a recurrent layer.
+    search and compiler, by side. `steps`: time steps of a recurrent layer. `tuned_s`: of search and
+    measuring, by side, where a tuned form took part.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Row:
     is_right: bool
     took_s: float
     steps: int = 0
+    tuned_s: dict[str, float] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -74,15 +77,20 @@ class Row:
         rivals = {}
         for name, (seconds, _) in times.items():
             library, own = name.rsplit(" ", 1)
-            if library != OURS and own in sides:
+            if library not in (OURS, TUNED) and own in sides:
                 rivals[library] = min(seconds, rivals.get(library, seconds))
         return rivals
 
-    def ratio(self, times: dict[str, list[float]], side: Side) -> float | None:
+    def ratio(self, times: dict[str, list[float]], side: Side, ours: str = OURS) -> float | None:
         """How many times faster than the best library."""
         best = self.best(times, side)
-        ours = times.get(f"{OURS} {side.value}")
-        return best[1] / ours[0] if best and ours else None
+        own = times.get(f"{ours} {side.value}")
+        return best[1] / own[0] if best and own else None
+
+    def share_of_tuned(self, side: Side) -> float | None:
+        """The untuned form's speed over the tuned one's, warm."""
+        own, tuned = (self.warm.get(f"{name} {side.value}") for name in (OURS, TUNED))
+        return tuned[0] / own[0] if own and tuned else None
 
 
 def load_rows(path: Path) -> list[Row]:
@@ -106,8 +114,10 @@ def table(rows: Sequence[Row]) -> list[str]:
         heads = ["shape", "binds"]
         for side in own[0].sides:
             heads += [f"isamap {side.value}", "% of bound", "best library", "ratio", "cold ratio"]
+            heads += [*TUNED_HEADS] if any(row.tuned_s for row in own) else []
         lines += [f"| {' | '.join([*heads, 'right'])} |", "|---" * (len(heads) + 1) + "|"]
-        lines += [f"| {' | '.join(_cells(row))} |" for row in own]
+        is_tuned = any(row.tuned_s for row in own)
+        lines += [f"| {' | '.join(_cells(row, is_tuned=is_tuned))} |" for row in own]
         lines += ["", *summary(own), ""]
     return lines
 
@@ -130,6 +140,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
             )
             if name == "warm":
                 lines += _by_library(rows, side)
+    lines += _tuned_lines(rows)
     builds = [seconds for row in rows for seconds in row.built_s.values()]
     wrong = [row.label for row in rows if not row.is_right]
     verdict = f"WRONG: {'; '.join(wrong)}" if wrong else "all results right"
@@ -138,6 +149,27 @@ def summary(rows: Sequence[Row]) -> list[str]:
         f" most {max(builds):.1f} s; {verdict};"
         f" {sum(row.took_s for row in rows):.0f} s for {len(rows)} rows"
     )
+    return lines
+
+
+def _tuned_lines(rows: Sequence[Row]) -> list[str]:
+    """What tuning brings, by side, and what it takes."""
+    lines = []
+    for side in rows[0].sides:
+        ratios = [(row.ratio(row.warm, side, TUNED), row.label) for row in rows]
+        shares = [(row.share_of_tuned(side), row.label) for row in rows]
+        for text, found in (("tuned, of the best library", ratios), ("untuned, of tuned", shares)):
+            known = [(value, label) for value, label in found if value is not None]
+            if known:
+                least, where = min(known)
+                mean = geometric_mean([value for value, _ in known])
+                lines.append(
+                    f"- {side.value}, warm, {text}: {mean:.2f}x over {len(known)} rows, least"
+                    f" {least:.2f} ({where})"
+                )
+    spent = [seconds for row in rows for seconds in row.tuned_s.values()]
+    if spent:
+        lines.append(f"- tuning: median {statistics.median(spent):.0f} s, most {max(spent):.0f} s")
     return lines
 
 
@@ -175,7 +207,7 @@ def _figure(row: Row, seconds: float) -> str:
     return f"{row.operations / seconds / 1e9:.0f}"
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row, *, is_tuned: bool) -> list[str]:
     cells = [row.label, row.binds]
     for side in row.sides:
         ours = row.warm.get(f"{OURS} {side.value}")
@@ -187,4 +219,13 @@ def _cells(row: Row) -> list[str]:
         for times in (row.warm, row.cold):
             ratio = row.ratio(times, side)
             cells.append(f"{ratio:.2f}" if ratio else "-")
+        cells += _tuned_cells(row, side) if is_tuned else []
     return [*cells, "yes" if row.is_right else "WRONG"]
+
+
+def _tuned_cells(row: Row, side: Side) -> list[str]:
+    """As in `TUNED_HEADS`."""
+    tuned = row.warm.get(f"{TUNED} {side.value}")
+    ratio, share = row.ratio(row.warm, side, TUNED), row.share_of_tuned(side)
+    figures = [f"{value:.2f}" if value else "-" for value in (ratio, share)]
+    return [_figure(row, tuned[0]) if tuned else "-", *figures]

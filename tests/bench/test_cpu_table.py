@@ -54,3 +54,38 @@ def test_means_and_least_ratios_are_of_warm_and_cold_runs_by_side() -> None:
     assert "all results right" in lines[-1]
     assert "WRONG: 8,8,8 NN" in summary([ROW, replace(slower, is_right=False)])[-1]
     assert any("| 4,4,4 NN | peak | 0 | 50 | MKL 0 | 1.50 |" in line for line in table([ROW]))
+
+
+def tuned(plain_s: float, label: str) -> Row:
+    warm = {**ROW.warm, "isamap-tuned plain": [plain_s, 0.01]}
+    return replace(ROW, label=label, warm=warm, tuned_s={"plain": 20.0})
+
+
+def test_tuned_forms_are_held_against_libraries_and_untuned_ones_against_them() -> None:
+    one, other = tuned(1e-6, "4,4,4 NN"), tuned(2.5e-6, "8,8,8 NN")
+    assert one.ratio(one.warm, Side.PLAIN, "isamap-tuned") == pytest.approx(3.0)
+    assert one.share_of_tuned(Side.PLAIN) == pytest.approx(0.5)
+    assert one.share_of_tuned(Side.AHEAD) is None
+    assert one.best(one.warm, Side.PLAIN) == ("MKL", 3e-6), "our own forms are no libraries"
+    lines = summary([one, other])
+    assert (
+        "- plain, warm, tuned, of the best library: 1.90x over 2 rows, least 1.20 (8,8,8 NN)"
+        in lines
+    )
+    assert "- plain, warm, untuned, of tuned: 0.79x over 2 rows, least 0.50 (4,4,4 NN)" in lines
+    assert "- tuning: median 20 s, most 20 s" in lines
+
+
+def test_rows_without_tuned_forms_have_no_columns_for_them() -> None:
+    def columns(rows: list[Row]) -> set[int]:
+        return {line.count("|") for line in table(rows) if line.startswith("|")}
+
+    assert columns([ROW]) == {14} and columns([ROW, tuned(1e-6, "8,8,8 NN")]) == {20}
+
+
+def test_lines_from_before_tuning_are_read(tmp_path: Path) -> None:
+    old = json.loads(as_line(ROW))
+    del old["tuned_s"]
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(old) + "\n")
+    assert load_rows(path) == [ROW]
