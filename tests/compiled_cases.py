@@ -14,11 +14,12 @@ import isamap
 from isamap.codegen import missing_features
 from isamap.errors import IsamapError, MappingError
 from isamap.ir import Kernel, Role, load_kernels, parse_semantics
-from isamap.native import ArrayError, WrongError
+from isamap.native import WrongError
 from isamap.resources import bundled, find_hardware
 
 MACHINES = ("x86_avx2", "x86_avx512", "x86_golden_cove")
 RIGHT, NO_PLAN, TOO_LARGE, WRONG, CRASH = "right", "no plan", "too large", "wrong", "crash"
+REFUSED, ONE_THREAD = "refused for several threads", "build it for one thread"
 SIZES = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 33, 48, 50, 64, 65, 97, 100, 130)
 FEW = (1, 2, 3)  # of what is rarely more
 NARROW = ("r", "s", "stride", "dilation", "pad", "steps", "depth")
@@ -85,10 +86,8 @@ def try_case(case: Case, time_limit_s: float) -> str:
         return f"{WRONG}: {error.message}"
     except MappingError:
         return NO_PLAN
-    except ArrayError as error:
-        return f"{CRASH}: {error}"
     except IsamapError as error:
-        return f"{CRASH}: {error}"
+        return REFUSED if error.hint == ONE_THREAD else f"{CRASH}: {error}"
     except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         return f"{CRASH}: {type(error).__name__}: {error}"
     found = built.verification

@@ -129,6 +129,11 @@ def multiply_pair(
     count = int(np.prod([sizes[axis] for axis in axes]))
     if largest(left) * largest(right) * count >= EXACT:
         return None
+    return contract(left, right, axes, sizes).astype(np.int64)
+
+
+def contract(left: Array, right: Array, axes: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
+    """The same in float64 and in any order: exact while no partial sum needs more bits."""
     scale = 1
     for axis in axes:
         if left.shape[axis] == 1 and right.shape[axis] == 1:
@@ -142,7 +147,7 @@ def multiply_pair(
     columns = [a for a in range(ndim) if a not in (*axes, *both, *rows)]
     matrix_left = as_matrices(left, both, rows, summed, columns)
     matrix_right = as_matrices(right, both, summed, columns, rows)
-    product = np.asarray((matrix_left @ matrix_right).astype(np.int64) * scale)
+    product = np.asarray((matrix_left @ matrix_right) * scale)
     order = [*both, *rows, *columns, *summed]
     shape = [max(left.shape[a], right.shape[a]) if a not in summed else 1 for a in order]
     return product.reshape(shape).transpose(np.argsort(order))

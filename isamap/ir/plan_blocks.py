@@ -11,7 +11,7 @@ from .deps import LoopKind, loop_kinds, may_distribute
 from .dtypes import is_integer
 from .kernel import Kernel, Loop, Statement
 
-MIN_PARALLEL_POINTS = 16384  # from here on, stepping through float reductions costs little
+MIN_PARALLEL_POINTS = 1 << 16  # from here on, stepping through float reductions costs little
 
 
 @dataclass(frozen=True, slots=True)

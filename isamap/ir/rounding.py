@@ -19,6 +19,7 @@ Source: Higham, Accuracy and Stability of Numerical Algorithms, sections 3.1, 3.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import assert_never
 
 import numpy as np
@@ -28,6 +29,7 @@ from .dtypes import FLOAT_LIMITS, integer_range, is_float, is_integer
 from .evaluate import Box, Machine, Range, constant, count_points, evaluate, view_access
 from .interp import check_names, start_array
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, Role, accesses
+from .multiply_factors import MAX_ELEMENTS, contract
 from .plan_blocks import Block, Node, Repeat, plan_blocks
 from .propagate import Measured, propagate, times
 from .run_block import MAX_POINTS, halve, longest, run_block
@@ -106,22 +108,65 @@ class _Analysis:
 
     def _measure_block(self, block: Block, box: Box) -> None:
         statement = block.statement
+        axes = tuple(i for i, r in enumerate(box) if r.name in block.reduced)
+        dtype = self.machine.kernel.buffer(statement.target.buffer).dtype
+        sums = self._measure_products(block, box, axes, dtype)
+        if sums is not None:
+            self._store(block, box, *sums, axes, dtype)
+            return
         if count_points(box) > MAX_POINTS:
             for half in halve(box, longest(block, box, is_ordered=False)):
                 self._measure_block(block, half)
             return
-        dtype = self.machine.kernel.buffer(statement.target.buffer).dtype
         value, error = self.measure(statement.value, dtype, box)
         shape = [r.size for r in box]
         full = np.abs(np.broadcast_to(value, shape).astype(np.float64))
         errors = np.broadcast_to(error, shape)
-        axes = tuple(i for i, r in enumerate(box) if r.name in block.reduced)
+        if statement.update == "+=":
+            full, errors = (part.sum(axis=axes, keepdims=True) for part in (full, errors))
         self._store(block, box, full, errors, axes, dtype)
+
+    def _measure_products(
+        self, block: Block, box: Box, axes: tuple[int, ...], dtype: str
+    ) -> Measured | None:
+        """Of sums of products of two, the sums of magnitudes and errors as matrix products; None
+        where a value is no such product, or might overflow.
+
+        Of |a b|, and by `propagate` of (|a| + 2 e) f + (|b| + 2 f) e, with what rounding adds.
+        """
+        value = block.statement.value
+        is_sum = block.statement.update == "+=" and axes and is_float(dtype)
+        if not is_sum or not isinstance(value, Apply) or value.op != "*":
+            return None
+        sizes = tuple(r.size for r in box)
+        types = argument_types(value, self.machine.kernel, dtype)
+        names = [{n for a in accesses(arg) for index in a.indices for n in index.names}
+                 for arg in value.args]  # fmt: skip
+        if any(prod(r.size for r in box if r.name in used) > MAX_ELEMENTS for used in names):
+            return None
+        parts = [self.measure(arg, t, box) for arg, t in zip(value.args, types, strict=True)]
+        (a, e), (b, f) = (
+            tuple(np.asarray(x, np.float64).reshape(np.shape(x) or (1,) * len(box)) for x in part)
+            for part in parts
+        )
+        a, b = np.abs(a), np.abs(b)
+        limits, count = FLOAT_LIMITS[dtype], prod(sizes[axis] for axis in axes)
+        if not (a + 2 * e).max() * (b + 2 * f).max() * 2 < limits.largest:
+            return None
+        size = contract(a, b, axes, sizes)
+        brought = np.zeros_like(size)
+        if f.any():
+            brought = brought + contract(a + 2 * e, f, axes, sizes)
+        if e.any():
+            brought = brought + contract(e, b + 2 * f, axes, sizes)
+        error = brought + limits.eps * (size + 2 * brought) + count * limits.smallest
+        kept = [1 if axis in axes else n for axis, n in enumerate(sizes)]
+        return np.broadcast_to(size, kept), np.broadcast_to(error, kept)
 
     def _store(
         self, block: Block, box: Box, size: Array, error: Array, axes: tuple[int, ...], dtype: str
     ) -> None:
-        """Join magnitudes and errors over the box into the target's record."""
+        """Join magnitudes and errors over the box, of `+=` their sums, into the target's record."""
         target = block.statement.target
         record = self.records[target.buffer]
         inherited, mass, count, total = (
@@ -135,8 +180,8 @@ class _Analysis:
                 inherited[...], mass[...], count[...] = error.reshape(shape), 0.0, 0.0
             case "+=":
                 mass[...] = np.where(count == 0, np.abs(old) + 2 * total, mass)
-                mass[...] += (size + 2 * error).sum(axis=axes, keepdims=True).reshape(shape)
-                inherited[...] += error.sum(axis=axes, keepdims=True).reshape(shape)
+                mass[...] += (size + 2 * error).reshape(shape)
+                inherited[...] += error.reshape(shape)
                 count[...] += np.prod([box[axis].size for axis in axes])
             case "*=":
                 terms = np.prod(size + error, axis=axes, keepdims=True).reshape(shape)

@@ -66,7 +66,7 @@ class _Effort:
 
 
 EFFORT = {
-    Check.QUICK: _Effort(call_s=0.5, elements=2.0**26, exact=2.0**27, rounded=2.0**22),
+    Check.QUICK: _Effort(call_s=0.5, elements=2.0**26, exact=2.0**27, rounded=2.0**23),
     Check.FULL: _Effort(call_s=np.inf, elements=np.inf, exact=np.inf, rounded=np.inf),
 }
 BESIDES = 2.0**25  # iterations on floats that are rounded where all is compared on whole ones

@@ -3,6 +3,7 @@
 In: operations and kernels. Out: verdicts. Not its job: what the operations mean.
 """
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,6 +117,42 @@ def test_any_order_of_a_sum_is_within_the_bound() -> None:
         order = np.random.default_rng(seed).permutation(500)
         shuffled = interpret(kernel, {"x": np.ascontiguousarray(arrays["x"][:, order])})["y"]
         assert np.all(np.abs(shuffled - exact) <= bound)
+
+
+PRODUCTS = """
+a, b, c = In(f32, 9, 40), In(bf16, 40, 7), Temp(f32, 9, 40)
+y = InOut(f32, 9, 7)
+for i, k in grid(9, 40):
+  c[i, k] = a[i, k] / 3.0
+for i, k, j in grid(9, 40, 7):
+  y[i, j] += c[i, k] * f32(b[k, j])
+for i, j, k in grid(9, 7, 40):
+  y[i, j] += f32(b.at(k - 1, j, pad=0)) * c[i, k]
+for i, j, k in grid(9, 7, 40):
+  y[i, j] += c[i, k] * c[i, k]
+for i, j, k in grid(9, 7, 40):
+  y[i, j] += f32(b[k, j]) * 0.1
+"""
+
+
+def test_products_are_summed_as_matrices_to_the_same_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = parse_semantics(PRODUCTS, "products")
+    arrays = random_arrays(kernel, seed=0)
+    found = rounding_errors(kernel, arrays)["y"]
+    analysis = sys.modules["isamap.ir.rounding"]._Analysis
+    monkeypatch.setattr(analysis, "_measure_products", lambda *_: None)
+    one_by_one = rounding_errors(kernel, arrays)["y"]
+    np.testing.assert_allclose(found, one_by_one, rtol=2**-23)  # whose products are rounded
+    assert np.all(one_by_one > 0)
+
+
+def test_products_that_may_overflow_have_no_bound() -> None:
+    text = "x, z, y = In(f32, 9), In(f32, 9), Out(f32, 1)\n"
+    text += "for i in range(9):\n    y[0] += (x[i] / 3.0) * z[i]\n"
+    arrays = {name: np.full(9, 1e20, np.float32) for name in ("x", "z")}
+    assert rounding_errors(parse_semantics(text, "large"), arrays)["y"] == np.inf
 
 
 @pytest.mark.parametrize(
