@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 import isamap
 from isamap.cli import main
-from isamap.codegen import missing_features
+from isamap.ir import interpret, parse_semantics
 from isamap.native import WrongError
 from isamap.native.verify_built import EFFORT, verify_built
-from isamap.resources import find_hardware
-from isamap.verify import Check, Mismatch, Verification
+from isamap.verify import Check, Mismatch, Verification, scaled_arrays
+from tests.compiled_cases import running_here
 
 MACHINES = Path(__file__).parent.parent / "codegen"
 KERNELS, VEC4 = MACHINES / "c_kernels.py", MACHINES / "vec4.yaml"
@@ -32,6 +32,14 @@ def product() -> isamap.BuiltKernel:
         f"{KERNELS}:sgemm", VEC4, sizes={"m": 13, "n": 22, "k": 7}, may_reassociate=True,
         verify="off",
     )  # fmt: skip
+
+
+def machine_here() -> str:
+    """One with plain loops, or the test is skipped."""
+    machines = running_here()
+    if not machines:
+        pytest.skip("this processor runs none of the bundled machines")
+    return machines[0]
 
 
 def spoilt(
@@ -123,12 +131,10 @@ def test_what_takes_too_long_is_not_verified_and_says_so(
 
 
 def test_functions_with_rounding_are_compared_within_its_bounds() -> None:
-    rule = isamap.load_hardware(find_hardware("x86_avx2")).compiler
-    assert rule is not None
-    if missing_features(rule):
-        pytest.skip("this processor lacks AVX2")
     sizes = {"m": 5, "n": 9}
-    built = isamap.build("softmax", "x86_avx2", sizes=sizes, may_reassociate=True, verify="full")
+    built = isamap.build(
+        "softmax", machine_here(), sizes=sizes, may_reassociate=True, verify="full"
+    )
     found = built.verification
     assert found.is_verified and 0 < found.tolerance < 1e-5
 
@@ -136,6 +142,34 @@ def test_functions_with_rounding_are_compared_within_its_bounds() -> None:
         y[44] *= 1.01
 
     assert verify_built(spoilt(built, spoil, "y", 45), Check.QUICK).is_wrong
+
+
+def test_without_a_bound_bits_are_compared_and_other_bits_prove_nothing(
+    product: isamap.BuiltKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isamap.native.verify_built.whole_numbers", lambda _: None)
+    monkeypatch.setattr("isamap.native.verify_built._tolerance", lambda *_: np.inf)
+
+    def keep(C: ctypes.Array[ctypes.c_float]) -> None:
+        for i, value in enumerate(exact.reshape(-1)):
+            C[i] = value
+
+    def spoil(C: ctypes.Array[ctypes.c_float]) -> None:
+        keep(C)
+        C[0] = np.nextafter(np.float32(C[0]), np.float32(9.0))
+
+    arrays = next(iter(scaled_arrays(product.kernel, 0)))
+    exact = interpret(product.kernel, arrays)["C"]
+    assert verify_built(spoilt(product, keep), Check.QUICK).is_verified
+    found = verify_built(spoilt(product, spoil), Check.QUICK)
+    assert not found.is_verified and not found.is_wrong
+    assert found.failure.startswith("not bit-exact, and rounding errors have no bound")
+
+
+def test_kernels_with_floats_inside_alone_are_compared() -> None:
+    text = "A, C = In(i8, 33), Out(i8, 33)\nfor i in range(33):\n  C[i] = sat_i8(f32(A[i]) * 1.5)\n"
+    built = isamap.build(parse_semantics(text, "scaled"), machine_here(), verify="quick")
+    assert built.verification.is_verified
 
 
 def test_a_wrong_function_is_not_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
