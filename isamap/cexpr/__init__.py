@@ -9,7 +9,7 @@ from .functions import FLOAT_FUNCTIONS, LIBRARY
 from .helpers import HELPERS, used_helpers
 from .joins import JOINS_LIBRARY
 from .order import vector_order
-from .writer import StatementWriter, storage_type, value_type
+from .writer import StatementWriter, is_within, storage_type, value_type
 
 __all__ = [
     "FLOAT_FUNCTIONS",
@@ -17,6 +17,7 @@ __all__ = [
     "JOINS_LIBRARY",
     "LIBRARY",
     "StatementWriter",
+    "is_within",
     "storage_type",
     "used_helpers",
     "value_type",

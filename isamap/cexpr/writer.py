@@ -48,13 +48,19 @@ def value_type(dtype: str) -> str:
     return found
 
 
+def is_within(index: str, size: int) -> str:
+    """C text: does the index lie in 0 .. size - 1?"""
+    return f"(uint64_t)({index}) < {size}u"
+
+
 @dataclass(slots=True)
 class StatementWriter:
     """Writes statements of `kernel` into `lines`.
 
     `element`: C text of an access's element, without its padding; `index`: of an index expression.
     `functions`: C expressions used in place of the operation table's, by operation and the type of
-    its last argument.
+    its last argument. `inside`: C text of whether an access with padding is inside its buffer, "1"
+    or "0" where that is certain; None: every index is tested.
     """
 
     kernel: Kernel
@@ -62,6 +68,7 @@ class StatementWriter:
     index: Callable[[Affine], str]
     functions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     variable: str = "t"
+    inside: Callable[[Access], str] | None = None
     lines: list[str] = field(default_factory=list)
     count: int = 0
 
@@ -112,14 +119,16 @@ class StatementWriter:
         elif dtype in ("i4", "u4"):
             element = _finish(element, dtype)
         if access.pad is not None:
-            shape = self.kernel.buffer(access.buffer).shape
-            tests = [
-                f"(uint64_t)({self.index(index)}) < {size}u"
-                for index, size in zip(access.indices, shape)
-            ]
-            inside = " && ".join(tests) or "1"
-            element = f"({inside}) ? {element} : {_constant(access.pad, dtype)}"
+            inside = self.inside(access) if self.inside else self._is_inside(access)
+            pad = _constant(access.pad, dtype)
+            element = {"1": element, "0": pad}.get(inside, f"({inside}) ? {element} : {pad}")
         return self._name(dtype, element)
+
+    def _is_inside(self, access: Access) -> str:
+        """C text: do all indices lie in their ranges?"""
+        shape = self.kernel.buffer(access.buffer).shape
+        pairs = zip(access.indices, shape, strict=True)
+        return " && ".join(is_within(self.index(index), size) for index, size in pairs) or "1"
 
     def _operation(self, op: str, parts: list[str], types: tuple[str, ...], dtype: str) -> str:
         """A variable with the result of one operation on variables."""

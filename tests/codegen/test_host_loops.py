@@ -77,6 +77,32 @@ def run_c(
     return {b.name: held[b.name] for b in kernel.buffers if b.role.value in ("Out", "InOut")}
 
 
+PADDED = (
+    "Y[p, i] = X.at(p - 1, i, pad=3)",
+    "Y[p, i] = X.at(2 * p - 3, i, pad=-1) + X.at(p + 1, i, pad=2)",
+    "Y[p, i] = X.at(p - 1, i, pad=3) * X.at(p, i - 2, pad=0.5)",
+    "Y[p, i] = X.at(p - 4, i + 1, pad=7)",
+    "Y[p, i] = X.at(p, i, pad=7) + X.at(p - 1, i, pad=1) * X.at(p - 1, i, pad=2)",
+)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("statement", PADDED)
+def test_reads_outside_give_their_padding(compiler: str, statement: str, tmp_path: Path) -> None:
+    head = "X, Y = In(f32, 5, 40), Out(f32, 6, 40)\n"
+    kernel = parse_semantics(f"{head}for p, i in grid(6, 40):\n  {statement}", "padded")
+    arrays = random_arrays(kernel)
+    assert same(run_c(kernel, arrays, tmp_path, compiler=compiler), interpret(kernel, arrays))
+
+
+def test_what_no_lane_decides_is_tested_once_and_what_is_certain_not_at_all() -> None:
+    head = "X, Y = In(f32, 5, 40), Out(f32, 6, 40)\nfor p, i in grid(6, 40):\n  "
+    texts = [c_text(parse_semantics(head + s, "padded"), 8, False) for s in PADDED]
+    tests = [text.count("(uint64_t)") for text in texts]
+    assert tests == [1, 4, 5, 2, 6]
+    assert [text.count("} else {") for text in texts] == [1, 1, 1, 0, 1]
+
+
 VALUES = ("X[i, j]", "X[i, j] * B[j]", "X[i, j] * X[i, j] - C[i]", "Z[j, i]", "max(X[i, j], 0.5)")
 UPDATES = ("S[i] += {}", "S[i] = max(S[i], {})", "S[i] *= {}", "S[i] = min(S[i], {})")
 

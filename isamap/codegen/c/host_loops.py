@@ -6,6 +6,7 @@ Not its job: deciding what the host runs, text of addresses.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
 from isamap.cexpr import (
@@ -32,6 +33,7 @@ from isamap.ir import (
 )
 from isamap.program import Operand
 
+from .padded_reads import decided_before, is_inside
 from .parameters import KEYWORDS
 from .text import affine_text
 
@@ -119,15 +121,36 @@ class _HostWriter:
                 assert_never(node)
 
     def _write_single(self, node: Single) -> None:
-        writer = self._writer()
-        writer.write(node.statement)
-        body = [*writer.lines[1:-1], writer.lines[-1].removesuffix(" }")]
         for loop in node.loops[:-1]:
             self.open(loop)
+        if node.way is Way.ACROSS:
+            decided = decided_before(self.semantics, node.statement, node.loops[-1].name)
+        else:
+            decided = ()
+        if decided:
+            tests = [is_inside(self.semantics, read, self._index) for read in decided]
+            self.add(f"if ({' && '.join(tests)}) {{")
+            self.depth += 1
+            self._write_innermost(node, dict.fromkeys(decided, "1"))
+            self.depth -= 1
+            self.add("} else {")
+            self.depth += 1
+            self._write_innermost(node, dict.fromkeys(decided, "0") if len(decided) == 1 else {})
+            self.close()
+        else:
+            self._write_innermost(node, {})
+        for _ in node.loops[:-1]:
+            self.close()
+
+    def _write_innermost(self, node: Single, known: Mapping[Access, str]) -> None:
+        """The innermost loop, where it is known which reads are inside of their buffers."""
+        writer = self._writer(known)
+        writer.write(node.statement)
+        body = [*writer.lines[1:-1], writer.lines[-1].removesuffix(" }")]
         for loop in node.loops[-1:]:
             self.open(loop, is_simd=node.way is Way.ACROSS)
         self._add_block(body, has_own=not node.loops)
-        for _ in node.loops:
+        for _ in node.loops[-1:]:
             self.close()
 
     def _write_lanes(self, node: Single) -> None:
@@ -262,8 +285,16 @@ class _HostWriter:
         if has_own:
             self.close()
 
-    def _writer(self) -> StatementWriter:
-        return StatementWriter(self.semantics, self.element, self._index, FLOAT_FUNCTIONS, "v")
+    def _writer(self, known: Mapping[Access, str] | None = None) -> StatementWriter:
+        """`known`: which reads with padding are inside of their buffers, as far as that is
+        certain."""
+        inside = partial(self._inside, known or {})
+        return StatementWriter(
+            self.semantics, self.element, self._index, FLOAT_FUNCTIONS, "v", inside
+        )
+
+    def _inside(self, known: Mapping[Access, str], read: Access) -> str:
+        return known.get(read) or is_inside(self.semantics, read, self._index)
 
     def step(self, access: Access, loop: str) -> int:
         """Elements between neighbours along a loop."""
