@@ -5,14 +5,14 @@ In: statements. Out: C text, and the helper functions it calls. Not its job: loo
 arrays lie.
 """
 
-from .functions import FLOAT_FUNCTIONS, LIBRARY
+from .functions import FAST_FUNCTIONS, LIBRARY
 from .helpers import HELPERS, used_helpers
 from .joins import JOINS_LIBRARY
 from .order import vector_order
 from .writer import StatementWriter, is_within, storage_type, value_type
 
 __all__ = [
-    "FLOAT_FUNCTIONS",
+    "FAST_FUNCTIONS",
     "HELPERS",
     "JOINS_LIBRARY",
     "LIBRARY",

@@ -1,16 +1,18 @@
-"""f32 functions in plain C that compilers vectorise.
+"""Functions in plain C that compilers vectorise.
 
-In: nothing. Out: C text, and which operation of which type calls what. Not its job: exact results.
+In: nothing. Out: C text, and which operation of which type calls what. Not its job: exact results
+of floats.
 
-Each is within 1.5 * 2**-23 of the exact value, relative to it (or the smallest number above 0):
-with half of 2**-23 that the meaning itself rounds, no more than `ir.propagate` grants two
+Each of f32 is within 1.5 * 2**-23 of the exact value, relative to it (or the smallest number above
+0): with half of 2**-23 that the meaning itself rounds, no more than `ir.propagate` grants two
 executions of one operation. tests/cexpr holds them against f64.
 
 Source: range reduction and polynomials of expf and tanhf: Moshier, Cephes mathematical library.
 """
 
 # (operation, type of its last argument) -> C expression; else the operation table's own
-FLOAT_FUNCTIONS: dict[tuple[str, str], str] = {
+FAST_FUNCTIONS: dict[tuple[str, str], str] = {
+    ("//", "i32"): "isamap_floor_divide_i32({0}, {1})",
     ("exp", "f32"): "isamap_exp_f32({0})",
     ("sigmoid", "f32"): "isamap_sigmoid_f32({0})",
     ("tanh", "f32"): "isamap_tanh_f32({0})",
@@ -23,6 +25,12 @@ FLOAT_FUNCTIONS: dict[tuple[str, str], str] = {
 }
 
 LIBRARY = r"""
+static inline int32_t isamap_floor_divide_i32(int32_t a, int32_t b) {
+  if (UNLIKELY(b == 0)) { ISAMAP_ILLEGAL(1); return 0; }
+  if (b == -1) return (int32_t)(0u - (uint32_t)a);
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 static inline float isamap_max_f32(float a, float b) { return a >= b || a != a ? a : b; }
 
 static inline float isamap_min_f32(float a, float b) { return a <= b || a != a ? a : b; }

@@ -10,7 +10,7 @@ from functools import partial
 from typing import assert_never
 
 from isamap.cexpr import (
-    FLOAT_FUNCTIONS,
+    FAST_FUNCTIONS,
     HELPERS,
     JOINS_LIBRARY,
     LIBRARY,
@@ -62,7 +62,7 @@ def write_host_call(
 ) -> list[str]:
     """Blocks of loops that do what the call does; `places` by operand name.
 
-    Operations of f32 are those of `cexpr.FLOAT_FUNCTIONS`.
+    Operations are those of `cexpr.FAST_FUNCTIONS` where it has them.
 
     Raises:
         ProgramError: a scalar type that C lacks.
@@ -290,7 +290,7 @@ class _HostWriter:
         certain."""
         inside = partial(self._inside, known or {})
         return StatementWriter(
-            self.semantics, self.element, self._index, FLOAT_FUNCTIONS, "v", inside
+            self.semantics, self.element, self._index, FAST_FUNCTIONS, "v", inside
         )
 
     def _inside(self, known: Mapping[Access, str], read: Access) -> str:
