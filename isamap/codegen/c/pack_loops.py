@@ -4,6 +4,8 @@ In: a layout. Out: loops; None for layouts in byte planes. Not its job: choosing
 arrays back (`program.unpack`).
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -13,6 +15,8 @@ from isamap.program import Axis, Layout
 
 from .parameters import Parameter
 from .text import affine_text
+
+GROUP = 8  # positions side by side that are written in one iteration, at most
 
 
 def fill_lines(parameter: Parameter) -> list[str] | None:
@@ -47,8 +51,80 @@ def _bits_type(layout: Layout) -> str:
     return f"uint{8 * size_bytes(layout.dtype)}_t"
 
 
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What the innermost loop writes at `place`: an element of the source, or the padding where
+    one of the indices is outside of 0 .. size - 1; None: the padding wherever that is."""
+
+    place: Affine
+    element: Affine | None
+    indices: tuple[tuple[Affine, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """Loops, by name and size, and the C of what is copied in them."""
+
+    loops: tuple[tuple[str, int], ...]
+    source: str
+    target: str
+    padding: int
+
+    def lines(
+        self, copies: tuple[_Copy, ...], depth: int = 0, *, is_edge: bool = False
+    ) -> list[str]:
+        """The loops from `depth` on. Where a loop decides that an index is inside, what is in it
+        is written once more without the test; `is_edge`: it is not."""
+        if depth == len(self.loops):
+            return [self._statement(copy) for copy in copies]
+        name, size = self.loops[depth]
+        known = {name for name, _ in self.loops[: depth + 1]}
+        tests = [t for copy in copies for t in self._tests(copy) if known.issuperset(t[0].names)]
+        if is_edge or not tests or depth + 1 == len(self.loops):
+            body = self.lines(copies, depth + 1, is_edge=is_edge)
+        else:
+            rest = tuple(
+                replace(
+                    copy, indices=tuple(i for i in copy.indices if not known.issuperset(i[0].names))
+                )
+                for copy in copies
+            )
+            body = [
+                f"if ({' || '.join(dict.fromkeys(text for _, text in tests))}) {{",
+                *(f"  {line}" for line in self.lines(copies, depth + 1, is_edge=True)),
+                "} else {",
+                *(f"  {line}" for line in self.lines(rest, depth + 1)),
+                "}",
+            ]
+        head = f"for (int64_t {name} = 0; {name} < {size}; ++{name}) {{"
+        return [head, *(f"  {line}" for line in body), "}"]
+
+    def _statement(self, copy: _Copy) -> str:
+        value = str(self.padding)
+        if copy.element is not None:
+            value = "0" if self.source == "0" else f"{self.source}[{affine_text(copy.element)}]"
+        tests = [text for _, text in self._tests(copy)]
+        if tests:
+            value = f"{' || '.join(tests)} ? {self.padding} : {value}"
+        return f"{self.target}[{affine_text(copy.place)}] = {value};"
+
+    def _tests(self, copy: _Copy) -> list[tuple[Affine, str]]:
+        """C tests for positions before the array and beyond it, where there are any."""
+        found = []
+        ranges = {name: (0, size - 1) for name, size in self.loops}
+        for index, size in copy.indices:
+            low, high = index.interval(ranges)
+            found += [(index, f"{affine_text(index)} < 0")] * (low < 0)
+            found += [(index, f"{affine_text(index)} >= {size}")] * (high >= size)
+        return found
+
+
 def _loops(layout: Layout, source: str, target: str) -> list[str] | None:
-    """Every position takes its element of `source` ("0": zero) or the padding; addresses rise."""
+    """Every position takes its element of `source` ("0": zero) or the padding; addresses rise.
+
+    Few positions side by side whose neighbours along the next axis lie side by side in the source
+    too are written one after the other in its loop: compilers interleave them in vectors.
+    """
     size = size_bytes(layout.dtype)
     is_whole = all(axis.stride_bytes % size == 0 for axis in layout.axes)
     if layout.plane_bytes is not None or not is_whole:
@@ -57,21 +133,29 @@ def _loops(layout: Layout, source: str, target: str) -> list[str] | None:
     names = {axis: f"d{number}" for number, axis in enumerate(axes)}
     place = Affine.of((names[axis], axis.stride_bytes // size) for axis in axes)
     shape = (*layout.shape, *(1,) * (len(layout.border) - len(layout.shape)))
-    tests, element, step = [], Affine(), 1
-    for dim in reversed(range(len(shape))):
-        index = _index(layout, dim, names)
-        element = element + index.scaled(step)
-        step *= shape[dim]
-        tests += _outside(layout, dim, shape[dim], affine_text(index))
-    value = source if source == "0" else f"{source}[{affine_text(element)}]"
-    if tests:
-        value = f"{' || '.join(tests)} ? {_padding_bits(layout)} : {value}"
-    lines = []
-    for depth, axis in enumerate(axes):
-        name = names[axis]
-        head = f"for (int64_t {name} = 0; {name} < {axis.size}; ++{name})"
-        lines.append("  " * depth + head)
-    return [*lines, "  " * len(axes) + f"{target}[{affine_text(place)}] = {value};"]
+    indices = [(_index(layout, dim, names), extent) for dim, extent in enumerate(shape)]
+    element, step = Affine(), 1
+    for index, extent in reversed(indices):
+        element, step = element + index.scaled(step), step * extent
+    group: list[dict[str, Affine]] = [{}]
+    if len(axes) > 1 and axes[-1].size <= GROUP and element.coefficient(names[axes[-2]]) == 1:
+        last = axes.pop()
+        group = [{names[last]: Affine((), value)} for value in range(last.size)]
+    nest = _Nest(
+        tuple((names[axis], axis.size) for axis in axes), source, target, _padding_bits(layout)
+    )
+    copies = tuple(_put(_Copy(place, element, tuple(indices)), fixed) for fixed in group)
+    return nest.lines(copies)
+
+
+def _put(copy: _Copy, fixed: Mapping[str, Affine]) -> _Copy:
+    """The copy at these values of some loops."""
+    assert copy.element is not None
+    place, element = copy.place.substitute(fixed), copy.element.substitute(fixed)
+    indices = tuple((index.substitute(fixed), size) for index, size in copy.indices)
+    if any(not index.terms and not 0 <= index.constant < size for index, size in indices):
+        return _Copy(place, None, ())
+    return _Copy(place, element, indices)
 
 
 def _padding_bits(layout: Layout) -> int:
@@ -83,11 +167,3 @@ def _index(layout: Layout, dim: int, names: dict[Axis, str]) -> Affine:
     """Where positions lie along a dimension of the array."""
     terms = ((names[axis], axis.step) for axis in layout.axes if axis.dim == dim)
     return Affine.of(terms, -layout.border[dim])
-
-
-def _outside(layout: Layout, dim: int, size: int, index: str) -> list[str]:
-    """C tests for positions before the array and beyond it, where there are any."""
-    reach = [axis.step * (axis.size - 1) for axis in layout.axes if axis.dim == dim]
-    first = sum(min(0, end) for end in reach) - layout.border[dim]
-    last = sum(max(0, end) for end in reach) - layout.border[dim]
-    return [f"{index} < 0"] * (first < 0) + [f"{index} >= {size}"] * (last >= size)
