@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 
+from isamap.codegen import missing_features
 from isamap.errors import IsamapError
 from isamap.ir import Kernel, Role, interpret, is_float, numpy_dtype, rounding_errors
 from isamap.verify import (
@@ -106,7 +107,7 @@ def verify_built(built: BuiltKernel, check: Check, seed: int = 0) -> Verificatio
     if check is Check.OFF:
         return Verification(check)
     sizes = loop_extents(built.kernel)
-    reason = _too_much(built, EFFORT[check])
+    reason = _obstacle(built, EFFORT[check])
     if reason:
         return Verification(check, sizes, failure=reason)
     found = Verification(check, sizes, failure="nothing could be compared")
@@ -122,8 +123,12 @@ def verify_built(built: BuiltKernel, check: Check, seed: int = 0) -> Verificatio
     return found
 
 
-def _too_much(built: BuiltKernel, effort: _Effort) -> str:
-    """Why a check takes too long; empty if it does not."""
+def _obstacle(built: BuiltKernel, effort: _Effort) -> str:
+    """Why the function does not run here, or a check takes too long; empty if neither."""
+    rule = built.mapped.hardware.compiler
+    missing = missing_features(rule) if rule is not None and rule.features else ()
+    if missing:
+        return f"not this processor, which lacks {', '.join(missing)}"
     call_s = built.mapped.cycles / built.mapped.hardware.clock_hz
     if call_s > effort.call_s:
         return f"a call takes about {call_s:.2g} s: --verify full"

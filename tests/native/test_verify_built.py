@@ -130,6 +130,22 @@ def test_what_takes_too_long_is_not_verified_and_says_so(
     assert "no part of its results" in verify_built(product, Check.QUICK).failure
 
 
+def test_functions_for_another_processor_are_not_run(
+    product: isamap.BuiltKernel,
+) -> None:
+    hw = product.mapped.hardware
+    assert hw.compiler is not None
+    other = replace(hw, compiler=replace(hw.compiler, features=("no_such_vectors",)))
+
+    def crash(*_: object) -> None:
+        pytest.fail("it was run")
+
+    built = replace(product, mapped=replace(product.mapped, hardware=other), _function=crash)
+    found = verify_built(built, Check.QUICK)
+    assert not found.is_verified and not found.is_wrong
+    assert found.failure == "not this processor, which lacks no_such_vectors"
+
+
 def test_functions_with_rounding_are_compared_within_its_bounds() -> None:
     sizes = {"m": 5, "n": 9}
     built = isamap.build(
