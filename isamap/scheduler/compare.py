@@ -10,6 +10,7 @@ from dataclasses import replace
 from isamap.costmodels import Aim, Candidate, Price, Work, estimate, open_contest
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
+from isamap.program import Program
 
 from .answer import Contender, Schedule
 from .lower import lower
@@ -25,17 +26,26 @@ def compare(
     it has seen enough, nothing is left, or the search is stopped."""
     contest = open_contest(wishes.cost, solved[0].covering.kernel, hw)
     pool = Pool(solved, hw, wishes.aim, reach)
-    listed: list[Listed] = []
+    shown: dict[Program, Listed] = {}
     made: list[Schedule] = []
     found: list[Contender] = []
     while count := contest.wanted:
         values = [c.schedule.cost if c.price.cycles is not None else None for c in found]
-        new = pool.propose(count, list(zip(listed, values, strict=True)))
+        priced = list(zip(shown.values(), values, strict=True))
+        new: list[Schedule] = []
+        while len(new) < count and (more := pool.propose(count - len(new), priced)):
+            for listed in more:
+                solution = _solution(listed)
+                schedule = make(
+                    listed.solved.covering, listed.solved.work, solution, hw, wishes.aim
+                )
+                if schedule.program not in shown:  # tilings may differ in what makes no difference
+                    shown[schedule.program] = listed
+                    new.append(schedule)
         if not new:
             break
-        listed += new
-        made += [make(x.solved.covering, x.solved.work, _solution(x), hw, wishes.aim) for x in new]
-        prices = contest.see([candidate(schedule) for schedule in made[-len(new) :]])
+        made += new
+        prices = contest.see([candidate(schedule) for schedule in new])
         found = _contenders(made, prices, hw, wishes.aim)
         if wishes.watch.is_stopped:
             break
