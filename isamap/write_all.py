@@ -33,6 +33,8 @@ def check_target(path: Path) -> None:
     reason = ""
     if path.is_dir():
         reason = "Is a directory"
+    elif _is_stream(path):
+        reason = "" if os.access(path, os.W_OK) else "Permission denied"
     elif not folder.is_dir():
         reason = "Not a directory" if folder.exists() else "No such file or directory"
     elif not os.access(folder, os.W_OK | os.X_OK):
@@ -42,7 +44,8 @@ def check_target(path: Path) -> None:
 
 
 def write_all(texts: Mapping[Path, str | bytes]) -> None:
-    """Write temporary files beside the paths, then put all of them in their places.
+    """Write temporary files beside the paths, then put all of them in their places. What is there
+    and no file (a pipe, `/dev/null`) is written to, before that.
 
     Whatever fails, the old files are there again afterwards. (A computer that stops between two
     renamings leaves some new and some old, each of them whole.)
@@ -53,8 +56,12 @@ def write_all(texts: Mapping[Path, str | bytes]) -> None:
     made: dict[Path, Path] = {}
     target = Path()
     try:
+        streams = [target for target in texts if _is_stream(target)]
         for target, text in texts.items():
-            made[target] = _write_beside(target, text)
+            if target not in streams:
+                made[target] = _write_beside(target, text)
+        for target in streams:
+            target.write_bytes(_as_bytes(texts[target]))
         _replace(made)
     except OSError as error:
         place = error.filename2 or target  # where a renaming failed
@@ -64,12 +71,21 @@ def write_all(texts: Mapping[Path, str | bytes]) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def _is_stream(path: Path) -> bool:
+    """Is something there that takes text and is no file? A renaming would put one in its place."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _as_bytes(text: str | bytes) -> bytes:
+    return text.encode("utf-8") if isinstance(text, str) else text
+
+
 def _write_beside(target: Path, text: str | bytes) -> Path:
     """A temporary file in the folder of `target`, with the rights that a new file gets."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8") if isinstance(text, str) else text)
+            file.write(_as_bytes(text))
         os.chmod(name, 0o666 & ~_current_umask())
     except BaseException:
         Path(name).unlink(missing_ok=True)

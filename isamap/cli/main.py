@@ -5,6 +5,7 @@ interrupted.
 Not its job: what the commands do. `isamap --help` loads none of them.
 """
 
+import errno
 from importlib import import_module
 
 import click
@@ -64,6 +65,12 @@ class LazyGroup(click.Group):
             click.echo(f"error: {error}", err=True)
             is_empty = isinstance(error, MappingError)
             ctx.exit(EXIT_NOTHING_FOUND if is_empty else EXIT_USAGE)
+        except OSError as error:  # where files are named, messages are: this is standard output
+            if ctx.params.get("debug") or error.errno in (None, errno.EPIPE):
+                raise  # a reader that has seen enough is no mistake
+            named = "" if error.filename is None else f"{error.filename}: "
+            click.echo(f"error: {named}{error.strerror}", err=True)
+            ctx.exit(EXIT_USAGE)
         except KeyboardInterrupt:  # where nothing is found yet, or a command does not keep it
             click.echo("interrupted", err=True)
             ctx.exit(EXIT_INTERRUPTED)

@@ -4,6 +4,8 @@ In: the commands. Out: verdicts. Not its job: rules of hardware files.
 """
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -84,3 +86,10 @@ def test_numbers_carry_units() -> None:
     assert show_seconds(0.0289) == "28.9 ms"
     assert show_share(0.99999) == "99.9 %"
     assert align([("a", "1"), ("bb", "22")], right=(1,)) == ["a    1", "bb  22"]
+
+
+def test_full_standard_output_is_named_without_a_traceback() -> None:
+    command = [sys.executable, "-m", "isamap", "specs"]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")

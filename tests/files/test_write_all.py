@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isamap.errors import IsamapError
-from isamap.write_all import make_folder, write_all
+from isamap.write_all import check_target, make_folder, write_all
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -75,3 +75,31 @@ def test_text_that_cannot_be_encoded_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         write_all({tmp_path / "a": "fine", tmp_path / "b": "\ud800"})
     assert contents(tmp_path) == {}
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # else the writer waits for one
+    try:
+        check_target(pipe)
+        write_all({pipe: "1", tmp_path / "a": "2"})
+        assert os.read(reader, 9) == b"1"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo() and (tmp_path / "a").read_text() == "2"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "pipe"]
+
+
+def test_devices_are_written_to_and_stay_devices(tmp_path: Path) -> None:
+    """In the folder of devices no file can be put beside them, or, for root, over them."""
+    link = tmp_path / "null"
+    link.symlink_to("/dev/null")
+    check_target(link)
+    write_all({link: "1"})
+    assert link.is_symlink() and link.is_char_device()
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    with pytest.raises(IsamapError, match="cannot write .*/full: No space left on device"):
+        write_all({tmp_path / "a": "1", full: "2"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "null"]
