@@ -47,6 +47,11 @@ def parse_expr(node: ast.expr, scope: Scope) -> Expr:
             return parse_padded(node, scope)
         case ast.Call(func=ast.Name(id=name)):
             return parse_call(name, node, scope)
+        case ast.IfExp(test=test, body=body, orelse=other):
+            chosen = ", ".join(ast.unparse(part) for part in (test, body, other))
+            raise source.error(
+                f"not an element value: {ast.unparse(node)}", node, hint=f"write select({chosen})"
+            )
         case _:
             raise source.error(
                 f"not an element value: {ast.unparse(node)}",

@@ -56,6 +56,8 @@ IN_LOOP = [
     ("y[i] = 'a'", 12, "not an element value", ""),
     ("y[i] = i[0]", 12, "loop 'i' is not a buffer", ""),
     ("y[i] = (x + x)[0]", 13, "not a buffer: x \\+ x", ""),
+    ("y[i] = x[i] if x[i] > 0 else -1", 12, "not an element value",
+     "write select\\(x\\[i\\] > 0, x\\[i\\], -1\\)"),
     ("y[i] = foo(x[i])", 12, "unknown function 'foo'", "sums are y\\[i\\] \\+="),
     ("y[i] = relo(x[i])", 12, "unknown function 'relo'", "did you mean 'relu'"),
     ("y[i] = relu(x[i], 1)", 12, "relu takes 1 argument\\(s\\), not 2", ""),
@@ -177,6 +179,10 @@ def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import nothing_of_this_name")
     with pytest.raises(KernelError, match="cannot be imported: ModuleNotFoundError"):
         load_reference(tmp_path / "broken.py", "f")
+    (tmp_path / "builtin.py").write_text("from isamap.lang import max")
+    with pytest.raises(KernelError, match="cannot import name 'max'") as caught:
+        load_reference(tmp_path / "builtin.py", "f")
+    assert caught.value.hint == "max, min and abs are Python's own: no import"
 
 
 def test_sizes_and_constants_reach_the_kernel(tmp_path: Path) -> None:
