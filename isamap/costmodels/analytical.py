@@ -176,10 +176,12 @@ def resumed_sum_cycles(
     covering: Covering, work: Work, tiling: Tiling, counts: Mapping[str, int]
 ) -> float:
     """Cycles of copies of unfinished sums, there and back, which the calls on them wait for: not
-    those that clear sums and that bring finished ones home. What refills caches goes on beside."""
+    those that clear sums and that bring finished ones home, nor those on the calls' own unit, which
+    are among its cycles. What refills caches goes on beside."""
     copying = 0.0
     for flow in work.flows:
-        if operand_plan(covering, flow.operand).residences[flow.residence].again is not None:
+        residence = operand_plan(covering, flow.operand).residences[flow.residence]
+        if residence.again is not None and flow.unit != work.compute_unit:
             others = flow.is_drain or not flow.is_again
             passes = flow_passes(covering, tiling, flow) - others
             copying += passes * flow.pass_cycles / counts[flow.unit]
