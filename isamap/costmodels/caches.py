@@ -41,6 +41,7 @@ from .lines import (
 from .tiling import Tiling
 
 LEAST_SHARE = 0.02  # of cases; rarer ones are not counted
+MOST_CROWDED = 5.0  # times as many as there are places: all but `LEAST_SHARE` are gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +242,13 @@ def _run_bytes(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: 
 
 def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
     """Bytes per line that no prefetcher foresees: the first of each page, and of each row of
-    neighbours that the loops walk along, as far as they walk few enough side by side. Where a
-    prefetcher follows several, their pages begin together."""
+    neighbours that the loops walk along, as far as they walk few enough side by side; of more,
+    some are taken for each other, as lines in a cache are that are too many. Where a prefetcher
+    follows several, their pages begin together."""
     run = float(stream.element_bytes)
     apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
     rows = 1.0  # walked side by side
+    lost = least = 0.0  # share of rows that are too many to be told apart, and their bytes
     walked = ((loop.count, stride) for loop, stride in zip(nest, stream.strides, strict=True))
     for count, stride in (*stream.inside, *walked):
         if stride == 0 or count <= 1:
@@ -255,14 +258,20 @@ def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: 
             while side_by_side and apart and run >= apart[0][0]:
                 pitch, number = apart.pop(0)  # each row goes on where the next one began
                 run += pitch * (number - 1)
-        elif side_by_side and prod(n for _, n in apart) * count > side_by_side:
-            break
         else:
+            num_rows = prod(n for _, n in apart) * count
+            if side_by_side and num_rows > side_by_side:
+                lost = missing_share(min(num_rows / side_by_side, MOST_CROWDED))
+                least = least or run
+                if lost > 1.0 - LEAST_SHARE:
+                    break
             insort(apart, (stride, float(count)))
             rows = prod(number for _, number in apart)
     length = min(max(run, line_bytes), stream.page_bytes)
     together = rows if side_by_side and length == stream.page_bytes else 1.0
-    return length * together
+    if not lost:
+        return length * together
+    return 1 / ((1.0 - lost) / (length * together) + lost / max(least, line_bytes))
 
 
 def _hints(
@@ -270,9 +279,10 @@ def _hints(
 ) -> _Hints:
     """The program asks in the innermost tile loop that moves the stream, where each iteration moves
     it to new lines (a call takes so many cycles), for what the calls in its body read: of a sum's
-    units those are the first and the last, unless the innermost loop asks. Not where each call
-    walks over several lines by itself, or the loop along lines, of one row or several side by side,
-    faster than it could ask for them, nor in packed stays."""
+    units those are the first and the last, which begin and end the sum, none where it goes on over
+    the tiles, unless the innermost loop asks. Not where each call walks over several lines by
+    itself, or a loop inside, or the loop along lines, of one row or several side by side, faster
+    than it could ask for them, nor in packed stays."""
     line = cache.granule_bytes
     steps = stream.strides
     depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
@@ -286,13 +296,16 @@ def _hints(
     rows = touched_lines(line, dims, stream.element_bytes)
     new = min(rows.count, rows.rows * stride / line)
     is_fast = cycles < cache.asked_cycles * new and not (form.in_walks and rows.rows == 1)
-    if stride <= reach and (call > line or is_fast):
+    is_outer = any(not loop.is_written_out for loop in nest[:depth])
+    if stride <= reach and (call > line or is_outer or is_fast):
         return NO_HINTS
     late = min(1.0, ceil(form.ahead_cycles / cycles) / nest[depth].count)
     asked = 1.0 - late
     if not _asks_ahead(nest, stream, cache):
-        sums = prod(x.count for n, x in enumerate(nest[:depth]) if x.is_sum and steps[n])
-        asked *= min(1.0, 2 / sums)
+        around = (x for x, step in zip(nest[:depth], steps) if x.is_sum and step)
+        sums = prod(x.count for x in around if not x.is_written_out)
+        ends = 0 if nest[depth].is_sum else 2
+        asked *= min(1.0, ends / sums) if sums > 1 else 1.0
     if stride <= reach:
         return _Hints(1.0 - asked, 0.0)
     return _Hints(1.0 - asked, asked * rows.rows / rows.count)

@@ -25,8 +25,8 @@ PAGE_BYTES = 4096  # where an array's pages are small; prefetchers of hardware s
 class NestLoop:
     """A program loop that repeats, over tiles of a kernel loop or over the units of a tile.
 
-    `is_sum`: over units, and all of them add to the same elements. `is_written_out`: its iterations
-    are code of their own, since they move what lies in registers."""
+    `is_sum`: all of them add to the same elements. `is_written_out`: its iterations are code of
+    their own, since they move what lies in registers."""
 
     loop: str
     is_tile: bool
@@ -91,7 +91,7 @@ def find_nest(covering: Covering, tiling: Tiling, hw: Hardware) -> list[NestLoop
     for name in tiling.outer:
         tile, units = tiling.tile(name), covering.loop(name).units
         if tile < units:
-            outer.append(NestLoop(name, True, units / tile))
+            outer.append(NestLoop(name, True, units / tile, covering.loop(name).is_reduction))
     return [*reversed(inner), *reversed(outer)]
 
 
@@ -170,9 +170,10 @@ def _in_use_order(
     running = size_bytes(plan.end_dtype)
     inside: list[int] = []
     strides: dict[tuple[str, bool], int] = {}
-    for block in reversed(plan.blocks):
-        inside.append(running)
-        running *= block.extent
+    assert plan.inlet is not None, "an input lies somewhere"
+    for block, stride in zip(reversed(plan.blocks), reversed(plan.inlet.block_strides_bytes)):
+        inside.append(running if stride else 0)  # one element for all of a block's
+        running *= block.extent if stride else 1
     for loop in nest:
         if loop.loop in plan.loops:
             strides[loop.loop, loop.is_tile] = running

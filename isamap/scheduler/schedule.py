@@ -151,13 +151,13 @@ def _reordered(covering: Covering, ahead: tuple[str, ...]) -> Covering:
 
 
 def _is_dense(plan: OperandPlan) -> bool:
-    """Do calls read blocks of neighbours, as they will lie in any order of use?"""
+    """Do calls read blocks of neighbours, as they will lie in any order of use, or one for all?"""
     assert plan.inlet is not None, "an input lies somewhere"
     running = size_bytes(plan.inlet.layout.dtype)
     for block, stride in zip(reversed(plan.blocks), reversed(plan.inlet.block_strides_bytes)):
-        if block.extent > 1 and stride != running:
+        if block.extent > 1 and stride not in (0, running):
             return False
-        running *= block.extent
+        running *= block.extent if stride else 1
     return True
 
 
