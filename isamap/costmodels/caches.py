@@ -134,7 +134,9 @@ def _shared(
     share = (room - cache.left_bytes) / (cache.size_bytes - cache.left_bytes)
     if share <= 0.0:
         return whole
-    left = _refills(replace(cache, size_bytes=cache.left_bytes), nest, streams, touched, hints)
+    ways = cache.ways * cache.left_bytes // cache.size_bytes
+    rest = replace(cache, size_bytes=cache.left_bytes, ways=ways)
+    left = _refills(rest, nest, streams, touched, hints)
     return Refills(
         whole.busy_cycles + share * (left.busy_cycles - whole.busy_cycles),
         whole.waiting_cycles + share * (left.waiting_cycles - whole.waiting_cycles),
