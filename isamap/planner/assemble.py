@@ -15,6 +15,7 @@ from isamap.rewrites import Step
 from isamap.scheduler import Alternative, Answer, Schedule, Solution, Status, is_legal, lower
 
 from .bound_plan import bound_plan
+from .contract_scratch import contract_scratch
 from .place_tasks import TaskTree, with_joined_calls
 from .plan import Plan, PlannedTask
 
@@ -53,7 +54,7 @@ def assemble_plan(
         kernel,
         nodes,
         placed.tasks,
-        replace(placed.program, may_reassociate=may_reassociate),
+        contract_scratch(replace(placed.program, may_reassociate=may_reassociate), hw),
         placed.cycles,
         placed.repack_cycles,
         *bound_plan(kernel, placed.tasks, hw),

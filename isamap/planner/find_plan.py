@@ -18,6 +18,7 @@ from isamap.scheduler import Answer, Status, Wishes, too_large
 
 from .bound_plan import bound_plan
 from .carry_states import carry_states
+from .contract_scratch import contract_scratch
 from .host_calls import may_run_on_host
 from .inline_on_host import inline_on_host
 from .keep_on_chip import keep_on_chip
@@ -170,7 +171,7 @@ def plan_whole(
         kernel,
         nodes,
         chosen,
-        replace(placed.program, may_reassociate=wishes.may_reassociate),
+        contract_scratch(replace(placed.program, may_reassociate=wishes.may_reassociate), hw),
         placed.cycles,
         placed.repack_cycles,
         *bound_plan(kernel, _as_free(chosen, planned, scheduler), hw),

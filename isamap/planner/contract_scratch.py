@@ -1,0 +1,174 @@
+"""Give what the host uses row by row the room of a row.
+
+In: a program. Out: one that computes the same, in which scratch arrays of a single host call lose
+the dimensions along which each round of the call's outer loops uses elements of its own, written
+before they are read. Not its job: which loops the call's statements share (`share_loops`), how
+rounds run (`hwdesc.HostLoops`): those that run side by side keep what they have.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from isamap.hwdesc import Hardware, HostLoops, HostNode, Shared
+from isamap.ir import (
+    Access,
+    Affine,
+    Buffer,
+    Kernel,
+    Role,
+    Statement,
+    accesses,
+    covers,
+    size_bytes,
+)
+from isamap.program import (
+    Address,
+    For,
+    Issue,
+    Node,
+    Operand,
+    Placement,
+    Program,
+    natural_layout,
+    surrounded_issues,
+)
+from isamap.rewrites import map_accesses
+
+
+def contract_scratch(program: Program, hw: Hardware) -> Program:
+    """The program with as little scratch as its host calls need."""
+    for place in program.scratch:
+        uses = _uses(program, place, hw.external.name)
+        if len(uses) != 1:
+            continue
+        issue, operand = uses[0]
+        call = next((call for call in program.host_calls if call.name == issue.instruction), None)
+        if call is None or operand.address != Address(Affine((), place.address)):
+            continue
+        dims = _dims_of_rounds(call, operand.name, _rounds(call, issue, hw, program))
+        if (
+            dims
+            and place.layout.is_natural
+            and call.buffer(operand.name).shape == place.layout.shape
+        ):
+            program = _contracted(program, place, call, operand, dims)
+    return program
+
+
+def _uses(program: Program, place: Placement, external: str) -> list[tuple[Issue, Operand]]:
+    """Every operand that begins within the array."""
+    end = place.address + place.layout.size_bytes
+    found = []
+    for issue, around in surrounded_issues(program.body):
+        ranges = {n.loop: (0, n.span.limit - 1) for n in around if isinstance(n, For)}
+        for operand in issue.operands:
+            if operand.memory == external:
+                low, high = operand.address.offset.interval(ranges)
+                if low < end and high >= place.address:
+                    found.append((issue, operand))
+    return found
+
+
+def _rounds(call: Kernel, issue: Issue, hw: Hardware, program: Program) -> set[str]:
+    """Loops that statements share, one iteration after the other."""
+    strides = {operand.name: operand.strides_bytes for operand in issue.operands}
+
+    def step(access: Access, loop: str) -> int:
+        pairs = zip(access.indices, strides[access.buffer], strict=True)
+        size = size_bytes(call.buffer(access.buffer).dtype)
+        return sum(index.coefficient(loop) * stride for index, stride in pairs) // size
+
+    assert hw.host is not None, "only a host makes host calls"
+    loops = HostLoops(call, hw.host, step, may_reassociate=program.may_reassociate)
+    return set(_alone(loops.plan()))
+
+
+def _alone(nodes: Sequence[HostNode]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, Shared):
+            yield from [node.loop.name] if node.at_once == 1 else []
+            yield from _alone(node.body)
+
+
+def _dims_of_rounds(call: Kernel, name: str, rounds: set[str]) -> tuple[int, ...]:
+    """Dimensions that each round of the outermost loops around all uses has a position of, where
+    what a round reads it wrote before."""
+    numbers = [n for n, s in enumerate(call.statements) if name in _touched(s)]
+    nest = call.statements[numbers[0] : numbers[-1] + 1]
+    first, buffer = nest[0], call.buffer(name)
+    used = [a for s in nest for a in (s.target, *accesses(s.value)) if a.buffer == name]
+    if buffer.role is not Role.OUT or any(access.pad is not None for access in used):
+        return ()
+    dims: list[int] = []
+    for loop in takewhile(rounds.__contains__, _shared(nest)):
+        alone = Affine(((loop, 1),))
+        own = [d for d in range(len(buffer.shape)) if all(a.indices[d] == alone for a in used)]
+        rest = [i for a in used for d, i in enumerate(a.indices) if d not in own]
+        if any(loop in index.names for index in rest):
+            break
+        dims += own
+    left = [d for d in range(len(buffer.shape)) if d not in dims]
+    row = replace(buffer, shape=tuple(buffer.shape[d] for d in left))
+    target = Access(name, tuple(first.target.indices[d] for d in left))
+    is_written = first.target.buffer == name and first.update == "="
+    is_written = is_written and all(access.buffer != name for access in accesses(first.value))
+    return tuple(dims) if is_written and covers(replace(first, target=target), row) else ()
+
+
+def _touched(statement: Statement) -> set[str]:
+    return {access.buffer for access in (statement.target, *accesses(statement.value))}
+
+
+def _shared(statements: tuple[Statement, ...]) -> list[str]:
+    """Loops that all have in common, from the outermost on."""
+    found = []
+    for names in zip(*([loop.name for loop in s.loops] for s in statements)):
+        if len(set(names)) > 1:
+            break
+        found.append(names[0])
+    return found
+
+
+def _contracted(
+    program: Program, place: Placement, call: Kernel, operand: Operand, dims: tuple[int, ...]
+) -> Program:
+    left = [d for d in range(len(place.layout.shape)) if d not in dims]
+    shape = tuple(place.layout.shape[d] for d in left) or (1,)
+    layout = natural_layout(place.layout.dtype, shape)
+
+    def smaller(access: Access) -> Access:
+        if access.buffer != operand.name:
+            return access
+        return replace(access, indices=tuple(access.indices[d] for d in left) or (Affine(),))
+
+    def shrunk(buffer: Buffer) -> Buffer:
+        return replace(buffer, shape=shape) if buffer.name == operand.name else buffer
+
+    statements = tuple(
+        replace(s, target=smaller(s.target), value=map_accesses(s.value, smaller))
+        for s in call.statements
+    )
+    rows = replace(call, buffers=tuple(map(shrunk, call.buffers)), statements=statements)
+    strides = tuple(axis.stride_bytes for axis in layout.axes)
+
+    def changed(issue: Issue) -> Issue:
+        if issue.instruction != call.name:
+            return issue
+        moved = replace(operand, strides_bytes=strides)
+        operands = tuple(moved if other == operand else other for other in issue.operands)
+        return replace(issue, operands=operands)
+
+    return replace(
+        program,
+        body=_each(program.body, changed),
+        scratch=tuple(replace(p, layout=layout) if p == place else p for p in program.scratch),
+        host_calls=tuple(rows if other == call else other for other in program.host_calls),
+    )
+
+
+def _each(body: tuple[Node, ...], change: Callable[[Issue], Issue]) -> tuple[Node, ...]:
+    return tuple(
+        change(node) if isinstance(node, Issue) else replace(node, body=_each(node.body, change))
+        for node in body
+    )
