@@ -28,6 +28,7 @@ from isamap.errors import IsamapError
 from .timed_process import RunError, TimedProcess
 
 SAMPLE_S = 0.004
+LONG_S = 0.2  # a call that leaves nothing in caches that the next one uses
 LEAST_ROUNDS, MOST_ROUNDS = 3, 11
 BUDGET_S = 6.0  # for the samples of all functions; the least rounds are run nevertheless
 HOPELESS = 1.15  # times the best median: such a function is not asked again
@@ -100,6 +101,7 @@ class Run:
         self.process = process
         self.is_threaded = is_threaded
         self.count = 1  # calls per sample
+        self.is_long = False
         self.samples: list[float] = []  # one per turn
         self.beside = 1.0  # of what the median says: see `settle`
         self.problem = problem
@@ -110,11 +112,12 @@ class Run:
         self._ask(1)
         once = self._ask(1)
         if once is not None:
+            self.is_long = once > LONG_S
             self.count = ceil(min(1e7, max(1.0, SAMPLE_S / max(once, 1e-9))))
 
     def sample(self) -> float:
         """Take one more; its seconds."""
-        if self.count > 1:
+        if not self.is_long:
             self._ask(1)  # others have used the caches
         seconds = self._ask(self.count)
         if seconds is None:
