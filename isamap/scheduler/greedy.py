@@ -6,7 +6,7 @@ value falls, or None when not even single units fit. Not its job: optimality.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import chain, permutations, product
 
 from isamap.costmodels import (
     FASTEST,
@@ -56,7 +56,8 @@ def starts(
 
 def _orders(covering: Covering) -> tuple[tuple[str, ...], ...]:
     """Held loops, then output loops in both directions, reductions inside; all orders when there
-    are few loops."""
+    are few loops, else of groups of loops that move the same operands: sums that are taken up again
+    are read in the order of memory."""
     held = covering.held
     loops = [loop for loop in covering.loops if not loop.is_held]
     names = tuple(loop.name for loop in loops if loop.units > 1)
@@ -65,7 +66,20 @@ def _orders(covering: Covering) -> tuple[tuple[str, ...], ...]:
         return tuple((*held, *order, *rest) for order in permutations(names))
     free = tuple(n for n in names if not covering.loop(n).is_reduction)
     sums = tuple(n for n in names if covering.loop(n).is_reduction)
-    return ((*held, *free, *sums, *rest), (*held, *free[::-1], *sums, *rest))
+    found = [(*free, *sums), (*free[::-1], *sums)]
+    groups = _groups(covering, names)
+    if len(groups) <= 3:
+        found += [tuple(chain(*order)) for order in permutations(groups)]
+    return tuple((*held, *order, *rest) for order in dict.fromkeys(found))
+
+
+def _groups(covering: Covering, names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The loops in groups that move the same operands, in the order of their first ones."""
+    groups: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for name in names:
+        moved = tuple(plan.name for plan in covering.operands if name in plan.loops)
+        groups[moved] = (*groups.get(moved, ()), name)
+    return list(groups.values())
 
 
 def _kept_choices(covering: Covering, outer: tuple[str, ...]) -> Iterator[Kept]:

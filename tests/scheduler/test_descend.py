@@ -5,11 +5,13 @@ In: small products on a processor. Out: verdicts. Not its job: what the closed f
 
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from isamap.costmodels import FASTEST, Tiling, count_work, estimate
 from isamap.hwdesc import Hardware
+from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import is_legal
 from isamap.scheduler.descend import descend
@@ -69,6 +71,35 @@ def test_sums_left_unfinished_and_blocks_loaded_once_are_found_where_they_are_fa
     stays = tuple(replace(stay, level=int(stay.operand == "C")) for stay in found.stays)
     sizes_of_tiles = tuple(zip("ijp", tiles, strict=True))
     by_hand = Tiling(sizes_of_tiles, tuple(outer), tuple(inner), stays)
+    assert is_legal(covering, by_hand, hw)
+    assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
+
+
+GATES = """from isamap.lang import In, Out, f32, grid, kernel
+
+
+@kernel
+def gates():
+    A, B, C = In(f32, 4, 1536), In(f32, 1536, 3, 1536), Out(f32, 4, 3, 1536)
+    for i, g, j, p in grid(4, 3, 1536, 1536):
+        C[i, g, j] += A[i, p] * B[p, g, j]
+"""
+
+
+def test_sums_left_unfinished_are_found_among_many_loops(tmp_path: Path) -> None:
+    """As with few: loops that move the same operands stand together."""
+    (tmp_path / "gates.py").write_text(GATES)
+    hw = machine("x86_avx512")
+    product = load_kernel(tmp_path / "gates.py", {}, "gates")
+    for covering in coverings(product, hw, [], may_reassociate=True):
+        if covering.instruction == "fma_scalar_f32" and not any(
+            r.is_packed for plan in covering.operands for r in plan.residences
+        ):
+            break
+    found = descend(covering, count_work(covering, hw), hw, FASTEST)
+    assert found is not None
+    tiles = (("i", 4), ("g", 1), ("j", 4), ("p", 16))
+    by_hand = Tiling(tiles, tuple("ipgj"), tuple("pgji"), found.stays)
     assert is_legal(covering, by_hand, hw)
     assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
 
