@@ -81,12 +81,13 @@ def _held(
         way = f"-> {inward.memory}, {residence.fill.instruction} " if inward else ""
         start = inward.transfer.instruction if inward else residence.fill.instruction
         fetch = f"{start} {plan.inlet_buffer} {way}-> {size}"
-        fetch += _when("first", first)
     elif residence.zero is not None:
         fetch = f"{residence.zero.instruction} clears {plan.buffer} in {size}"
+    if residence.again is not None and guard.refetch_outer:
         fetch += _when("first", [*first, *guard.refetch_outer])
-        if residence.again is not None and guard.refetch_outer:
-            fetch += f", then {residence.again.instruction} {plan.buffer}" + _when("first", first)
+        fetch += f", then {residence.again.instruction} {plan.buffer}" + _when("first", first)
+    elif fetch:
+        fetch += _when("first", first)
     elif residence.opening is not None:
         fetch = f"{residence.opening} begins {plan.buffer} in {size}" + _when("first", first)
     if residence.drain is not None:

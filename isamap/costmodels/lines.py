@@ -139,7 +139,7 @@ def _streams_of(
             covering, tiling, nest, plan, plan.end_dtype, strides, block_strides,
             stays.get(len(plan.residences) - 1), times,
             page_bytes=_page_bytes(covering.kernel.buffer(plan.buffer), hw),
-            is_read=plan.inlet is not None,
+            is_read=plan.inlet is not None and plan.inlet_buffer == plan.buffer,
             is_awaited=bool(plan.residences) and plan.residences[-1].again is not None,
         )  # fmt: skip
     for number, residence in enumerate(plan.residences):

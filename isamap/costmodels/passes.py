@@ -26,7 +26,7 @@ def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
     if flow.is_again:
         return passes - 1
     if plan.residences[flow.residence].again and not flow.is_drain:
-        return 1.0  # cleared once
+        return 1.0  # begun once
     for name in flow.windows:
         axis = plan.axis(name)
         counts = [trips(covering, tiling, loop) for loop in axis.loops]

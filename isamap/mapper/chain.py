@@ -291,11 +291,14 @@ class Chains:
         return None
 
     def again(self, here: Residence, drain: Transfer, outlet: External) -> Transfer | None:
-        """A copy that brings sums back as `drain` left them, which were cleared before the first.
+        """A copy that brings sums back as `drain` left them, which began from zero or from another
+        buffer.
 
         Only behind caches, where tilings are found by the closed form that counts it.
         """
-        if here.zero is None or self.subject.outlet or drain.onward or not self.hw.caches:
+        begins = here.fill if self.subject.inlet else here.zero
+        passes = drain.onward or (begins and begins.inward)
+        if begins is None or passes or self.subject.outlet or not self.hw.caches:
             return None
         for mover in self._movers_to(here):
             source = str(mover.source)

@@ -197,9 +197,9 @@ class Residence:
     the windows' loops.
     `fill` brings blocks in from the next outer memory, `zero` clears them, `finish` updates them in
     place before `drain` takes them out. `again` brings back sums that were taken out unfinished,
-    where `zero` began them. `opening`: the instruction that computes the first addend
-    of each element onto zeros, where nothing clears them. `is_packed`: in the external memory,
-    behind its caches, where what is used one after the other lies side by side.
+    where `zero` began them, or `fill` from another buffer. `opening`: the instruction that computes
+    the first addend of each element onto zeros, where nothing clears them. `is_packed`: in the
+    external memory, behind its caches, where what is used one after the other lies side by side.
     """
 
     memory: str

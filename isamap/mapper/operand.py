@@ -199,7 +199,8 @@ def _plans(subject: Subject, chains: Chains, first: Residence) -> Iterator[Opera
             if not is_same and overlaps(subject.access):
                 reason = "its tiles overlap and cannot be read back as they are written"
                 continue
-            kept = replace(inner, drain=drain, finish=finish)
+            again = chains.again(inner, drain, outlet) if subject.inlet else None
+            kept = replace(inner, drain=drain, finish=finish, again=again)
             yield chains.plan(role, (kept,), inlet, outlet)
     yield reason
 

@@ -66,7 +66,7 @@ class Transfers:
     def _begin_or_resume(
         self, slot: Slot, again: Transfer, begin: tuple[Node, ...], fine: bool
     ) -> tuple[Node, ...]:
-        """Clear sums at first; bring them back in later rounds of the loops that took them out."""
+        """Begin sums at first; bring them back in later rounds of the loops that took them out."""
         guard = self.frame.guards[slot.stay.operand, slot.stay.residence]
         loops = tuple(tile_name(loop) for loop in guard.refetch_outer)
         if not loops:
