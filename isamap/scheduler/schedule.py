@@ -74,7 +74,7 @@ def find_schedule(
         kernel, hw, around.setting, may_reassociate=wishes.may_reassociate
     )
     stream: Iterator[Covering] = (
-        _reordered(covering, wishes.ahead)
+        _reordered(covering, (*wishes.ahead, *wishes.uncopied))
         for covering in found
         if _agrees(covering, around.agreed)
         and not _copies(covering, (*wishes.ahead, *wishes.uncopied))

@@ -104,5 +104,7 @@ def _search(
 
 def _alike(covering: Covering, work: Work) -> tuple[object, ...]:
     """Equal for coverings whose best tilings lie close to each other."""
-    stays = tuple((p.name, tuple(r.memory for r in p.residences)) for p in covering.operands)
+    stays = tuple(
+        (p.name, p.is_reordered, tuple(r.memory for r in p.residences)) for p in covering.operands
+    )
     return covering.instruction, covering.loops, stays, work.compute_cycles
