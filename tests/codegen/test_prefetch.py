@@ -136,9 +136,17 @@ def test_rows_of_the_next_round_are_asked_for_line_by_line_unless_all_are_kept(
     assert "%" not in generate_c(program(hw, "ijp", k=40), hw).text  # five rounds of j use them
 
 
-def test_short_loops_ask_for_nothing(tmp_path: Path) -> None:
+def test_short_loops_over_rows_ask_for_what_lies_next_in_each(tmp_path: Path) -> None:
+    """Three steps of p take 12 cycles; j goes on by 32 bytes of each row: 1 ahead. Not where the
+    loop around moves no row, nor where all that both walk over, 640 bytes, stays."""
     hw = asking(tmp_path)
-    assert not hints(generate_c(program(hw, "ijp", k=3), hw).text)
+    found = hints(generate_c(program(hw, "ijp", k=3), hw).text)
+    assert len(found) == 2 and all("160 * p_tile" in place for place in found)
+    assert [place.rpartition("+ ")[2] for place in found] == ["32)", "48)"]
+    assert not hints(generate_c(program(hw, "jip", k=3), hw).text)
+    larger = replace(hw.caches[0], size_bytes=640)
+    memories = tuple(larger if one.name == larger.name else one for one in hw.memories)
+    assert not hints(generate_c(program(hw, "ijp", k=3), replace(hw, memories=memories)).text)
 
 
 def test_what_stays_from_one_run_to_the_next_is_not_asked_for(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ hints are worth (`costmodels`).
 A loop that moves by a row in each iteration touches lines that lie far apart, which no prefetcher
 of the hardware follows; where it moves by a few lines that lie side by side, prefetchers stop at
 the end of each page. Each line that its own calls read, of neighbours each that is new, is asked
-for as many iterations ahead as the machine says. A loop that moves within lines is followed by
-prefetchers, but not to the rows where a loop around it goes on: these are asked for, line by line,
-while it runs, unless all that the outer loop walks over stays in the cache. Copies in memories
-within the external one are like arrays, unless they stay there. Of a program whose arrays all stay
-in the cache, from one run to the next, nothing is asked for.
+for as many iterations ahead as the machine says. Where a loop over rows is shorter than that, and
+the one around it moves along them, it asks for what lies next in each row: prefetchers stop at the
+end of each page, of which such loops walk through many at once. A loop that moves within lines is
+followed by prefetchers, but not to the rows where a loop around it goes on: these are asked for,
+line by line, while it runs, unless all that the outer loop walks over stays in the cache. Copies in
+memories within the external one are like arrays, unless they stay there. Of a program whose arrays
+all stay in the cache, from one run to the next, nothing is asked for.
 """
 
 from collections.abc import Iterator
@@ -43,6 +45,8 @@ def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, .
             body = tuple(_with_hints(inner, hw, cache, (node, *around)) for inner in node.body)
             hinted = _hinted(replace(node, body=body), hw, cache, around)
             if around and not any(isinstance(inner, CLoop) for inner in body):
+                if _ahead(node, hw, cache) is None:
+                    hinted = _next_to_rows(node, hw, cache, around)
                 hinted = (*_rows_to_come(node, hw, cache, around[0]), *hinted)
             return replace(node, body=hinted)
         case CIf() | CShare() | CRegion():
@@ -58,8 +62,8 @@ def _hinted(
     """The loop's body; before the first call that reads a line, the hint for a later one."""
     assert cache.prefetch is not None, "the cache takes hints"
     cycles = max(_busy_cycles(loop.body, hw).values(), default=0.0)
-    ahead = ceil(cache.prefetch.ahead_cycles / max(cycles, 1.0))
-    if isinstance(loop.stop, int) and ahead >= loop.stop - loop.first:
+    ahead = _ahead(loop, hw, cache)
+    if ahead is None:
         return loop.body
     line = cache.granule_bytes
     is_outer = any(isinstance(node, CLoop) for node in loop.body)
@@ -87,6 +91,37 @@ def _hinted(
             read = next(r for r in run if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
             hint = CHint(read.operand, ahead * step + place - start)
+            hints.setdefault(read.number, []).append(hint)
+    return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
+
+
+def _ahead(loop: CLoop, hw: Hardware, cache: Memory) -> int | None:
+    """How many iterations ahead lines are asked for; None where the loop has no more than that."""
+    assert cache.prefetch is not None, "the cache takes hints"
+    cycles = max(_busy_cycles(loop.body, hw).values(), default=0.0)
+    ahead = ceil(cache.prefetch.ahead_cycles / max(cycles, 1.0))
+    return None if isinstance(loop.stop, int) and ahead >= loop.stop - loop.first else ahead
+
+
+def _next_to_rows(
+    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
+) -> tuple[CNode, ...]:
+    """The body of a short loop over rows; before the first call that reads a line, the hint for the
+    one in the same row to which the loop around it goes on, along the rows, in a later iteration.
+    """
+    ahead, line = _ahead(around[0], hw, cache), cache.granule_bytes
+    hints: dict[int, list[CNode]] = {}
+    for (_, terms), reads in _reads_by_terms(loop.body, hw, line).items():
+        steps, size = dict(terms), max(r.last for r in reads) - reads[0].first + 1
+        far = steps.get(around[0].name, 0)
+        is_along = line <= far <= size < steps.get(loop.name, 0) and len(_runs(reads)) == 1
+        is_kept = _walked(terms, (loop, *around)) <= cache.size_bytes
+        if ahead is None or not is_along or is_kept or size > MAX_HINTS * line:
+            continue
+        for place in _places(reads, line, gcd(line, *steps.values())):
+            read = next(r for r in reads if r.first <= place <= r.last)
+            start = read.operand.address.offset.constant
+            hint = CHint(read.operand, ahead * far + place - start)
             hints.setdefault(read.number, []).append(hint)
     return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
 
