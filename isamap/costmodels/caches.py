@@ -297,6 +297,8 @@ def _hints(
     dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
     rows = touched_lines(line, dims, stream.element_bytes)
     new = min(rows.count, rows.rows * stride / line)
+    if _asks_along_rows(nest, depth, steps, line, form.ahead_cycles / call_cycles):
+        return _Hints(min(1.0, ceil(form.ahead_cycles / cycles) / nest[depth].count), 0.0)
     is_fast = cycles < cache.asked_cycles * new and not (form.in_walks and rows.rows == 1)
     is_outer = any(not loop.is_written_out for loop in nest[:depth])
     if stride <= reach and (call > line or is_outer or is_fast):
@@ -311,6 +313,18 @@ def _hints(
     if stride <= reach:
         return _Hints(1.0 - asked, 0.0)
     return _Hints(1.0 - asked, asked * rows.rows / rows.count)
+
+
+def _asks_along_rows(
+    nest: list[NestLoop], depth: int, steps: tuple[int, ...], line: int, ahead_calls: float
+) -> bool:
+    """Does the program's innermost loop, too short over rows to ask for later ones, ask for what
+    lies next in each, where the loop around it, which is the one at `depth`, goes on?"""
+    rows = [n for n, loop in enumerate(nest[:depth]) if not loop.is_written_out]
+    if len(rows) != 1 or not line <= steps[depth] < steps[rows[0]]:
+        return False
+    calls = prod(loop.count for loop in nest[: rows[0]])
+    return ceil(ahead_calls / calls) >= nest[rows[0]].count
 
 
 def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory) -> bool:
