@@ -4,7 +4,9 @@ Here: loops, conditions and calls in which every count and address that can be a
 hints to caches. Not its job: making them (`specialise`, `prefetch`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import assert_never
 
 from isamap.program import Edge, Issue, Operand, Span
 
@@ -72,3 +74,19 @@ class CTurn:
 
 
 CNode = CLoop | CIf | CShare | CRegion | CCall | CHint | CTurn
+
+
+def count_calls(nodes: Iterable[CNode]) -> int:
+    """How many calls are written, each once however often it runs."""
+    total = 0
+    for node in nodes:
+        match node:
+            case CCall():
+                total += 1
+            case CLoop() | CIf() | CShare() | CRegion():
+                total += count_calls(node.body)
+            case CHint() | CTurn():
+                pass
+            case _:
+                assert_never(node)
+    return total

@@ -15,7 +15,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Affine
 from isamap.program import Address, Edge, For, Issue, Node, Span, When, issues
 
-from .nodes import CCall, CIf, CLoop, CNode, CRegion, CShare
+from .nodes import CCall, CIf, CLoop, CNode, CRegion, CShare, count_calls
 from .regions import MarkedNode, Region
 from .roll import Iterations, put_in_issue, roll
 
@@ -67,7 +67,7 @@ def _merge_shares(nodes: Iterable[CNode]) -> tuple[CNode, ...]:
 
 
 class _Specialiser:
-    """Walks the nodes once and counts the calls it writes."""
+    """Walks the nodes once and counts the calls that are left to write."""
 
     def __init__(self, variables: frozenset[str], hw: Hardware) -> None:
         self.variables = variables
@@ -105,6 +105,7 @@ class _Specialiser:
         if is_unrolled:
             values = (_At(value, value, count) for value in range(count))
             return tuple(made for at in values for made in self.within(node, at, known))
+        before = self.num_calls
         edges = set(_edges(node.loop, node.body)) if self.variables else set()
         start = 1 if count > 1 and edges & {Edge.FIRST, Edge.LATER} else 0
         stop = count - 1 if count - 1 > start and Edge.LAST in edges else count
@@ -114,7 +115,9 @@ class _Specialiser:
             middle=self.within(node, _At(start, stop - 1, count, is_open=True), known),
             last=self.within(node, _At(stop, stop, count), known) if stop < count else None,
         )  # fmt: skip
-        return roll(pieces, self.hw, {name: (at.first, at.last) for name, at in known.items()})
+        rolled = roll(pieces, self.hw, {name: (at.first, at.last) for name, at in known.items()})
+        self.num_calls = before + count_calls(rolled)
+        return rolled
 
     def within(self, node: For, at: "_At", known: _Known) -> tuple[CNode, ...]:
         """The loop's body where its variable is there."""
