@@ -10,14 +10,13 @@ from math import prod
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
-from .in_order import find_held_up, times_held_up
+from .in_order import find_held_up, leaves_late, times_held_up
 from .passes import (
     fetches,
     flow_cycles,
     flow_passes,
     is_renamed,
     is_replaced,
-    may_leave_late,
     moves_blocks,
     needs_one_slot,
     stay_of,
@@ -65,8 +64,9 @@ def _own_stall_cycles(
         return waiting + plane_cycles(covering, work, tiling, stay, mine)
     swap = swap_limits(covering, work, operand_plan(covering, stay.operand), stay.residence, hw)
     is_alone = stay.slots == 1 and not is_sliced(covering, tiling, stay, hw)
-    if replaced and swap is not None:
-        waits = swap.waits if is_alone else () if stay.kept else swap.in_order
+    if swap is not None and (replaced or stay.kept):
+        in_turn = comes_and_goes(covering, tiling, stay)
+        waits = swap.waits if replaced and is_alone else swap.in_order if in_turn else ()
         return waiting + max(
             swap_cycles(covering, tiling, stay, swap.drain, waits),
             burst_cycles(covering, work, tiling, stay, flows, hw),
@@ -122,8 +122,7 @@ def swap_limits(
             places = transfer.onward.slots * onward.first_cycles
             once = way_in + drain.lead_cycles + drain.first_cycles - places
             in_order.append((once, onward.first_cycles - call))
-    always = () if may_leave_late(plan, residence) else tuple(in_order)
-    return Swap(drain, (waits, *in_order), always)
+    return Swap(drain, (waits, *in_order), tuple(in_order))
 
 
 def swap_cycles(
@@ -141,6 +140,18 @@ def swap_cycles(
     moved = flow_passes(covering, tiling, drain) * blocks
     old = moved - tile_blocks(covering, tiling, stay)
     return max(0.0, *((count - 1) * once + old * each for once, each in waits), 0.0)
+
+
+def comes_and_goes(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
+    """Is each tile drained before the next one is filled? Not where it leaves late, nor where tiles
+    are kept side by side over a loop outside them that sums them up: its first round fills all, its
+    last drains all."""
+    if leaves_late(covering, tiling, stay):
+        return False
+    rests = guards(covering, tiling, stay).outer
+    kept = [name for name in stay.kept if trips(covering, tiling, name) > 1]
+    order = tiling.outer.index
+    return not any(order(rest) < order(name) for rest in rests for name in kept)
 
 
 def plane_cycles(

@@ -19,7 +19,7 @@ def times_held_up(
 ) -> list[tuple[Linear, list[Bool]]]:
     """At least so many times, each where all its literals hold; `passes`: of the drain."""
     label = f"held_up_{stay.label}"
-    always = _stays_in_turn(variables, stay, label)
+    always = stays_in_turn(variables, stay, label)
     by_tile = [] if held_up.is_apart else always
     times: list[tuple[Linear, list[Bool]]] = [(variables.fetches(stay, label), by_tile)]
     blocks = prod(loop.units for n, loop in variables.loops.items() if n in stay.plan.loops)
@@ -31,7 +31,7 @@ def times_held_up(
     return [*times, (blocks * passes, by_block)]
 
 
-def _stays_in_turn(variables: Variables, stay: StayVars, label: str) -> list[Bool]:
+def stays_in_turn(variables: Variables, stay: StayVars, label: str) -> list[Bool]:
     """Literals under which tiles do not leave late."""
     cp = variables.cp
     if not may_leave_late(stay.plan, stay.number) or stay.is_always_low:
@@ -49,6 +49,22 @@ def _stays_in_turn(variables: Variables, stay: StayVars, label: str) -> list[Boo
         again = negated(stay.refetch[name])
         reasons.append(cp.both(variables.many_tiles[name], again, f"rests_{label}_{name}"))
     return [cp.any_of(reasons, f"in_turn_{label}")]
+
+
+def gathered(variables: Variables, stay: StayVars, label: str) -> list[Bool]:
+    """Literals, one of which holds where all kept tiles are filled before any is drained (see
+    waiting.comes_and_goes)."""
+    both = variables.cp.both
+    rests = {
+        other: both(variables.many_tiles[other], negated(again), f"rest_{label}_{other}")
+        for other, again in stay.refetch.items()
+    }
+    return [
+        both(kept, both(rest, variables.outside[other, name], f"{at}_outside"), at)
+        for name, kept in stay.kept.items()
+        for other, rest in rests.items()
+        for at in (f"gathered_{label}_{other}_{name}",)
+    ]
 
 
 def _literals(value: Number) -> list[Bool]:

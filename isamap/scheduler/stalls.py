@@ -26,7 +26,7 @@ from isamap.costmodels import (
 from isamap.hwdesc import Hardware, Synchronisation
 
 from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
-from .in_order import times_held_up
+from .in_order import gathered, stays_in_turn, times_held_up
 from .options import tile_options
 from .variables import StayVars, Variables
 
@@ -155,8 +155,9 @@ class Stalls:
         fetches = self.vars.fetches(stay, label)
         swap = swap_limits(self.vars.covering, self.work, stay.plan, stay.number, self.hw)
         if swap is not None:
-            unkept = [replaced, *exposed[2:], *map(negated, stay.kept.values())]
-            for waits, conditions in ((swap.waits, exposed), (swap.in_order, unkept)):
+            in_turn = [*exposed[2:], *stays_in_turn(self.vars, stay, f"swap_{label}")]
+            in_turn += map(negated, gathered(self.vars, stay, label))
+            for waits, conditions in ((swap.waits, exposed), (swap.in_order, in_turn)):
                 for once, each in waits:
                     swapped = self._swapped(stay, swap.drain, once, each, fetches)
                     self.cp.model.add(stall >= swapped).only_enforce_if(conditions)

@@ -45,12 +45,12 @@ for i, j, p in grid(13, 19, 21):
 
 def kernel_for(hw: Hardware, role: str = "Out") -> Kernel:
     text = ELEMENTWISE.format(role=role) if hw in (VECTORS, WIDE) else PRODUCT
-    return parse_semantics(text, "queued")
+    return parse_semantics(text.replace("Out(i32, 13", f"{role}(i32, 13"), "queued")
 
 
-def assert_priced_alike(hw: Hardware) -> None:
+def assert_priced_alike(hw: Hardware, role: str = "Out") -> None:
     generator = random.Random(hw.name)
-    for covering in islice(coverings(kernel_for(hw), hw, []), 2):
+    for covering in islice(coverings(kernel_for(hw, role), hw, []), 2):
         work = count_work(covering, hw)
         for _ in range(6):
             tiling = random_legal_tiling(covering, hw, generator, any_tile=False, attempts=20)
@@ -99,3 +99,19 @@ def test_the_least_distance_of_a_store_from_every_product_is_waited_for(tmp_path
     assert isinstance(found, isamap.Result) and found.timing is not None
     assert found.verification.is_verified
     assert abs(found.schedule.estimate.cycles - found.timing.cycles) <= 0.15 * found.timing.cycles
+
+
+def test_sums_side_by_side_still_come_behind_the_sums_that_leave(tmp_path: Path) -> None:
+    """Only sums share the queue: a place for each tile does not bring the next one before the last
+    one has left, two places that take turns do."""
+    text = (FILES / "one_queue.yaml").read_text().replace("unit: dma", "unit: bring", 1)
+    text = text.replace("units: {", "units: {bring: {}, ").replace("16 * 4 * n", "64 * 4 * n")
+    file = tmp_path / "sums_in_turn.yaml"
+    file.write_text(text)
+    hw = load_hardware(file)
+    assert_priced_alike(hw, "InOut")
+    kernel = PRODUCT.replace("13", "48").replace("21", "40").replace("19", "8")
+    found = isamap.map(parse_semantics(kernel.replace(" Out", " InOut"), "sums"), hw, verify="full")
+    assert isinstance(found, isamap.Result) and found.timing is not None
+    assert found.verification.is_verified
+    assert found.timing.cycles <= 1.1 * found.bound_cycles
