@@ -225,7 +225,7 @@ def build_compiler(model: HardwareModel, reader: Reader) -> CompilerRule | None:
         tuple(compiler.flags),
         tuple(compiler.headers),
         compiler.preamble or "",
-        tuple(compiler.functions.items()),
+        tuple(sorted(compiler.functions.items())),
         compiler.begin or "",
         compiler.end or "",
         tuple(compiler.features),

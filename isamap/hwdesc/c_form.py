@@ -97,20 +97,20 @@ class CompilerRule:
     packages: tuple[str, ...] = ()
 
     def preamble_for(self, text: str) -> list[str]:
-        """Lines before C text: the preamble, and the functions that the text names, or those do."""
+        """Lines before C text: the preamble, and the functions that the text names, after those
+        that they name."""
         known = dict(self.functions)
-        used: set[str] = set()
-        waiting = known.keys() & _words(text)
-        while waiting:
-            name = waiting.pop()
-            used.add(name)
-            waiting |= (known.keys() & _words(known[name])) - used
-        parts = [self.preamble, *(text for name, text in self.functions if name in used)]
-        return [line for part in parts for line in part.splitlines()]
+        used: dict[str, str] = {}
 
+        def add(text: str) -> None:
+            for name in sorted(known.keys() & set(re.findall(r"\w+", text))):
+                body = known.pop(name, None)
+                if body is not None:
+                    add(body)
+                    used[name] = body
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text))
+        add(text)
+        return [line for part in (self.preamble, *used.values()) for line in part.splitlines()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,8 +232,8 @@ class CompilerModel(Model):
     preamble: Text | None = Field(default=None, description="C before every function.")
     functions: dict[str, Text] = Field(
         default_factory=dict,
-        description="C functions that the instructions' C calls, by name; a file gets those that it"
-        " needs, in this order.",
+        description="C functions that the instructions' C calls, by name, in any order; a file gets"
+        " those that it needs.",
     )
     begin: Text | None = Field(default=None, description="C at the start of every function.")
     end: Text | None = Field(default=None, description="C at the end of every function.")

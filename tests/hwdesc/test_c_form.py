@@ -92,10 +92,10 @@ def test_the_compiler_entry_and_registers_are_read(tmp_path: Path) -> None:
 
 
 def test_a_file_gets_the_functions_that_it_calls_and_those_that_they_call() -> None:
-    functions = (("unused", "a()"), ("inner", "b"), ("outer", "calls inner(1)"), ("inn", "c"))
+    functions = (("again", "a again"), ("calls", "calls inner(1)"), ("inn", "c"), ("inner", "b"))
     rule = CompilerRule(preamble="first", functions=functions)
-    assert rule.preamble_for("x = outer(y);") == ["first", "b", "calls inner(1)"]
-    assert rule.preamble_for("x = outer_most(y);") == ["first"]
+    assert rule.preamble_for("x = calls(inner(y));") == ["first", "b", "calls inner(1)"]
+    assert rule.preamble_for("x = calls_on(y); again") == ["first", "a again"]
 
 
 def load(text: str, folder: Path) -> Hardware:
