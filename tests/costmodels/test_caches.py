@@ -303,8 +303,8 @@ def waits(outer: str, i: int, p: int, size: tuple[int, int, int]) -> dict[str, f
 
 
 def test_of_rows_that_are_too_many_to_be_told_apart_some_are_followed() -> None:
-    """Rows of B, walked along 16, 24 and 128 side by side, of which 16 can be told apart."""
-    few, more, many = (waits("pij", 8, p, (8, 4096, 512))["l2"] for p in (16, 24, 128))
+    """Rows of B, walked along 16, 64 and 128 side by side, of which 16 can be told apart."""
+    few, more, many = (waits("pij", 8, p, (8, 4096, 512))["l2"] for p in (16, 64, 128))
     lines = 512 * 4096 * 4 / 64
     assert few < 16 * lines / 32 < more < 16 * lines * 0.75 < 16 * lines * 0.95 < many
 
