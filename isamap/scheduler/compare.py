@@ -10,7 +10,7 @@ from dataclasses import replace
 from isamap.costmodels import Aim, Candidate, Price, Work, estimate, open_contest
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
-from isamap.program import Program
+from isamap.program import Program, in_use_order
 
 from .answer import Contender, Schedule
 from .lower import lower
@@ -45,7 +45,7 @@ def compare(
         if not new:
             break
         made += new
-        prices = contest.see([candidate(schedule) for schedule in new])
+        prices = contest.see([_as_called(candidate(s), hw, wishes.ahead) for s in new])
         found = _contenders(made, prices, hw, wishes.aim)
         if wishes.watch.is_stopped:
             break
@@ -75,6 +75,11 @@ def candidate(schedule: Schedule) -> Candidate:
     """What a cost model sees of it."""
     assert schedule.solution.tiling is not None, "a schedule has a tiling"
     return Candidate(schedule.covering, schedule.work, schedule.solution.tiling, schedule.program)
+
+
+def _as_called(found: Candidate, hw: Hardware, ahead: tuple[str, ...]) -> Candidate:
+    """With inputs that are packed ahead in the order in which this program uses them."""
+    return replace(found, program=in_use_order(found.program, hw, ahead)) if ahead else found
 
 
 def _contenders(

@@ -98,6 +98,25 @@ def test_each_product_of_a_recurrent_layer_is_compared_and_the_layer_stays_right
 
 
 @needs_compiler
+@pytest.mark.parametrize("ahead", [(), ("A",), ("B",)])
+def test_what_is_measured_is_what_is_built(ahead: tuple[str, ...], tmp_path: Path) -> None:
+    """Inputs that are packed ahead lie in the order of each program's own use."""
+    texts: list[str] = []
+
+    class Listening(FakeTimer):
+        def time(self, sources: Sequence[CSource], toolchain: Toolchain) -> tuple[Measurement, ...]:
+            texts.extend(source.text for source in sources)
+            return super().time(sources, toolchain)
+
+    model = Measured(4, tmp_path / "m", Listening(), seconds=0)
+    sizes = {"m": 24, "n": 20, "k": 12}
+    built = isamap.build(
+        SGEMM, VEC4, sizes=sizes, cost=model, may_reassociate=True, ahead=ahead, verify="off"
+    )
+    assert built.source.text in texts
+
+
+@needs_compiler
 def test_a_shape_that_cannot_be_mapped_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     model = Measured(2, tmp_path / "m", FakeTimer(), seconds=0)
     shapes = [{"m": 2**40, "n": 2, "k": 2}, {"m": 2, "n": 2, "k": 2}]
