@@ -56,7 +56,7 @@ class MeasuredContest:
         self.times: dict[str, Measurement] = {}  # by program; comparable with each other
         self.num_races: dict[str, int] = {}  # by program
         self.recalled: set[str] = set()  # programs that took no timer
-        self.mark = clock()  # the end of the last race
+        self.mark = 0.0  # when the last round ended, or the first one began
         self.spent_s = 0.0
         self.race_s = 0.0  # of the last race, and of what was proposed before it
         self.num_rounds = 0
@@ -75,6 +75,8 @@ class MeasuredContest:
         Raises:
             IsamapError: none of the first ones runs.
         """
+        if not self.num_rounds:  # what took all schedules to look at is no measure of a round
+            self.mark = self.clock()
         rows = [to_described(candidate, self.hw) for candidate in candidates]
         self.seen += rows
         self.sources.update({row.program: row for row in rows if row.source is not None})
