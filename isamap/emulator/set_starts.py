@@ -24,7 +24,7 @@ import numpy as np
 
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.program import For, Issue, Node, Program, Run, When
+from isamap.program import Node, Program, Run, map_issues
 
 from .bind import Bound, bind
 from .build import compile_c, find_compiler, run_executable
@@ -125,14 +125,7 @@ def _listed(floors: Mapping[int, int]) -> list[int]:
 
 def _with_starts(body: tuple[Node, ...], starts: Iterator[np.ndarray]) -> tuple[Node, ...]:
     """The nodes with the cycles of their calls, which come in the order of the text."""
-    nodes: list[Node] = []
-    for node in body:
-        match node:
-            case Issue():
-                nodes.append(replace(node, starts=find_runs(next(starts))))
-            case For() | When():
-                nodes.append(replace(node, body=_with_starts(node.body, starts)))
-    return tuple(nodes)
+    return map_issues(body, lambda issue: replace(issue, starts=find_runs(next(starts))))
 
 
 def find_runs(cycles: Sequence[int] | np.ndarray) -> tuple[Run, ...]:

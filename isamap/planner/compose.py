@@ -14,7 +14,7 @@ from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
 from isamap.ir import Access, Affine, Kernel, accesses, covers, index_range
 from isamap.mapper import Task, TaskNode
-from isamap.program import For, Issue, Layout, Node, Program, Span
+from isamap.program import For, Layout, Node, Program, Span, map_issues
 from isamap.scheduler import NOTHING, fuse_tokens, lower_nest, signal, tile_name
 from isamap.shortest_paths import shortest_paths
 
@@ -173,13 +173,7 @@ class _Composer:
 
 def _for_task(body: tuple[Node, ...], number: int) -> tuple[Node, ...]:
     """The nodes with their calls said to be for a task."""
-    nodes: list[Node] = []
-    for node in body:
-        if isinstance(node, Issue):
-            nodes.append(replace(node, task=number))
-        else:
-            nodes.append(replace(node, body=_for_task(node.body, number)))
-    return tuple(nodes)
+    return map_issues(body, lambda issue: replace(issue, task=number))
 
 
 def writes_all(piece: Piece, buffer: str) -> bool:

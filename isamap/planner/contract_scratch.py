@@ -6,7 +6,7 @@ before they are read. Not its job: which loops the call's statements share (`sha
 rounds run (`hwdesc.HostLoops`): those that run side by side keep what they have.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -24,14 +24,14 @@ from isamap.ir import (
 )
 from isamap.program import (
     Address,
-    For,
     Issue,
-    Node,
     Operand,
     Placement,
     Program,
+    issues,
+    lies_in,
+    map_issues,
     natural_layout,
-    surrounded_issues,
 )
 from isamap.rewrites import map_accesses
 
@@ -39,7 +39,7 @@ from isamap.rewrites import map_accesses
 def contract_scratch(program: Program, hw: Hardware) -> Program:
     """The program with as little scratch as its host calls need."""
     for place in program.scratch:
-        uses = _uses(program, place, hw.external.name)
+        uses = [(i, x) for i in issues(program.body) for x in i.operands if lies_in(x, place, hw)]
         if len(uses) != 1:
             continue
         issue, operand = uses[0]
@@ -54,20 +54,6 @@ def contract_scratch(program: Program, hw: Hardware) -> Program:
         ):
             program = _contracted(program, place, call, operand, dims)
     return program
-
-
-def _uses(program: Program, place: Placement, external: str) -> list[tuple[Issue, Operand]]:
-    """Every operand that begins within the array."""
-    end = place.address + place.layout.size_bytes
-    found = []
-    for issue, around in surrounded_issues(program.body):
-        ranges = {n.loop: (0, n.span.limit - 1) for n in around if isinstance(n, For)}
-        for operand in issue.operands:
-            if operand.memory == external:
-                low, high = operand.address.offset.interval(ranges)
-                if low < end and high >= place.address:
-                    found.append((issue, operand))
-    return found
 
 
 def _rounds(call: Kernel, issue: Issue, hw: Hardware, program: Program) -> set[str]:
@@ -122,12 +108,8 @@ def _touched(statement: Statement) -> set[str]:
 
 def _shared(statements: tuple[Statement, ...]) -> list[str]:
     """Loops that all have in common, from the outermost on."""
-    found = []
-    for names in zip(*([loop.name for loop in s.loops] for s in statements)):
-        if len(set(names)) > 1:
-            break
-        found.append(names[0])
-    return found
+    levels = zip(*([loop.name for loop in s.loops] for s in statements))
+    return [names[0] for names in takewhile(lambda names: len(set(names)) == 1, levels)]
 
 
 def _contracted(
@@ -161,14 +143,7 @@ def _contracted(
 
     return replace(
         program,
-        body=_each(program.body, changed),
+        body=map_issues(program.body, changed),
         scratch=tuple(replace(p, layout=layout) if p == place else p for p in program.scratch),
         host_calls=tuple(rows if other == call else other for other in program.host_calls),
-    )
-
-
-def _each(body: tuple[Node, ...], change: Callable[[Issue], Issue]) -> tuple[Node, ...]:
-    return tuple(
-        change(node) if isinstance(node, Issue) else replace(node, body=_each(node.body, change))
-        for node in body
     )

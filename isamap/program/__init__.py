@@ -19,10 +19,11 @@ from .program import (
     Spread,
     When,
     issues,
+    map_issues,
     surrounded_issues,
 )
 from .serialise import SCHEMA_VERSION, from_json, to_json
-from .use_order import in_use_order
+from .use_order import in_use_order, lies_in
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -46,7 +47,9 @@ __all__ = [
     "in_use_order",
     "issues",
     "surrounded_issues",
+    "lies_in",
     "listing",
+    "map_issues",
     "natural_layout",
     "pack",
     "to_json",

@@ -14,8 +14,8 @@ that core's unit and touches that core's memories, if they are the core's own. A
 outside every loop spread over an axis of its `multicast`, and writes to all cores along it.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol, assert_never
 
@@ -193,6 +193,16 @@ def issues(body: tuple[Issue | Block, ...]) -> Iterator[Issue]:
             yield node
         else:
             yield from issues(node.body)
+
+
+def map_issues(body: tuple[Node, ...], change: Callable[[Issue], Issue]) -> tuple[Node, ...]:
+    """The nodes with every call replaced by `change` of it, in the order of `issues`."""
+    return tuple(
+        change(node)
+        if isinstance(node, Issue)
+        else replace(node, body=map_issues(node.body, change))
+        for node in body
+    )
 
 
 def surrounded_issues(

@@ -77,11 +77,12 @@ def _uses(body: tuple[Node, ...], placement: Placement, hw: Hardware) -> Iterato
     for issue, around in surrounded_issues(body):
         loops = tuple(node for node in around if isinstance(node, For))
         for number, operand in enumerate(issue.operands):
-            if _lies_in(operand, placement, hw):
+            if lies_in(operand, placement, hw):
                 yield _use(issue, number, placement, hw, loops)
 
 
-def _lies_in(operand: Operand, placement: Placement, hw: Hardware) -> bool:
+def lies_in(operand: Operand, placement: Placement, hw: Hardware) -> bool:
+    """Is the operand part of the array?"""
     start = operand.address.offset.constant - placement.address
     is_external = operand.memory == hw.external.name
     return is_external and 0 <= start < placement.layout.size_bytes
@@ -158,7 +159,7 @@ def _rewritten(
         if isinstance(node, Issue):
             issue = node
             for number, operand in enumerate(node.operands):
-                if _lies_in(operand, old, hw):
+                if lies_in(operand, old, hw):
                     moved = _moved(issue, number, old, new, steps, hw)
                     if moved is None:
                         return None
