@@ -85,7 +85,8 @@ class Pool:
         is_open = np.array([listed.value <= self.reach * least for listed in self.listed])
         is_open[self.proposed] = False
         tiles, forms = np.array(self.tiles), np.array(self.forms, dtype=np.int64)
-        expected, likeness = self._expect(prices, tiles, forms)
+        expected = self._expect(prices, tiles, forms)
+        likeness = np.zeros(len(self.listed))  # to the one most like it that was proposed
         for place in self.proposed:
             np.maximum(likeness, _likeness(tiles, forms, place), out=likeness)
         taken: list[int] = []
@@ -105,22 +106,20 @@ class Pool:
             is_open = is_new if is_new.any() else is_open
         return int(np.argmin(np.where(is_open, scores, inf)))
 
-    def _expect(
-        self, prices: Sequence[tuple[int, float]], tiles: Array, forms: Forms
-    ) -> tuple[Array, Array]:
-        """Logarithms of values, up to a constant; and room for how much each is like one seen."""
-        expected = np.log([max(listed.value, 1e-300) for listed in self.listed])
-        nothing = np.zeros(len(self.listed))
+    def _expect(self, prices: Sequence[tuple[int, float]], tiles: Array, forms: Forms) -> Array:
+        """Logarithms of values, up to a constant."""
+        expected: Array = np.log([max(listed.value, 1e-300) for listed in self.listed])
         if not prices:
-            return expected, nothing
+            return expected
         errors = [log(max(price, 1e-300)) - expected[place] for place, price in prices]
         typical = median(errors)
-        weights, corrections = np.full(len(self.listed), DOUBT), nothing.copy()
+        weights, corrections = np.full(len(expected), DOUBT), np.zeros(len(expected))
         for (place, _), error in zip(prices, errors, strict=True):
             weight = _likeness(tiles, forms, place) ** 2
             weights += weight
             corrections += weight * (error - typical)
-        return expected + corrections / weights, nothing
+        expected += corrections / weights
+        return expected
 
     def _explore(self, number: int, schedule: Schedule) -> None:
         """The solution and what lies around it."""
