@@ -166,14 +166,15 @@ def _refills(
             times = _times(nest, stream, fitting)
             count = stream.times * times * lines.count
             busy += share * count * (line + hint.in_rows * (asked - line))
+            # a last, shorter tile is part of `times`, its lines are whole among the new ones
+            again = max(0.0, times * lines.count - new)
             if cache.latency_cycles and stream.is_awaited:
-                starts += share * (times * lines.count - new)
+                starts += share * again
             elif cache.latency_cycles and hint.missing:
                 run = _run_bytes(cache, nest, stream, lines.line_bytes)
                 starts += share * times * lines.count * lines.line_bytes / run * hint.missing
             if cache.ways and stream.times > 1 and _is_crowded(cache, stream, lines):
-                again = stream.times * (times * lines.count - new)
-                conflicts += share * cache.resumed_conflict_cycles * again
+                conflicts += share * cache.resumed_conflict_cycles * stream.times * again
         if cache.ways:
             each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
             conflicts += each * _conflicts(cache, nest, stream, by_depth[0])

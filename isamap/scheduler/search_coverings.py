@@ -176,7 +176,7 @@ class CoveringSearch:
         if not self.by_rank:
             self.num_slow += floor >= self.most
             return floor >= self.most
-        if floor > self.slack * self._tolerance() * self.fastest().solution.value:
+        if not self._is_near(floor, self.slack * self.fastest().solution.value):
             return True
         return 0 in self.by_rank and floor >= self.slack * self.by_rank[0].solution.value
 
@@ -185,6 +185,12 @@ class CoveringSearch:
             return 1.0
         # a core with caches would repack by itself, in every run: packed stays do that for less
         return inf if self.hw.caches else NATURAL_TOLERANCE
+
+    def _is_near(self, value: float, best: float) -> bool:
+        """Is it worth it for what is more natural, beside the best one? (Infinitely many times
+        nothing would be no number.)"""
+        tolerance = self._tolerance()
+        return tolerance == inf or value <= tolerance * best
 
     def _consider(self, covering: Covering, work: Work) -> None:
         least = least_costs(covering, work, self.hw).at_least(self.least)
@@ -240,8 +246,8 @@ class CoveringSearch:
 
     def _is_outdone(self, rank: int, bound: float) -> bool:
         """Would a more natural schedule be chosen before one that only takes so much?"""
-        limit = self._tolerance() * bound
-        return any(r < rank and known.cost <= limit for r, known in self.by_rank.items())
+        natural = (known for r, known in self.by_rank.items() if r < rank)
+        return any(self._is_near(known.cost, bound) for known in natural)
 
     def _note_slow(self, rank: int, rivals: list[float]) -> None:
         """A covering was passed over: unless for one that is as natural, it is not below `most`."""
@@ -315,10 +321,9 @@ class CoveringSearch:
 
     def chosen(self) -> Schedule:
         """The most natural schedule that the best one does not beat clearly."""
-        limit = self._tolerance() * self.fastest().cost
-        return next(
-            self.by_rank[rank] for rank in sorted(self.by_rank) if self.by_rank[rank].cost <= limit
-        )
+        best = self.fastest().cost
+        natural = (self.by_rank[rank] for rank in sorted(self.by_rank))
+        return next(schedule for schedule in natural if self._is_near(schedule.cost, best))
 
     def bound(self, schedule: Schedule) -> float:
         """Least value that a covering that would have been preferred could still reach.

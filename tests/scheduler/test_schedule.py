@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from isamap.costmodels import Formula
 from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, load_kernel, parse_semantics
@@ -162,3 +163,14 @@ for z, j, p in grid(4, 600, 600):
     assert packed.cost < best.cost
     with pytest.raises(TooSlowError):
         find_schedule(rows, hw, wishes, most=best.cost)
+
+
+@pytest.mark.parametrize("hw_name", ["x86_avx2", "gemmini"])
+def test_what_costs_nothing_is_chosen_as_well(hw_name: str) -> None:
+    """A cost model may say 0 of all: the most natural schedule is none the worse for it."""
+    hw = load_hardware(find_hardware(hw_name))
+    subject = kernel("gemm", "gemm_f32" if hw.caches else "gemm", (("m", 9), ("n", 16), ("k", 5)))
+    free = Formula("free", lambda *_: 0)
+    answer = find_schedule(subject, hw, Wishes(cost=free, may_reassociate=True))
+    assert answer.best.cost == 0
+    assert answer.best.is_natural

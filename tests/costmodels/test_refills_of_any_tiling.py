@@ -1,0 +1,78 @@
+"""Refills of caches are a cost, whatever the shape, the number of threads and the tiling.
+
+In: random products on processors, random legal tilings. Out: failures. Not its job: how many
+refills there are (`test_caches`).
+"""
+
+import random
+from functools import cache
+from itertools import islice
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isamap.costmodels import Stay, Tiling, count_work, estimate
+from isamap.costmodels.caches import refill_cycles
+from isamap.hwdesc import Hardware
+from isamap.ir import parse_semantics
+from isamap.mapper import Covering, coverings
+from isamap.mapper.spread import spread_coverings
+from isamap.native.threads import on_threads
+from tests.scheduler.cases import machine
+from tests.scheduler.tilings import random_legal_tiling
+
+PRODUCT = """
+A, B, C = In(f32, {m}, {k}), In(f32, {k}, {n}), {role}(f32, {m}, {n})
+for i in range({m}):
+  for j in range({n}):
+    for p in range({k}):
+      C[i, j] += A[i, p] * B[p, j]
+"""
+SIZES = (1, 3, 8, 17, 100, 500, 2048)
+
+
+@cache
+def found(hw: Hardware, text: str) -> tuple[Covering, ...]:
+    """The first coverings of one core and of several."""
+    kernel = parse_semantics(text, "product")
+    stream = coverings(kernel, hw, [], may_reassociate=True)
+    return tuple(islice(spread_coverings(stream, hw), 40))
+
+
+def check(name: str, threads: int, text: str, seed: int) -> None:
+    """No refill and no wait takes less than nothing, no tiling less than a cycle."""
+    hw = on_threads(machine(name), threads)
+    generator = random.Random(seed)
+    for covering in generator.choices(found(hw, text), k=6):
+        tiling = random_legal_tiling(covering, hw, generator, any_tile=True, attempts=20)
+        if tiling is None:
+            continue
+        for refills in refill_cycles(covering, tiling, hw):
+            assert refills.busy_cycles >= 0
+            assert refills.waiting_cycles >= 0
+        assert estimate(covering, count_work(covering, hw), tiling, hw).cycles > 0
+
+
+@given(
+    st.sampled_from(["x86_avx2", "x86_golden_cove", "arm_neon"]),
+    st.integers(1, 3),
+    st.sampled_from(["Out", "InOut"]),
+    st.tuples(st.sampled_from(SIZES), st.sampled_from(SIZES), st.sampled_from(SIZES)),
+    st.integers(0, 999),
+)
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_no_refill_takes_less_than_nothing(
+    name: str, threads: int, role: str, sizes: tuple[int, int, int], seed: int
+) -> None:
+    m, n, k = sizes
+    check(name, threads, PRODUCT.format(role=role, m=m, n=n, k=k), seed)
+
+
+def test_lines_of_a_shorter_last_tile_are_not_taken_off() -> None:
+    """2048 columns on three threads, 684 each: 42.75 tiles of 16, which touch 43 lines of a row."""
+    hw = on_threads(machine("x86_avx2"), 3)
+    stays = (Stay("C", 0, 1, 2),)
+    tiling = Tiling((("i", 2), ("j", 4), ("p", 1)), ("j", "i", "p"), ("j", "i", "p"), stays)
+    all_ways = found(hw, PRODUCT.format(role="Out", m=100, n=2048, k=8))
+    some = [covering for covering in all_ways if covering.loop("j").extent == 684]
+    assert min(r.waiting_cycles for c in some for r in refill_cycles(c, tiling, hw)) >= 0
