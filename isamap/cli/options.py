@@ -153,13 +153,18 @@ def time_limit_option(
 
 
 def read_sizes(texts: tuple[str, ...]) -> dict[str, int]:
-    """`m=512` -> {"m": 512}; IsamapError for anything else."""
-    sizes = {}
+    """`m=512` -> {"m": 512}; IsamapError for anything else, and for two sizes of one name."""
+    sizes: dict[str, int] = {}
     for text in texts:
         name, _, value = text.partition("=")
         if not name or not value.isdecimal():  # 0: a padding, for example
             raise IsamapError(
                 f"--size {text!r} is not NAME=NUMBER", hint="for example --size m=512"
+            )
+        if name in sizes:
+            raise IsamapError(
+                f"--size {name} is given twice, as {sizes[name]} and {int(value)}",
+                hint="isamap explore maps several sizes: --size m=64,128",
             )
         sizes[name] = int(value)
     return sizes

@@ -27,12 +27,17 @@ def read_shapes(
     Raises:
         IsamapError: a text or a file that cannot be read; where, and what was expected.
     """
-    ranges = dict(_read_range(text, known) for text in texts)
+    ranges: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, numbers = _read_range(text, known)
+        if name in ranges:
+            raise IsamapError(f"--size {name} is given twice", hint=EXAMPLE)
+        ranges[name] = numbers
     rows = [{}] if file is None else list(_read_rows(Path(file), known))
     shapes = [
-        {**row, **dict(zip(ranges, numbers, strict=True))}
+        {**row, **dict(zip(ranges, choice, strict=True))}
         for row in rows
-        for numbers in product(*ranges.values())
+        for choice in product(*ranges.values())
     ]
     unique = {tuple(sorted(shape.items())): shape for shape in shapes}
     return tuple(unique.values())

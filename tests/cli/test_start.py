@@ -54,6 +54,11 @@ def test_version() -> None:
         (["map", "gemm", "--hw", "outer", "--kernel", "gem_tn"], 2, "has no kernel 'gem_tn'"),
         (["map", "gemm", "--hw", "outer", "--size", "m"], 2, "--size 'm' is not NAME=NUMBER"),
         (
+            ["map", "gemm", "--hw", "outer", "--size", "m=3", "--size", "m=4"],
+            2,
+            "--size m is given twice, as 3 and 4\nhint: isamap explore maps several sizes",
+        ),
+        (
             ["map", "gemm", "--hw", "outer", "--size", "m=0"],
             2,
             "an extent of 'A' must be at least 1",

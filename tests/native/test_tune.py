@@ -179,6 +179,12 @@ def test_ranges_are_combined() -> None:
     assert read_shapes(("n=0,1",), None, KNOWN) == ({"n": 0}, {"n": 1})  # a padding may be 0
 
 
+def test_a_size_that_is_given_twice_is_told() -> None:
+    with pytest.raises(isamap.IsamapError, match="--size m is given twice") as caught:
+        read_shapes(("m=1", "n=2", "m=3,4"), None, KNOWN)
+    assert caught.value.hint == "for example --size m=64,128 or --size n=16..64:16"
+
+
 @pytest.mark.parametrize(
     "text, message",
     [
