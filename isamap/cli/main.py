@@ -6,6 +6,8 @@ Not its job: what the commands do. `isamap --help` loads none of them.
 """
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 import click
@@ -55,25 +57,37 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`--help` and `--version` print here already."""
+        with _told(ctx):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run; print a user's mistake without a traceback unless `--debug`."""
-        try:
+        with _told(ctx):
             return super().invoke(ctx)
-        except IsamapError as error:
-            if ctx.params.get("debug"):
-                raise
-            click.echo(f"error: {error}", err=True)
-            is_empty = isinstance(error, MappingError)
-            ctx.exit(EXIT_NOTHING_FOUND if is_empty else EXIT_USAGE)
-        except OSError as error:  # where files are named, messages are: this is standard output
-            if ctx.params.get("debug") or error.errno in (None, errno.EPIPE):
-                raise  # a reader that has seen enough is no mistake
-            named = "" if error.filename is None else f"{error.filename}: "
-            click.echo(f"error: {named}{error.strerror}", err=True)
-            ctx.exit(EXIT_USAGE)
-        except KeyboardInterrupt:  # where nothing is found yet, or a command does not keep it
-            click.echo("interrupted", err=True)
-            ctx.exit(EXIT_INTERRUPTED)
+
+
+@contextmanager
+def _told(ctx: click.Context) -> Iterator[None]:
+    """Mistakes become messages and exit codes, but for `--debug`."""
+    try:
+        yield
+    except IsamapError as error:
+        if ctx.params.get("debug"):
+            raise
+        click.echo(f"error: {error}", err=True)
+        is_empty = isinstance(error, MappingError)
+        ctx.exit(EXIT_NOTHING_FOUND if is_empty else EXIT_USAGE)
+    except OSError as error:  # where files are named, messages are: this is standard output
+        if ctx.params.get("debug") or error.errno in (None, errno.EPIPE):
+            raise  # a reader that has seen enough is no mistake
+        named = "" if error.filename is None else f"{error.filename}: "
+        click.echo(f"error: {named}{error.strerror}", err=True)
+        ctx.exit(EXIT_USAGE)
+    except KeyboardInterrupt:  # where nothing is found yet, or a command does not keep it
+        click.echo("interrupted", err=True)
+        ctx.exit(EXIT_INTERRUPTED)
 
 
 @click.group(

@@ -88,8 +88,9 @@ def test_numbers_carry_units() -> None:
     assert align([("a", "1"), ("bb", "22")], right=(1,)) == ["a    1", "bb  22"]
 
 
-def test_full_standard_output_is_named_without_a_traceback() -> None:
-    command = [sys.executable, "-m", "isamap", "specs"]
+@pytest.mark.parametrize("arguments", [["specs"], ["--help"], ["map", "--help"], ["--version"]])
+def test_full_standard_output_is_named_without_a_traceback(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "isamap", *arguments]
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")
