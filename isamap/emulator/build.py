@@ -13,6 +13,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -46,18 +47,19 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
     """The executable made from `text`, from the cache when it was made before.
 
     Raises:
-        IsamapError: no compiler, or it failed (its first lines are in the message).
+        IsamapError: no compiler, it failed (its first lines are in the message), or there is no
+            room for what it makes.
     """
     compiler = find_compiler()
     if compiler is None:
         raise IsamapError("no C compiler found", hint="install gcc or clang, or set CC")
     flags = (optimisation, *FLAGS, *defines)
     key = "\0".join((text, compiler, *flags, _processor()))
-    folder = _cache_folder()
-    target = folder / ("emulator-" + hashlib.sha256(key.encode()).hexdigest()[:32])
-    if target.exists():
-        return target
-    with tempfile.TemporaryDirectory(dir=folder) as work:
+    name = "emulator-" + hashlib.sha256(key.encode()).hexdigest()[:32]
+    for folder in _folders():
+        if (folder / name).exists():
+            return folder / name
+    with tempfile.TemporaryDirectory() as work:
         source, made = Path(work, "program.c"), Path(work, "program")
         source.write_text(text)
         command = [compiler, *flags, "-o", str(made), str(source), "-lm"]
@@ -66,9 +68,23 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
         )
         if done.returncode:
             raise IsamapError(f"{compiler} failed: {done.stderr[:600]}")
-        os.replace(made, target)  # atomic: another process may do the same
-    _drop_old(folder)
-    return target
+        return _keep(made, name)
+
+
+def _keep(made: Path, name: str) -> Path:
+    """Put an executable into the first folder that has room."""
+    problem = "no folder can be written"
+    for folder in _folders():
+        try:
+            with tempfile.TemporaryDirectory(dir=folder) as beside:
+                copy = shutil.copy(made, beside)
+                os.replace(copy, folder / name)  # atomic: another process may do the same
+        except OSError as error:
+            problem = f"cannot write {folder / name}: {error.strerror}"
+            continue
+        _drop_old(folder)
+        return folder / name
+    raise IsamapError(problem, hint="name a folder with room by ISAMAP_CACHE_DIR")
 
 
 def run_executable(path: Path, arguments: tuple[str, ...], timeout_s: float) -> str:
@@ -105,20 +121,20 @@ def _processor() -> str:
     return platform.machine() + platform.processor() + "".join(words)
 
 
-def _cache_folder() -> Path:
-    """A writable directory for executables."""
+def _folders() -> Iterator[Path]:
+    """Writable directories for executables: the cache, and the user's own for what need not last
+    (others may put folders there, too)."""
     chosen = os.environ.get("ISAMAP_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    folder = Path(chosen) if chosen else Path(home, "isamap")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        is_writable = os.access(folder, os.W_OK)
-    except OSError:
-        is_writable = False
-    if not is_writable:
-        folder = Path(tempfile.gettempdir(), f"isamap-{os.getuid()}")
-        folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    own = Path(tempfile.gettempdir(), f"isamap-{os.getuid()}")
+    for folder in (Path(chosen) if chosen else Path(home, "isamap"), own):
+        try:
+            folder.mkdir(mode=0o700 if folder == own else 0o777, parents=True, exist_ok=True)
+            is_safe = folder != own or folder.stat().st_uid == os.getuid()
+        except OSError:
+            continue
+        if is_safe and os.access(folder, os.W_OK):
+            yield folder
 
 
 def _drop_old(folder: Path) -> None:

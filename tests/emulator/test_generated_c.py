@@ -1,5 +1,6 @@
 """The generated C itself: clean under sanitizers, cached, and unable to hurt the tool."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +39,35 @@ def test_an_executable_is_made_once() -> None:
     assert compile_c(text) == first
     assert first.stat().st_mtime_ns == made
     assert compile_c(text, "-O0") != first
+
+
+def test_a_cache_without_room_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copying into it fails, as on a full disk; the executable lies among temporary files."""
+    cache, others = tmp_path / "cache", tmp_path / "temporary"
+    others.mkdir()
+    monkeypatch.setenv("ISAMAP_CACHE_DIR", str(cache))
+    monkeypatch.setattr("tempfile.tempdir", str(others))
+    copy, is_full = shutil.copy, {cache}
+
+    def copy_or_fail(source: Path, folder: str) -> str:
+        if is_full & set(Path(folder).parents):
+            raise OSError(28, "No space left on device")
+        return str(copy(source, folder))
+
+    monkeypatch.setattr("isamap.emulator.build.shutil.copy", copy_or_fail)
+    text = '#include <stdio.h>\nint main(void) { puts("here"); }'
+    made = compile_c(text)
+    assert made.parent.parent == others
+    assert run_executable(made, (), 60) == "here\n"
+    assert compile_c(text) == made  # found again
+    is_full.add(others)
+    with pytest.raises(IsamapError, match="cannot write .*: No space left on device") as caught:
+        compile_c(text, "-O1")
+    assert caught.value.hint == "name a folder with room by ISAMAP_CACHE_DIR"
+    is_full.clear()
+    assert compile_c(text, "-O1").parent == cache
 
 
 def test_bad_c_crashes_and_endless_loops_are_errors() -> None:
