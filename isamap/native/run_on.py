@@ -19,9 +19,9 @@ from isamap.verify import (
     Mismatch,
     Tolerance,
     compare,
+    form_tolerance,
     is_bounded,
     largest,
-    plan_tolerance,
     telling_inputs,
     whole_arrays,
 )
@@ -60,8 +60,9 @@ def run_on(
     names) on random inputs, and compare with the kernel's meaning.
 
     Floats are small whole numbers, whose sums are exact, so that every element must be exactly
-    right. Where a plan reorders sums of what is not whole (a state that went through tanh), inputs
-    and tolerance are those of `verify_plan`. `flags`: further ones for the compiler.
+    right. Where something is not whole on the way out (a state that went through tanh, a mean),
+    they are any floats, and as much is tolerated as rounding may change: a processor may round a
+    product and its sum once. `flags`: further ones for the compiler.
 
     Raises:
         IsamapError: compiler or emulator is not installed (the hint names packages), or failed.
@@ -80,9 +81,10 @@ def run_on(
 def _draw_inputs(mapped: Mapped, seed: int) -> tuple[Mapping[str, np.ndarray], Tolerance]:
     """Inputs, and how far outputs may lie from the meaning."""
     arrays = whole_arrays(mapped.kernel, seed)
-    if mapped.plan is None or _is_whole(interpret(mapped.kernel, arrays)):
+    if _is_whole(interpret(mapped.kernel, arrays)):
         return arrays, 0.0
-    measure = partial(plan_tolerance, mapped.plan, mapped.kernel)
+    form = mapped.kernel if mapped.plan is None else mapped.plan.kernel
+    measure = partial(form_tolerance, form, mapped.kernel)
     telling, tolerance = telling_inputs(mapped.kernel, seed, measure)
     return (telling, tolerance) if is_bounded(tolerance) else (arrays, 0.0)
 

@@ -8,6 +8,7 @@ from .sample import Sample, samples
 from .shrink import Limits, shrink, shrink_tiling
 from .tolerance import (
     Tolerance,
+    form_tolerance,
     is_bounded,
     largest,
     plan_tolerance,
@@ -30,6 +31,7 @@ __all__ = [
     "Verification",
     "compare",
     "float_tolerance",
+    "form_tolerance",
     "is_bounded",
     "largest",
     "loop_extents",

@@ -38,11 +38,16 @@ Arrays = dict[str, np.ndarray]
 
 def plan_tolerance(plan: Plan, kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> Tolerance:
     """0.0, or by output buffer the largest differences allowed, infinite where none is known."""
-    if keeps_order(plan):
-        return 0.0
+    return 0.0 if keeps_order(plan) else form_tolerance(plan.kernel, kernel, arrays)
+
+
+def form_tolerance(
+    form: Kernel, kernel: Kernel, arrays: Mapping[str, np.ndarray]
+) -> Mapping[str, np.ndarray]:
+    """How far a form of the kernel may lie from it, however both are rounded on the way."""
     meaning = rounding_errors(kernel, arrays)
-    form = meaning if plan.kernel == kernel else rounding_errors(plan.kernel, arrays)
-    return {name: error + form[name] for name, error in meaning.items()}
+    other = meaning if form == kernel else rounding_errors(form, arrays)
+    return {name: error + other[name] for name, error in meaning.items()}
 
 
 def reference_tolerance(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> Tolerance:

@@ -74,6 +74,19 @@ def test_vectors_that_overlap_from_one_iteration_to_the_next_are_read_again() ->
     assert done.mismatch is None
 
 
+def test_a_product_and_its_sum_may_be_rounded_once() -> None:
+    """The last statement of layer_norm is a product and a sum, which NEON does at once."""
+    hw = isamap.load_hardware(find_hardware("arm_neon"))
+    try:
+        find_toolchain(hw)
+    except isamap.IsamapError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
+    done = isamap.run_on("layer_norm", hw, sizes={"m": 11, "n": 37}, time_limit_s=5)
+    assert "fmla" in {call.instruction for call in calls_of(done.mapped.program.body)}
+    assert done.mismatch is None
+    assert 0 < done.tolerance < 1e-4  # some tens of roundings of numbers around 1: eps is 1.2e-7
+
+
 def calls_of(body: tuple[Node, ...]) -> list[Issue]:
     """All issues, in order."""
     issues = []
