@@ -154,7 +154,7 @@ def meaning(kernel: Kernel) -> dict[str, np.ndarray]:
 def alone(kernel: Kernel, index: int) -> Kernel:
     """One statement as a kernel: what it reads is given, what it writes is updated."""
     statement = kernel.statements[index]
-    used = {access.buffer for access in (statement.target, *accesses(statement.value))}
+    used = {access.buffer for access in statement.accesses}
     role = Role.OUT if statement.update == "=" else Role.INOUT
     buffers = tuple(
         replace(b, role=role if b.name == statement.target.buffer else Role.IN)

@@ -3,7 +3,7 @@
 In: a covering. Out: lines of text. Not its job: tiles and order (`show_nest`), colours.
 """
 
-from isamap.ir import Access, accesses, pretty_expr
+from isamap.ir import Access, pretty_expr
 from isamap.mapper import (
     Covering,
     OperandPlan,
@@ -66,11 +66,7 @@ def _show_accesses(covering: Covering, plan: OperandPlan) -> str:
 
 def _show_access(covering: Covering, buffer: str) -> str:
     statement = covering.kernel.statements[covering.statement]
-    found: list[Access] = [
-        access
-        for access in (statement.target, *accesses(statement.value))
-        if access.buffer == buffer
-    ]
+    found: list[Access] = [access for access in statement.accesses if access.buffer == buffer]
     return pretty_expr(found[0]) if found else buffer
 
 

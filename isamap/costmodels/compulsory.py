@@ -6,7 +6,7 @@ has no room for (`io_bound`).
 
 from itertools import product
 
-from isamap.ir import Access, Kernel, Role, accesses, size_bytes
+from isamap.ir import Access, Kernel, Role, size_bytes
 
 
 def compulsory_bytes(kernel: Kernel) -> tuple[int, int]:
@@ -28,7 +28,7 @@ def _touched_elements(kernel: Kernel, name: str) -> int:
     shape = kernel.buffer(name).shape
     for statement in kernel.statements:
         extents = {loop.name: loop.extent for loop in statement.loops}
-        for access in (statement.target, *accesses(statement.value)):
+        for access in statement.accesses:
             if access.buffer == name:
                 most = max(most, _distinct(access, extents, shape))
     return most

@@ -31,7 +31,7 @@ from itertools import product
 from math import ceil, inf, prod
 
 from isamap.hwdesc import Hardware, MemoryKind
-from isamap.ir import Access, Kernel, Role, Statement, accesses, size_bytes
+from isamap.ir import Access, Kernel, Role, Statement, size_bytes
 
 from .compulsory import compulsory_bytes
 
@@ -89,7 +89,7 @@ def chip_bytes(hw: Hardware) -> int:
 def moved_bytes(kernel: Kernel, room_bytes: int) -> int:
     """Bytes that a kernel of one statement reads or begins at least, with so much room on chip."""
     statement = kernel.statements[0]
-    used = list(dict.fromkeys((statement.target, *accesses(statement.value))))
+    used = list(dict.fromkeys(statement.accesses))
     names = [access.buffer for access in used]
     if len(set(names)) < len(names) or len(used) > MAX_ACCESSES:
         return 0  # one element would serve two accesses

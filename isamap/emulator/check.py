@@ -15,7 +15,7 @@ from isamap.hwdesc import (
     Synchronisation,
     immediate_value,
 )
-from isamap.ir import Affine, Kernel, accesses, index_range
+from isamap.ir import Affine, Kernel, index_range
 from isamap.program import Address, For, Issue, Node, Operand, Placement, Program, Span, When
 
 from .cores import SpreadLoops, check_site, check_spread
@@ -245,7 +245,7 @@ def _used_shape(issue: Issue, kernel: Kernel, buffer: str) -> tuple[int, ...]:
     shape = kernel.buffer(buffer).shape
     reach = [0] * len(shape)
     for statement in kernel.statements:
-        for access in (statement.target, *accesses(statement.value)):
+        for access in statement.accesses:
             if access.buffer == buffer:
                 ends = [index_range(index, limits)[1] for index in access.indices]
                 reach = [max(pair) for pair in zip(reach, ends)]

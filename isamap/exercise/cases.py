@@ -15,7 +15,7 @@ from isamap.hwdesc import (
     MemoryKind,
     StrideRule,
 )
-from isamap.ir import accesses, index_range, size_bytes
+from isamap.ir import index_range, size_bytes
 
 MAX_BYTES = 1 << 24  # of one operand: larger strides are not tried
 MAX_REPEATS = 3
@@ -134,7 +134,7 @@ def touched(instruction: Instruction, name: str, extents: dict[str, int]) -> tup
     buffer = instruction.semantics.buffer(name)
     sizes = [1] * len(buffer.shape)
     for statement in instruction.semantics.statements:
-        for access in (statement.target, *accesses(statement.value)):
+        for access in statement.accesses:
             if access.buffer == name:
                 for dim, index in enumerate(access.indices):
                     reach = index_range(index, extents)[1] + 1

@@ -26,7 +26,6 @@ from isamap.ir import (
     Expr,
     Kernel,
     Role,
-    accesses,
     pretty_statement,
     size_bytes,
 )
@@ -104,7 +103,7 @@ class _Writer:
         names = {*read, self.statement.target.buffer}
         if self.statement.update != "+=" or len(read) != 2 or len(names) != 3:
             raise IsamapError(f"--emit timeloop: not a sum of products: {text}", hint=HINT)
-        for access in (self.statement.target, *accesses(self.statement.value)):
+        for access in self.statement.accesses:
             if any(step < 0 for index in access.indices for _, step in index.terms):
                 message = f"--emit timeloop: {access.buffer} is read backwards: {text}"
                 raise IsamapError(message, hint=HINT)
@@ -119,7 +118,7 @@ class _Writer:
 
     def access_of(self, plan: OperandPlan) -> Access:
         """The kernel's access to an operand's buffer."""
-        found = (self.statement.target, *accesses(self.statement.value))
+        found = self.statement.accesses
         return next(access for access in found if access.buffer == plan.buffer)
 
     def block(self, name: str) -> int:
@@ -269,7 +268,7 @@ class _Writer:
         for loop in self.covering.loops:
             if loop.name not in self.letters and loop.extent > 1:
                 notes.append(f"not here: {loop.name}, {loop.extent} iterations filled with zeros")
-        for access in (self.statement.target, *accesses(self.statement.value)):
+        for access in self.statement.accesses:
             if access.pad is not None:
                 notes.append(f"{access.buffer} here is the array with its border of zeros")
             if any(len(index.terms) > 1 for index in access.indices):

@@ -188,9 +188,7 @@ class Instruction:
     @property
     def uses(self) -> tuple[Access, ...]:
         """All accesses of the semantics, each statement's target before what it reads."""
-        return tuple(
-            access for s in self.semantics.statements for access in (s.target, *accesses(s.value))
-        )
+        return tuple(access for s in self.semantics.statements for access in s.accesses)
 
     def operand(self, name: str) -> OperandRule:
         """The rule of the operand called `name`."""
@@ -201,7 +199,7 @@ class Instruction:
         return next(
             access
             for statement in self.semantics.statements
-            for access in (statement.target, *accesses(statement.value))
+            for access in statement.accesses
             if access.buffer == operand
         )
 

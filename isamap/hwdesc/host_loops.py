@@ -126,7 +126,7 @@ class HostLoops:
         moving = {name for index in statement.target.indices for name in index.names}
         candidates = [loop for loop in loops if loop.name in moving]
         candidates += [loop for loop in loops if loop.name not in moving][-1:]
-        touched = (statement.target, *accesses(statement.value))
+        touched = statement.accesses
         scores = [sum(abs(self.step(a, loop.name)) <= 1 for a in touched) for loop in candidates]
         return candidates[scores.index(max(scores))]
 

@@ -97,6 +97,11 @@ class Statement:
     value: Expr
     loc: Loc | None = field(default=None, compare=False)
 
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The element that is written, then those that `value` reads, left to right."""
+        return (self.target, *accesses(self.value))
+
     def extent(self, name: str) -> int:
         """Extent of the loop called `name`."""
         return {loop.name: loop.extent for loop in self.loops}[name]

@@ -23,7 +23,6 @@ from .kernel import (
     Loop,
     Role,
     Statement,
-    accesses,
 )
 from .normalise_update import normalise_update
 from .ops import RESERVED, UPDATES
@@ -117,7 +116,7 @@ def verify_statement(statement: Statement, kernel: Kernel) -> None:
             f"unknown update {statement.update!r}", hint=closest(statement.update, UPDATES)
         )
     verify_names(statement, kernel)
-    for access in (statement.target, *accesses(statement.value)):
+    for access in statement.accesses:
         verify_access(access, statement, kernel)
     target = kernel.buffer(statement.target.buffer)
     verify_target(statement.target, target)
@@ -138,7 +137,7 @@ def verify_statement(statement: Statement, kernel: Kernel) -> None:
 def verify_names(statement: Statement, kernel: Kernel) -> None:
     """Buffers and immediates exist, literals are numbers."""
     names = [buffer.name for buffer in kernel.buffers]
-    for access in (statement.target, *accesses(statement.value)):
+    for access in statement.accesses:
         if access.buffer not in names:
             raise KernelError(
                 f"unknown buffer {access.buffer!r}", hint=closest(access.buffer, names)

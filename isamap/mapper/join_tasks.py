@@ -59,10 +59,7 @@ def _users(kernel: Kernel, total: Task) -> list[int]:
     return [
         number
         for number, statement in enumerate(kernel.statements)
-        if any(
-            _meets(total.statement, statement, access)
-            for access in (statement.target, *accesses(statement.value))
-        )
+        if any(_meets(total.statement, statement, access) for access in statement.accesses)
     ]
 
 

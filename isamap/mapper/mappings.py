@@ -343,5 +343,5 @@ def _turned(mapping: Mapping, symmetry: _Symmetry) -> Mapping:
 
 def _place(statement: Statement, mapping: Mapping) -> tuple[object, ...]:
     """Sorts a mapping whose operands stand in the kernel's order before its images."""
-    reads = [statement.target, *accesses(statement.value)]
+    reads = statement.accesses
     return [reads.index(access) for _, access in mapping.operands], mapping.groups

@@ -4,7 +4,6 @@ In: a machine. Out: factors. Not its job: the cutting (`rewrites.spread`), match
 """
 
 from isamap.hwdesc import ExtentKind, Hardware, Instruction
-from isamap.ir import accesses
 
 
 def spread_factors(hw: Hardware) -> tuple[int, ...]:
@@ -21,7 +20,7 @@ def _summed(instruction: Instruction) -> tuple[int, ...]:
     rules = dict(instruction.extents)
     roles: dict[tuple[bool, ...], list[str]] = {}
     for loop in statement.loops:
-        uses = (statement.target, *accesses(statement.value))
+        uses = statement.accesses
         moved = tuple(access.moves_with(loop.name) for access in uses)
         indices = [i for access in uses for i in access.indices if i.coefficient(loop.name)]
         is_window = any(len(index.terms) > 1 for index in indices)

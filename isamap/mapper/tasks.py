@@ -102,11 +102,7 @@ class Task:
         return self._touched
 
     def _find_touched(self) -> frozenset[str]:
-        names = {
-            name
-            for s in self.statements
-            for name in (s.target.buffer, *(access.buffer for access in accesses(s.value)))
-        }
+        names = {access.buffer for s in self.statements for access in s.accesses}
         own = self.statement.target.buffer
         stays = (
             self.ends is not None
@@ -255,7 +251,7 @@ class _Cutter:
                 for position, other in enumerate(self.statements)
                 if position != number and loop in [x.name for x in other.loops]
             ]
-            for access in (statement.target, *accesses(statement.value)):
+            for access in statement.accesses:
                 is_written = access == statement.target
                 rivals = _rivals(access, is_written, statement, others)
                 is_hit = any(not _is_elsewhere(access, rival, held[:depth]) for rival in rivals)

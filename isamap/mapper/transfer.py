@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations
 
 from isamap.hwdesc import ExtentKind, ExtentRule, Instruction, StrideRule
-from isamap.ir import accesses
 
 from .covering import CopyDim, Transfer
 from .roles import Mover
@@ -100,7 +99,7 @@ def _loop_rules(mover: Mover) -> tuple[_LoopRules, ...] | None:
     instruction = mover.instruction
     statement = instruction.semantics.statements[0]
     sides: dict[str, dict[str, StrideRule]] = {}
-    for access in (statement.target, *accesses(statement.value)):
+    for access in statement.accesses:
         sides[access.buffer] = {}
         rules = instruction.operand(access.buffer).strides
         for index, rule in zip(access.indices, rules, strict=True):

@@ -16,7 +16,7 @@ from isamap.costmodels import (
     port_cycles,
 )
 from isamap.hwdesc import Hardware
-from isamap.ir import Buffer, Kernel, Role, Statement, accesses
+from isamap.ir import Buffer, Kernel, Role, Statement
 
 from .held_load import held_load
 from .plan import PlannedTask
@@ -66,12 +66,12 @@ def _moved_bytes(kernel: Kernel, planned: tuple[PlannedTask, ...]) -> tuple[int,
 
 
 def _names(statement: Statement) -> set[str]:
-    return {statement.target.buffer, *(access.buffer for access in accesses(statement.value))}
+    return {access.buffer for access in statement.accesses}
 
 
 def _touched_bytes(statement: Statement, buffer: Buffer) -> int:
     """Bytes of a buffer that a statement touches; 0 where it reads one place and writes another."""
-    touched = {a for a in (statement.target, *accesses(statement.value)) if a.buffer == buffer.name}
+    touched = {a for a in statement.accesses if a.buffer == buffer.name}
     if len(touched) > 1 and statement.target in touched:
         return 0
     alone = Kernel("touched", (replace(buffer, role=Role.IN),), (statement,))

@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
-from isamap.ir import Access, Affine, Kernel, accesses, covers, index_range
+from isamap.ir import Access, Affine, Kernel, covers, index_range
 from isamap.mapper import Task, TaskNode
 from isamap.program import For, Layout, Node, Program, Span, map_issues
 from isamap.scheduler import NOTHING, fuse_tokens, lower_nest, signal, tile_name
@@ -203,7 +203,7 @@ def slices_of(piece: Piece, buffer: str) -> Slices | None:
     touching = {
         (access, statement.loops)
         for statement in piece.task.statements
-        for access in (statement.target, *accesses(statement.value))
+        for access in statement.accesses
         if access.buffer == buffer
     }
     own = {pair for pair in touching if pair[1] == piece.task.statement.loops}

@@ -83,7 +83,7 @@ def _dims_of_rounds(call: Kernel, name: str, rounds: set[str]) -> tuple[int, ...
     numbers = [n for n, s in enumerate(call.statements) if name in _touched(s)]
     nest = call.statements[numbers[0] : numbers[-1] + 1]
     first, buffer = nest[0], call.buffer(name)
-    used = [a for s in nest for a in (s.target, *accesses(s.value)) if a.buffer == name]
+    used = [a for s in nest for a in s.accesses if a.buffer == name]
     if buffer.role is not Role.OUT or any(access.pad is not None for access in used):
         return ()
     dims: list[int] = []
@@ -103,7 +103,7 @@ def _dims_of_rounds(call: Kernel, name: str, rounds: set[str]) -> tuple[int, ...
 
 
 def _touched(statement: Statement) -> set[str]:
-    return {access.buffer for access in (statement.target, *accesses(statement.value))}
+    return {access.buffer for access in statement.accesses}
 
 
 def _shared(statements: tuple[Statement, ...]) -> list[str]:

@@ -61,7 +61,7 @@ def may_run_on_host(task: Task) -> bool:
     held = {loop.name for loop in statement.loops if loop.name in task.held and loop.extent > 1}
     return not any(
         access.pad is not None and name in held
-        for access in (statement.target, *accesses(statement.value))
+        for access in statement.accesses
         for index in access.indices
         for name in index.names
     )
@@ -165,7 +165,7 @@ def views_of(
         access: _view(
             access, task.kernel.buffer(access.buffer), home_of(access.buffer), inner, trips
         )
-        for access in dict.fromkeys((statement.target, *accesses(statement.value)))
+        for access in dict.fromkeys(statement.accesses)
     }
 
 

@@ -15,7 +15,7 @@ from math import inf, prod
 
 from isamap.errors import MappingError
 from isamap.hwdesc import MemoryKind, Synchronisation
-from isamap.ir import Buffer, Role, accesses, size_bytes
+from isamap.ir import Buffer, Role, size_bytes
 from isamap.mapper import Task, flatten
 from isamap.scheduler import Answer
 from isamap.shortest_paths import shortest_paths
@@ -179,7 +179,7 @@ class HomeSearch:
             for task in self.tasks
             if name in task.touched
             for statement in task.statements
-            if name in (statement.target.buffer, *(a.buffer for a in accesses(statement.value)))
+            if any(access.buffer == name for access in statement.accesses)
         )
 
     def _memory(self, buffer: Buffer) -> str | None:

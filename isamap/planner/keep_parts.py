@@ -17,7 +17,7 @@ from math import prod
 
 from isamap.costmodels import Flow, Stay, guards, is_renamed
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.ir import Kernel, Role, Statement, accesses, size_bytes
+from isamap.ir import Kernel, Role, Statement, size_bytes
 from isamap.mapper import OperandPlan, Task, TiledLoop
 from isamap.rewrites import Step, attempt, range_site, split_range, strip_nest, strip_site
 
@@ -240,7 +240,7 @@ def _loop_in(statement: Statement, task: Task, loop: str) -> str | None:
     """The loop of a statement that runs along the same dimension of the sum as `loop` does."""
     target = task.statement.target
     dim = next(d for d, index in enumerate(target.indices) if loop in index.names)
-    for access in (statement.target, *accesses(statement.value)):
+    for access in statement.accesses:
         if access.buffer == target.buffer and len(access.indices[dim].names) == 1:
             return access.indices[dim].names[0]
     return None

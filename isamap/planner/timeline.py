@@ -302,7 +302,7 @@ def _delays(writer: Task, reader: Task, written: Span, span: Span) -> tuple[floa
 def _dim(task: Task, passing: Passing) -> int | None:
     """The buffer's dimension through which the task goes part by part."""
     ends = (task.ends.inlet, task.ends.outlet) if task.ends else ()
-    own = (task.statement.target, *accesses(task.statement.value))
+    own = task.statement.accesses
     dims = {
         next((d for d, i in enumerate(a.indices) if i.terms == ((passing.loop, 1),)), None)
         for a in (*own, *ends)

@@ -38,7 +38,7 @@ def rebuild(
     that its neighbours on both sides share.
     """
     kept = tuple(statements)
-    used = {access.buffer for statement in kept for access in all_accesses(statement)}
+    used = {access.buffer for statement in kept for access in statement.accesses}
     buffers = tuple(
         buffer
         for buffer in (*kernel.buffers, *temporaries)
@@ -47,11 +47,6 @@ def rebuild(
     result = replace(kernel, buffers=buffers, statements=kept)
     verify(result)
     return result
-
-
-def all_accesses(statement: Statement) -> tuple[Access, ...]:
-    """Target and reads of a statement."""
-    return (statement.target, *accesses(statement.value))
 
 
 def fresh_names(kernel: Kernel, bases: Iterable[str], taken: Iterable[str] = ()) -> list[str]:

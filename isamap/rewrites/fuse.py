@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from isamap.errors import KernelError
 from isamap.ir import Affine, Kernel, Loop, Statement
 
-from .edit import all_accesses, fresh_names, rebuild, substitute_loops
+from .edit import fresh_names, rebuild, substitute_loops
 from .perfect_nest import neighbour_pairs, perfect_nest
 from .variant import Rewrite
 
@@ -33,7 +33,7 @@ def fuse(kernel: Kernel, outer: str, inner: str) -> Kernel:
     nest = perfect_nest(kernel, outer, inner)
     pair = (nest.outer, nest.inner)
     for position in nest.positions:
-        for access in all_accesses(kernel.statements[position]):
+        for access in kernel.statements[position].accesses:
             for index in access.indices:
                 if not moves_as_one(index, *pair):
                     raise KernelError(

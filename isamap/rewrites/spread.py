@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Apply, Expr, Kernel, Statement, accesses
+from isamap.ir import Access, Apply, Expr, Kernel, Statement
 
 from .edit import find_alone, find_loop, replace_statement
 from .pad_loops import check_added, grow_loop
@@ -63,7 +63,7 @@ def _read_zeros(expr: Expr, loop: str) -> Expr:
 
 def _cuts(statement: Statement, factors: Sequence[int]) -> Iterator[tuple[str, int]]:
     """Loops of sums that are longer than a factor, and alone in every index that they move."""
-    uses = (statement.target, *accesses(statement.value))
+    uses = statement.accesses
     for loop in statement.loops:
         indices = [i for access in uses for i in access.indices if i.coefficient(loop.name)]
         is_alone = all(len(index.terms) == 1 for index in indices)

@@ -23,7 +23,7 @@ from isamap.ir import (
     may_distribute,
 )
 
-from .edit import all_accesses, fresh_names, map_accesses, rebuild, substitute_loops
+from .edit import fresh_names, map_accesses, rebuild, substitute_loops
 from .nest_sites import find_place, name_place, nest_ranges
 from .split_nest import find_range, follow_range, tear_apart
 from .variant import Rewrite
@@ -112,7 +112,7 @@ def _contracted(
     """The statements with a temporary that holds one strip; None where some strip needs more than
     it has written itself."""
     users = [s for s in statements if buffer.name in _buffers(s)]
-    used = [a for s in users for a in all_accesses(s) if a.buffer == buffer.name]
+    used = [a for s in users for a in s.accesses if a.buffer == buffer.name]
     dims = {d for a in used for d, i in enumerate(a.indices) if i.coefficient(strip.name)}
     if len(dims) != 1:
         return None
@@ -129,11 +129,11 @@ def _contracted(
         replace(s, target=change(s.target), value=map_accesses(s.value, change)) for s in statements
     ]
     first = new[statements.index(users[0])]
-    is_read = any(a.buffer == buffer.name for a in all_accesses(first)[1:])
+    is_read = any(a.buffer == buffer.name for a in first.accesses[1:])
     is_inside = all(
         i.coefficient(strip.name) == size and _reach(i, s, strip) == (0, size - 1)
         for s in users
-        for a in all_accesses(s)
+        for a in s.accesses
         if a.buffer == buffer.name
         for i in (a.indices[dim],)
     )
@@ -155,7 +155,7 @@ def _with(row: tuple[Item, ...], dim: int, item: Item) -> tuple[Item, ...]:
 
 
 def _buffers(statement: Statement) -> set[str]:
-    return {access.buffer for access in all_accesses(statement)}
+    return {access.buffer for access in statement.accesses}
 
 
 def strip_nest_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:

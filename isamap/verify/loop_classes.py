@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd, lcm
 
-from isamap.ir import Access, Kernel, accesses
+from isamap.ir import Access, Kernel
 
 Node = tuple[str, int]  # (buffer, dimension), or (loop, LOOP)
 LOOP = -1
@@ -57,7 +57,7 @@ class _Classes:
         for statement in kernel.statements:
             for loop in statement.loops:
                 self.find((loop.name, LOOP))
-            for access in (statement.target, *accesses(statement.value)):
+            for access in statement.accesses:
                 self._add(access, extents)
 
     def _add(self, access: Access, extents: Mapping[str, int]) -> None:

@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from isamap.ir import Affine, Buffer, Kernel, Loop, Role, Statement, accesses
+from isamap.ir import Affine, Buffer, Kernel, Loop, Role, Statement
 
 FEW = 2  # the two ends
 
@@ -155,7 +155,7 @@ def _thread(kernel: Kernel, buffer: str, dim: int) -> _Thread | None:
 
 def _follow(statement: Statement, places: set[tuple[str, int]], loops: set[str]) -> bool:
     """Join what takes a known index; False where an index is not a loop alone."""
-    for access in (statement.target, *accesses(statement.value)):
+    for access in statement.accesses:
         for dim, index in enumerate(access.indices):
             if (access.buffer, dim) not in places and loops.isdisjoint(index.names):
                 continue

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from isamap.costmodels import Tiling, trips
-from isamap.ir import Buffer, Kernel, Loop, Statement, accesses, index_range
+from isamap.ir import Buffer, Kernel, Loop, Statement, index_range
 from isamap.mapper import Covering
 
 
@@ -56,7 +56,7 @@ def _reach(buffer: Buffer, statements: tuple[Statement, ...]) -> tuple[int, ...]
     highest = [0] * len(buffer.shape)
     for statement in statements:
         extents = {loop.name: loop.extent for loop in statement.loops}
-        for access in (statement.target, *accesses(statement.value)):
+        for access in statement.accesses:
             if access.buffer == buffer.name:
                 for dim, index in enumerate(access.indices):
                     highest[dim] = max(highest[dim], index_range(index, extents)[1])

@@ -19,7 +19,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from isamap.hwdesc import ExtentKind, ExtentRule, Hardware, Instruction, load_hardware
-from isamap.ir import Access, Affine, Buffer, Kernel, Loop, Role, accesses, index_range, verify
+from isamap.ir import Access, Affine, Buffer, Kernel, Loop, Role, index_range, verify
 from isamap.mapper import mappings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -126,7 +126,7 @@ def right_mappings(
     """All bindings that compute the kernel and leave no loop out that could be in an empty
     group."""
     statement = kernel.statements[0]
-    everything = (statement.target, *accesses(statement.value))
+    everything = statement.accesses
     moving = {name for a in everything for index in a.indices for name in index.names}
     right: set[Case] = set()
     for case in all_cases(kernel, instruction):
@@ -193,7 +193,7 @@ class _Call:
 def calls(case: Case, kernel: Kernel, instruction: Instruction) -> Iterator[_Call]:
     """One row per point of the kernel's iteration space."""
     (groups, order), statement = case, kernel.statements[0]
-    by_buffer = {a.buffer: a for a in (statement.target, *accesses(statement.value))}
+    by_buffer = {a.buffer: a for a in statement.accesses}
     theirs = [by_buffer[order[0]], by_buffer[order[1]], statement.target]
     own = [instruction.access(name) for name in "ABC"]
     bound = set().union(*dict(groups).values())

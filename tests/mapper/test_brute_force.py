@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from isamap.hwdesc import Instruction, load_hardware
-from isamap.ir import Access, Affine, Buffer, Kernel, Loop, Role, accesses, verify
+from isamap.ir import Access, Affine, Buffer, Kernel, Loop, Role, verify
 from isamap.mapper import match_statement
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -61,8 +61,8 @@ def is_right(binding: dict[str, str | None], kernel: Kernel, swap: bool) -> bool
     statement, pattern = kernel.statements[0], INSTRUCTION_STATEMENT
     bound = {loop: name for name, loop in binding.items() if loop is not None}
     extents = {loop.name: loop.extent for loop in statement.loops}
-    own = [pattern.target, *accesses(pattern.value)]
-    theirs = [statement.target, *accesses(statement.value)]
+    own = list(pattern.accesses)
+    theirs = list(statement.accesses)
     if swap:
         theirs[1], theirs[2] = theirs[2], theirs[1]
     inside: list[Point] = [
@@ -95,10 +95,7 @@ def brute_force(kernel: Kernel, instruction: Instruction) -> set[tuple[Binding, 
     names = [loop.name for loop in instruction.semantics.statements[0].loops]
     statement = kernel.statements[0]
     moving = {
-        name
-        for access in (statement.target, *accesses(statement.value))
-        for index in access.indices
-        for name in index.names
+        name for access in statement.accesses for index in access.indices for name in index.names
     }
     choices: list[str | None] = [x.name for x in statement.loops if x.name in moving]
     found = set()

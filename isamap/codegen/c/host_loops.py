@@ -27,7 +27,6 @@ from isamap.ir import (
     Loop,
     Role,
     Statement,
-    accesses,
     pretty_expr,
     size_bytes,
 )
@@ -327,7 +326,7 @@ def _statements(node: HostNode) -> Iterator[Statement]:
 
 
 def _touched(statement: Statement) -> tuple[str, ...]:
-    return tuple(a.buffer for a in (statement.target, *accesses(statement.value)))
+    return tuple(a.buffer for a in statement.accesses)
 
 
 def host_functions(lines: list[str]) -> list[str]:
