@@ -8,7 +8,6 @@ arrays lie.
 from .functions import FAST_FUNCTIONS, LIBRARY
 from .helpers import HELPERS, used_helpers
 from .joins import JOINS_LIBRARY
-from .order import vector_order
 from .writer import StatementWriter, is_within, storage_type, value_type
 
 __all__ = [
@@ -21,5 +20,4 @@ __all__ = [
     "storage_type",
     "used_helpers",
     "value_type",
-    "vector_order",
 ]

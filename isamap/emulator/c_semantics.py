@@ -6,10 +6,10 @@ Not its job: moving operands between memories and those arrays (`c_functional`).
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
-from isamap.cexpr import StatementWriter, storage_type, value_type, vector_order
+from isamap.cexpr import StatementWriter, storage_type, value_type
 from isamap.ir import (
     OPS,
     Access,
@@ -22,10 +22,12 @@ from isamap.ir import (
     Statement,
     Typing,
     accesses,
+    innermost,
+    is_integer,
 )
 
 Shapes = Mapping[str, tuple[int, ...]]
-Stride = Callable[[Access, str], int]
+Strides = Mapping[str, list[int]]
 
 
 def can_compile(kernel: Kernel) -> bool:
@@ -74,7 +76,11 @@ def emit_semantics(
             lines.append(f"memset({name}, 0, sizeof {name});")
     element = partial(_element, prefix=prefix, shapes=shapes)
     writer = StatementWriter(kernel, element, _index, lines=lines)
-    _write_statements(writer, partial(_stride, shapes=shapes), kernel.statements, 0)
+    strides = {
+        name: [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
+        for name, shape in shapes.items()
+    }
+    _write_statements(writer, strides, kernel.statements, 0)
     return [*lines, "}"]
 
 
@@ -88,7 +94,7 @@ def _starts_as_zeros(kernel: Kernel, name: str) -> bool:
 
 
 def _write_statements(
-    writer: StatementWriter, stride: Stride, statements: tuple[Statement, ...], depth: int
+    writer: StatementWriter, strides: Strides, statements: tuple[Statement, ...], depth: int
 ) -> None:
     """Neighbours that share their next loop go into one C loop."""
     rest = list(statements)
@@ -102,29 +108,22 @@ def _write_statements(
         while rest and len(rest[0].loops) > depth and rest[0].loops[depth] == loop:
             group.append(rest.pop(0))
         if len(group) == 1:
-            loops = vector_order(writer.kernel, first, depth, stride)
-            for inner in loops:
+            loops = first.loops[depth:]
+            may_sum = is_integer(writer.kernel.buffer(first.target.buffer).dtype)
+            last = innermost(first, loops, strides, may_sum=may_sum)
+            for inner in (*(other for other in loops if other != last), last):
                 _open_loop(writer, inner)
             writer.write(first)
             writer.lines.append("}" * len(loops))
             continue
         _open_loop(writer, loop)
-        _write_statements(writer, stride, tuple(group), depth + 1)
+        _write_statements(writer, strides, tuple(group), depth + 1)
         writer.lines.append("}")
 
 
 def _open_loop(writer: StatementWriter, loop: Loop) -> None:
     name = loop.name
     writer.lines.append(f"for (i64 l_{name} = 0; l_{name} < e_{name}; l_{name}++) {{")
-
-
-def _stride(access: Access, loop: str, shapes: Shapes) -> int:
-    """Elements between neighbours along `loop` in the access's array."""
-    step, total = 1, 0
-    for index, size in zip(reversed(access.indices), reversed(shapes[access.buffer])):
-        total += step * index.coefficient(loop)
-        step *= size
-    return total
 
 
 def _index(affine: Affine) -> str:

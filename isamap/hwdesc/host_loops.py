@@ -6,11 +6,20 @@ job: text (`codegen`), cycles (`host`).
 Every target element keeps its order of updates, but for sums whose order does not matter.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from isamap.ir import Access, Kernel, Loop, LoopKind, Statement, accesses, kind_within, loop_kinds
+from isamap.ir import (
+    Kernel,
+    Loop,
+    LoopKind,
+    Statement,
+    innermost,
+    kind_within,
+    loop_kinds,
+    may_reorder,
+)
 
 from .hardware import HostRule
 
@@ -55,13 +64,14 @@ HostNode = Single | Shared
 class HostLoops:
     """Decides how a kernel's statements run.
 
-    `step`: elements between neighbours along a loop. `is_apart`: does no operand share a byte with
-    another one that is written? `may_reassociate`: may floats be summed in any order?
+    `strides`: elements between neighbours, by buffer and dimension. `is_apart`: does no operand
+    share a byte with another one that is written? `may_reassociate`: may floats be summed in any
+    order?
     """
 
     kernel: Kernel
     rule: HostRule
-    step: Callable[[Access, str], int]
+    strides: Mapping[str, Sequence[int]]
     is_apart: Callable[[tuple[Statement, ...]], bool] = field(default=lambda _: True)
     may_reassociate: bool = False
 
@@ -104,7 +114,7 @@ class HostLoops:
             return Single(statement, (), Way.IN_ORDER)
         if not self.is_apart((statement,)):
             return Single(statement, loops, Way.IN_ORDER)
-        inner = self.innermost(statement, loops)
+        inner = innermost(statement, loops, self.strides)
         rest = tuple(loop for loop in loops if loop != inner)
         if kinds[inner.name] is LoopKind.PARALLEL:
             return Single(statement, (*rest, inner), Way.ACROSS)
@@ -118,41 +128,16 @@ class HostLoops:
         others = tuple(loop for loop in rest if loop != rows[-1])
         return Single(statement, (*others, rows[-1], inner), Way.ROWS)
 
-    def innermost(self, statement: Statement, loops: tuple[Loop, ...]) -> Loop:
-        """The loop along which most operands lie side by side; of the loops that are summed, which
-        keep their order, only the last may be it."""
-        if not _may_reorder(statement):
-            return loops[-1]
-        moving = {name for index in statement.target.indices for name in index.names}
-        candidates = [loop for loop in loops if loop.name in moving]
-        candidates += [loop for loop in loops if loop.name not in moving][-1:]
-        touched = statement.accesses
-        scores = [sum(abs(self.step(a, loop.name)) <= 1 for a in touched) for loop in candidates]
-        return candidates[scores.index(max(scores))]
-
     def _is_sum(self, statement: Statement, loop: Loop) -> bool:
         """Does the statement join floats along the loop, to what does not move with it?"""
         dtype = self.kernel.buffer(statement.target.buffer).dtype
         moves = statement.target.moves_with(loop.name)
-        is_joined = statement.update != "=" and _may_reorder(statement)
+        is_joined = statement.update != "=" and may_reorder(statement)
         return dtype == SUMMED_AS and is_joined and not moves
 
 
 def _shares(first: Statement, second: Statement, depth: int) -> bool:
     return second.loops[: depth + 1] == first.loops[: depth + 1]
-
-
-def _may_reorder(statement: Statement) -> bool:
-    """Do loops change places without changing any target's order of updates, as long as those that
-    are not in the target keep theirs?
-
-    So if the target's loops each name one dimension and the statement does not read its target.
-    """
-    target = statement.target
-    names = [name for index in target.indices for name in index.names]
-    is_injective = all(len(index.terms) <= 1 for index in target.indices)
-    is_read = any(access.buffer == target.buffer for access in accesses(statement.value))
-    return is_injective and len(set(names)) == len(names) and not is_read
 
 
 def _is_free(group: tuple[Statement, ...], depth: int) -> bool:

@@ -39,6 +39,7 @@ from .dtypes import (
     wrap_integer,
 )
 from .exact_form import exact_form, exact_range, saturations, without_casts
+from .innermost import innermost, may_reorder
 from .kernel import (
     Access,
     Apply,
@@ -111,6 +112,7 @@ __all__ = [
     "exact_form",
     "exact_range",
     "index_range",
+    "innermost",
     "integer_range",
     "interpret",
     "interpret_slow",
@@ -127,6 +129,7 @@ __all__ = [
     "may_distribute",
     "may_interchange",
     "may_permute",
+    "may_reorder",
     "may_swap",
     "may_touch",
     "nearest_float",

@@ -83,8 +83,7 @@ def view_access(access: Access, array: Array, box: Box) -> Array:
     corner = tuple(
         index.evaluate(starts) - first for index, first in zip(access.indices, origin, strict=True)
     )
-    steps = list(zip(access.indices, array.strides, strict=True))
-    strides = [sum(index.coefficient(r.name) * step for index, step in steps) for r in box]
+    strides = [access.step(r.name, array.strides) for r in box]
     used = {name for index in access.indices for name in index.names}
     shape = [r.size if r.name in used else 1 for r in box]
     offset = sum(c * s for c, s in zip(corner, array.strides, strict=True)) // array.itemsize

@@ -4,6 +4,7 @@ In: nothing but these nodes. Out: frozen values, compared by value (positions ex
 Not its job: reading text (`parse`), rules (`verify`), meaning (`interp`), text (`pretty`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -55,6 +56,11 @@ class Access:
     def moves_with(self, loop: str) -> bool:
         """Does the element depend on `loop`?"""
         return any(name == loop for index in self.indices for name, _ in index.terms)
+
+    def step(self, loop: str, strides: Iterable[int]) -> int:
+        """How far an iteration of `loop` moves the element in an array whose neighbours lie
+        `strides` apart, by dimension."""
+        return sum(i.coefficient(loop) * s for i, s in zip(self.indices, strides, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,11 +43,7 @@ def _row_major(geometry: Geometry, sizes: tuple[int, ...], border: tuple[int, ..
     count = 1
     for size in sizes:
         count *= size
-    indices = geometry.access.indices
-    per_loop = {
-        loop.name: sum(i.coefficient(loop.name) * s for i, s in zip(indices, strides, strict=True))
-        for loop in geometry.loops
-    }
+    per_loop = {loop.name: geometry.access.step(loop.name, strides) for loop in geometry.loops}
     blocks = {loop.name: loop.block for loop in geometry.loops}
     axis_strides = tuple(
         strides[_window_dim(axis)]
@@ -68,7 +64,7 @@ def _row_major(geometry: Geometry, sizes: tuple[int, ...], border: tuple[int, ..
     )
     offset = sum(
         (index.constant + before) * stride
-        for index, before, stride in zip(indices, border, strides, strict=True)
+        for index, before, stride in zip(geometry.access.indices, border, strides, strict=True)
     )
     return External(layout, axis_strides, tuple(per_loop[b.loop] for b in geometry.blocks), offset)
 

@@ -58,15 +58,10 @@ def contract_scratch(program: Program, hw: Hardware) -> Program:
 
 def _rounds(call: Kernel, issue: Issue, hw: Hardware, program: Program) -> set[str]:
     """Loops that statements share, one iteration after the other."""
-    strides = {operand.name: operand.strides_bytes for operand in issue.operands}
-
-    def step(access: Access, loop: str) -> int:
-        pairs = zip(access.indices, strides[access.buffer], strict=True)
-        size = size_bytes(call.buffer(access.buffer).dtype)
-        return sum(index.coefficient(loop) * stride for index, stride in pairs) // size
-
+    sizes = {buffer.name: size_bytes(buffer.dtype) for buffer in call.buffers}
+    strides = {x.name: [s // sizes[x.name] for s in x.strides_bytes] for x in issue.operands}
     assert hw.host is not None, "only a host makes host calls"
-    loops = HostLoops(call, hw.host, step, may_reassociate=program.may_reassociate)
+    loops = HostLoops(call, hw.host, strides, may_reassociate=program.may_reassociate)
     return set(_alone(loops.plan()))
 
 

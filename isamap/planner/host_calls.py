@@ -115,14 +115,12 @@ def _row_by_row(
     """The statements, neighbours of which share loops where that keeps rows in the cache."""
     kernel = tasks[0].kernel
     buffers = {b.name: b for task in tasks for b in task.kernel.buffers}
-
-    def step(access: Access, loop: str) -> int:
-        axes = home_of(access.buffer).layout.axes
-        size = size_bytes(buffers[access.buffer].dtype)
-        pairs = zip(access.indices, axes, strict=True)
-        return sum(index.coefficient(loop) * axis.stride_bytes for index, axis in pairs) // size
-
-    loops = HostLoops(replace(kernel, buffers=tuple(buffers.values())), rule, step)
+    sizes = {buffer.name: size_bytes(buffer.dtype) for buffer in buffers.values()}
+    strides = {
+        name: [axis.stride_bytes // sizes[name] for axis in home_of(name).layout.axes]
+        for name in {access.buffer for body in bodies for access in body.accesses}
+    }
+    loops = HostLoops(replace(kernel, buffers=tuple(buffers.values())), rule, strides)
     return share_loops(bodies, tasks[0].held, loops)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 
 from isamap.hwdesc import HostLoops
-from isamap.ir import Loop, Statement, may_distribute
+from isamap.ir import Loop, Statement, innermost, may_distribute
 from isamap.rewrites import rename_loops
 
 LEAST_ELEMENTS = 32  # of a row: less work would not pay for the loop around it
@@ -70,7 +70,7 @@ def _under(
 def _is_row(statement: Statement, own: tuple[Loop, ...], depth: int, loops: HostLoops) -> bool:
     """Is what runs under the first `depth` loops worth a loop, the innermost one among it?"""
     inside = own[depth:]
-    is_inside = loops.innermost(statement, own) in inside
+    is_inside = innermost(statement, own, loops.strides) in inside
     return is_inside and prod(loop.extent for loop in inside) >= LEAST_ELEMENTS
 
 

@@ -17,7 +17,6 @@ from isamap.codegen.c.text import LEAST
 from isamap.codegen.c.toolchain import FLAGS
 from isamap.hwdesc import HostLoops, HostRule, Shared, Single, Way
 from isamap.ir import (
-    Access,
     Affine,
     Kernel,
     interpret,
@@ -209,16 +208,12 @@ def test_no_element_beyond_the_arrays_is_touched(compiler: str, tmp_path: Path) 
 
 def ways(kernel: Kernel, lanes: int = 8, **options: bool) -> list[Way]:
     """How each statement runs, on arrays that lie row by row."""
-    shapes = {buffer.name: buffer.shape for buffer in kernel.buffers}
-
-    def step(access: Access, loop: str) -> int:
-        pairs = zip(access.indices, row_major(shapes[access.buffer]), strict=True)
-        return sum(index.coefficient(loop) * size for index, size in pairs)
+    strides = {buffer.name: row_major(buffer.shape) for buffer in kernel.buffers}
 
     def flat(nodes: tuple[Single | Shared, ...]) -> list[Way]:
         return [w for n in nodes for w in ([n.way] if isinstance(n, Single) else flat(n.body))]
 
-    return flat(HostLoops(kernel, rule(lanes), step, **options).plan())
+    return flat(HostLoops(kernel, rule(lanes), strides, **options).plan())
 
 
 def test_vectors_lie_along_what_lies_side_by_side() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isamap.hwdesc import HostLoops, HostRule
-from isamap.ir import Access, Kernel, interpret, parse_semantics, random_arrays
+from isamap.ir import Kernel, interpret, parse_semantics, random_arrays
 from isamap.planner import share_loops as module
 from isamap.planner.share_loops import share_loops
 from isamap.rewrites import rename_loops
@@ -20,14 +20,11 @@ RULE = HostRule("core", Fraction(1), Fraction(1), is_apart=False, lanes=8)
 
 def shared(kernel: Kernel) -> Kernel:
     """The kernel with its statements' loops apart, and then shared where they may be."""
-    shapes = {buffer.name: buffer.shape for buffer in kernel.buffers}
-
-    def step(access: Access, loop: str) -> int:
-        shape = shapes[access.buffer]
-        steps = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
-        return sum(i.coefficient(loop) * s for i, s in zip(access.indices, steps, strict=True))
-
-    found = share_loops(kernel.statements, (), HostLoops(kernel, RULE, step))
+    strides = {
+        buffer.name: [prod(buffer.shape[dim + 1 :]) for dim in range(len(buffer.shape))]
+        for buffer in kernel.buffers
+    }
+    found = share_loops(kernel.statements, (), HostLoops(kernel, RULE, strides))
     return replace(kernel, statements=found)
 
 

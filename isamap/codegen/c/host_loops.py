@@ -82,7 +82,7 @@ class _HostWriter:
         self.bounds: dict[str, tuple[str, str]] = {}  # of loops that run over part of their range
 
     def write(self, rule: HostRule, may_reassociate: bool) -> list[str]:
-        loops = HostLoops(self.semantics, rule, self.step, self._is_apart, may_reassociate)
+        loops = HostLoops(self.semantics, rule, self.strides, self._is_apart, may_reassociate)
         for node in loops.plan():
             self.add("{")
             self.depth += 1
@@ -297,8 +297,7 @@ class _HostWriter:
 
     def step(self, access: Access, loop: str) -> int:
         """Elements between neighbours along a loop."""
-        pairs = zip(access.indices, self.strides[access.buffer], strict=True)
-        return sum(index.coefficient(loop) * stride for index, stride in pairs)
+        return access.step(loop, self.strides[access.buffer])
 
     def element(self, access: Access, fixed: Mapping[str, Affine] | None = None) -> str:
         """C text of an element; loops in `fixed` have these values."""
