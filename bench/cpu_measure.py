@@ -29,6 +29,7 @@ Run = Callable[[], object]
 SAMPLE_SECONDS = 2e-3  # shorter calls are repeated within a sample
 LEAST_ROUNDS = 3
 LONG_SECONDS = 0.2  # calls that fill no cache with anything of use to the next one
+WARM_UPS = 3  # last-level caches keep lines from the third pass on, where others come between
 COLD_ROUNDS = 5
 FLUSH_BYTES = 2**27  # more than any cache
 SIZES = (2**14, 2**18, 2**23, 2**28)  # of data whose reading is timed: caches and memory
@@ -99,7 +100,7 @@ def warm(contestants: Mapping[str, Run], seconds: float) -> dict[str, Timed]:
     while time.monotonic() < end or len(next(iter(found.values()))) < LEAST_ROUNDS:
         for name, run in contestants.items():
             if longest < LONG_SECONDS:
-                run()  # its own data come back into the caches
+                _time(run, WARM_UPS)  # its own data come back into the caches
             found[name].append(_time(run, repeats[name]))
     return {name: _timed(samples) for name, samples in found.items()}
 
