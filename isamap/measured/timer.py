@@ -29,6 +29,7 @@ from .timed_process import RunError, TimedProcess
 
 SAMPLE_S = 0.004
 LONG_S = 0.2  # a call that leaves nothing in caches that the next one uses
+WARM_UPS = 3  # calls: last-level caches keep lines from the third pass on (a Golden Cove server)
 LEAST_ROUNDS, MOST_ROUNDS = 3, 11
 BUDGET_S = 6.0  # for the samples of all functions; the least rounds are run nevertheless
 HOPELESS = 1.15  # times the best median: such a function is not asked again
@@ -118,7 +119,7 @@ class Run:
     def sample(self) -> float:
         """Take one more; its seconds."""
         if not self.is_long:
-            self._ask(1)  # others have used the caches
+            self._ask(WARM_UPS)  # others have used the caches
         seconds = self._ask(self.count)
         if seconds is None:
             return 0.0
