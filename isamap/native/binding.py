@@ -5,8 +5,9 @@ checking arrays (`built`), C text.
 """
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 
 import numpy as np
 
@@ -16,36 +17,50 @@ from isamap.program import pack, unpack
 from .aligned import aligned_bytes
 
 Packers = Mapping[str, Callable[..., None]]
+Rooms = Mapping[str, np.ndarray]  # by parameter
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
     """Bytes for those parameters whose arrays do not lie as the program wants them.
 
-    `rooms`: by parameter; the others are the caller's arrays themselves. `ready`: rooms whose
-    inputs were packed ahead.
+    `ready`: inputs packed ahead, for all calls. The others' rooms are one call's alone: calls from
+    several threads at once each take their own, and `spare` keeps them for later ones.
     """
 
     parameters: tuple[Parameter, ...]
     packers: Packers = field(repr=False)
-    rooms: Mapping[str, np.ndarray] = field(repr=False)
-    ready: frozenset[str]
+    ready: Rooms = field(repr=False)
+    spare: SimpleQueue[Rooms] = field(repr=False, default_factory=SimpleQueue)
 
-    def fill(self, arrays: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    def lies_elsewhere(self, parameter: Parameter) -> bool:
+        """Does it take another place than the caller's array?"""
+        return _differs(parameter, self.parameters)
+
+    def take_rooms(self) -> Rooms:
+        """For one call, until they are given back."""
+        try:
+            return self.spare.get_nowait()
+        except Empty:
+            moved = (p for p in self.parameters if _differs(p, self.parameters))
+            return make_rooms(p for p in moved if p.name not in self.ready)
+
+    def give_back(self, rooms: Rooms) -> None:
+        """The call is over."""
+        self.spare.put(rooms)
+
+    def fill(self, arrays: Mapping[str, np.ndarray], rooms: Rooms) -> list[np.ndarray]:
         """Bytes of every parameter for one call; what is not ready is packed."""
         places = []
         for p in self.parameters:
-            if p.name not in self.rooms:
-                places.append(arrays[p.buffer])
-                continue
-            if p.is_read and p.name not in self.ready:
-                self.pack(p, arrays[p.buffer])
-            places.append(self.rooms[p.name])
+            if p.name in rooms and p.is_read:
+                self.pack(p, arrays[p.buffer], rooms[p.name])
+            own = rooms.get(p.name, self.ready.get(p.name))
+            places.append(arrays[p.buffer] if own is None else own)
         return places
 
-    def pack(self, parameter: Parameter, array: np.ndarray) -> None:
+    def pack(self, parameter: Parameter, array: np.ndarray, room: np.ndarray) -> None:
         """Bring an array, row-major, into the parameter's room."""
-        room = self.rooms[parameter.name]
         if parameter.name in self.packers:
             self.packers[parameter.name](pointer(array), pointer(room))
         else:
@@ -62,14 +77,17 @@ def bind(
     parameters: tuple[Parameter, ...], packers: Packers, arrays: Mapping[str, np.ndarray]
 ) -> Binding:
     """Make room, and pack these inputs now."""
-    rooms = {
-        p.name: aligned_bytes(p.layout.size_bytes) for p in parameters if _differs(p, parameters)
-    }
-    given = [p for p in parameters if p.buffer in arrays and p.is_read and p.name in rooms]
-    binding = Binding(parameters, packers, rooms, frozenset(p.name for p in given))
+    moved = (p for p in parameters if _differs(p, parameters))
+    given = [p for p in moved if p.buffer in arrays and p.is_read]
+    binding = Binding(parameters, packers, make_rooms(given))
     for parameter in given:
-        binding.pack(parameter, arrays[parameter.buffer])
+        binding.pack(parameter, arrays[parameter.buffer], binding.ready[parameter.name])
     return binding
+
+
+def make_rooms(parameters: Iterable[Parameter]) -> Rooms:
+    """Bytes of each."""
+    return {p.name: aligned_bytes(p.layout.size_bytes) for p in parameters}
 
 
 def _differs(parameter: Parameter, others: tuple[Parameter, ...]) -> bool:

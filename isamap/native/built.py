@@ -141,8 +141,8 @@ class BuiltKernel:
 class PreparedKernel:
     """A compiled kernel with some of its inputs given once; call it with the others.
 
-    These inputs are packed already, and scratch buffers are there: calls follow one another, never
-    two at a time. Arrays that lie as the program wants them are kept as they are, not copied.
+    These inputs are packed already, and scratch buffers are kept from call to call; several threads
+    may call at once. Arrays that lie as the program wants them are kept as they are, not copied.
     """
 
     built: BuiltKernel
@@ -162,19 +162,20 @@ class PreparedKernel:
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
     def repeat(self, **arrays: np.ndarray) -> Callable[[], None]:
-        """A call on these arrays, checked once: each time it runs, it reads them anew.
+        """A call on these arrays, checked once: each time it runs, it reads them anew. For one
+        thread at a time.
 
         Raises:
             ArrayError: as for a call.
         """
         held = self._check(arrays)
         is_direct = all(
-            p.name in self.binding.ready or p.is_scratch or p.name not in self.binding.rooms
+            p.name in self.binding.ready or p.is_scratch or not self.binding.lies_elsewhere(p)
             for p in self.built.source.parameters
         )
         if not is_direct or self.built.cleared:
             return lambda: self._run(held)
-        places = self.binding.fill(held)
+        places = self.binding.fill(held, self.binding.take_rooms())
         pointers = [pointer(place) for place in places]
 
         def run(_: object = places) -> None:  # which must live as long as this
@@ -191,9 +192,11 @@ class PreparedKernel:
     def _run(self, held: Mapping[str, np.ndarray]) -> None:
         for name in self.built.cleared:
             held[name][...] = 0
-        places = self.binding.fill(held)
+        rooms = self.binding.take_rooms()
+        places = self.binding.fill(held, rooms)
         self.built.run([pointer(place) for place in places])
         self.binding.empty(places, held)
+        self.binding.give_back(rooms)
 
 
 def _fitting(name: str, array: np.ndarray, buffer: Buffer) -> np.ndarray:

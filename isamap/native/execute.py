@@ -81,7 +81,8 @@ def _given(source: CSource, arrays: Arrays) -> bytes:
     held = dict(arrays)
     for p in source.parameters:
         held.setdefault(p.buffer, np.zeros(p.layout.shape, numpy_dtype(p.layout.dtype)))
-    return b"".join(place.tobytes() for place in bind(source.parameters, {}, {}).fill(held))
+    binding = bind(source.parameters, {}, {})
+    return b"".join(place.tobytes() for place in binding.fill(held, binding.take_rooms()))
 
 
 def _outputs(parameters: tuple[Parameter, ...], data: np.ndarray) -> dict[str, np.ndarray]:

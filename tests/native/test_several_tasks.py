@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -88,6 +89,25 @@ def test_packing_in_c_is_packing_in_numpy(tmp_path: Path) -> None:
     prepared = built.prepare(X=X)
     X[:] = 0  # what was packed stays
     assert np.array_equal(prepared(W=W), np.convolve(np.arange(9), W[::-1], "same"))
+
+
+def test_a_call_of_another_thread_in_the_middle_of_one_changes_nothing() -> None:
+    built = isamap.build(f"{VEC4.parent / 'c_kernels.py'}:window", VEC4, may_reassociate=True)
+    assert built.packed == ("X",)
+    X, W = np.arange(9, dtype=np.float32), np.float32([1, 2, 3])
+    others = []
+
+    def interrupted(*places: object) -> None:
+        """Packed is the first call's X, and it has not run yet."""
+        if not others:
+            others.append(None)
+            others[0] = prepared(X=X[::-1].copy())
+        built.run(places)
+
+    prepared = replace(built, _function=interrupted).prepare(W=W)
+    for _ in range(2):
+        assert np.array_equal(prepared(X=X), np.convolve(X, W[::-1], "same"))
+    assert np.array_equal(others[0], np.convolve(X[::-1], W[::-1], "same"))
 
 
 def test_many_programs_run_in_one_process_each_on_its_own_arrays() -> None:
