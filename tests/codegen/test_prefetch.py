@@ -4,6 +4,7 @@ Oracle: the interpreter; lines and distances counted by hand.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from isamap.codegen import generate_c
 from isamap.codegen.c import prefetch
 from isamap.codegen.c.calls import CallWriter
-from isamap.codegen.c.nodes import CCall, CHint, CLoop
+from isamap.codegen.c.nodes import CCall, CHint, CLoop, CNode, CTurn
 from isamap.errors import SpecErrors
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Affine, interpret, load_kernel
@@ -137,13 +138,12 @@ def test_rows_of_the_next_round_are_asked_for_line_by_line_unless_all_are_kept(
 
 
 def test_short_loops_over_rows_ask_for_what_lies_next_in_each(tmp_path: Path) -> None:
-    """Three steps of p take 12 cycles; j goes on by 32 bytes of each row: 1 ahead. Not where the
-    loop around moves no row, nor where all that both walk over, 640 bytes, stays."""
+    """Three steps of p take 12 cycles; j goes on by 32 bytes of each row: 1 ahead. Not where all
+    that both walk over, 640 bytes, stays."""
     hw = asking(tmp_path)
     found = hints(generate_c(program(hw, "ijp", k=3), hw).text)
     assert len(found) == 2 and all("160 * p_tile" in place for place in found)
     assert [place.rpartition("+ ")[2] for place in found] == ["32)", "48)"]
-    assert not hints(generate_c(program(hw, "jip", k=3), hw).text)
     larger = replace(hw.caches[0], size_bytes=640)
     memories = tuple(larger if one.name == larger.name else one for one in hw.memories)
     assert not hints(generate_c(program(hw, "ijp", k=3), replace(hw, memories=memories)).text)
@@ -161,6 +161,66 @@ def test_what_stays_from_one_run_to_the_next_is_not_asked_for(tmp_path: Path) ->
         (tmp_path / "vec4.yaml").write_text(text)
         hw = load_hardware(tmp_path / "vec4.yaml")
         assert is_asked == bool(hints(generate_c(program(hw, "ijp"), hw).text))
+
+
+@pytest.mark.parametrize(
+    ("step", "lines", "counts"),
+    [(64, 1, (100, 5)), (192, 3, (100, 14)), (192, 3, (50, 2)), (4096, 2, (40, 3))],
+)
+def test_each_round_asks_for_its_share_of_what_all_read_next(
+    step: int, lines: int, counts: tuple[int, int]
+) -> None:
+    """Rounds of j over lines of a panel, for each i those of another one: what is asked for during
+    one i holds all that the next one reads, and at most twice as many lines."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    length, rounds = counts
+    far = step * length
+    calls = tuple(_load(Affine.of([("i", far), ("p", step)], 64 * n)) for n in range(lines))
+    nest = CLoop("i", 0, 50, (CLoop("j", 0, rounds, (CLoop("p", 0, length, calls * 9),)),))
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+    values = [{"i": 3, "j": j, "p": p} for j in range(rounds) for p in range(length)]
+    asked = [line for value in values for line in _asked(outer, value)]
+    wanted = {4 * far + step * p + 64 * n for p in range(length) for n in range(lines)}
+    assert wanted <= set(asked) and len(asked) <= 2 * len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("lines", "others", "is_shared"),
+    [(4800, 0, True), (6400, 0, False), (4800, 300, False), (4, 0, False)],
+)
+def test_what_comes_next_must_find_room_beside_what_is_read(
+    lines: int, others: int, is_shared: bool
+) -> None:
+    """768 KiB hold two panels of 300 KiB, but not two of 400, nor what 10 rounds read once, of
+    18 KiB each, beside them; and of 4 lines ten rounds would ask for 10."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    panel = _load(Affine.of([("i", 64 * lines), ("p", 64)]))
+    other = _load(Affine.of([("j", 64 * others), ("p", 4)], 2**40)) if others else panel
+    nest = CLoop("i", 0, 50, (CLoop("j", 0, 10, (CLoop("p", 0, lines, (panel, other)),)),))
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**41)
+    asked = [line for p in range(16) for line in _asked(outer, {"i": 0, "j": 0, "p": p})]
+    assert is_shared == (64 * lines in asked)
+
+
+def _load(offset: Affine) -> CCall:
+    """Of a line."""
+    operands = (
+        Operand("S", "dram", Address(offset), (4,)),
+        Operand("D", "zmm", Address(Affine()), (4,)),
+    )
+    return CCall(Issue("load_f32", operands, (("j", Span(16)),)))
+
+
+def _asked(node: CNode, values: dict[str, int]) -> Iterator[int]:
+    """Lines that one iteration of all loops asks for."""
+    match node:
+        case CLoop():
+            yield from (line for inner in node.body for line in _asked(inner, values))
+        case CTurn(name, period, first, body):
+            if values[name] % period == first % period:
+                yield from (line for inner in body for line in _asked(inner, values))
+        case CHint(operand, ahead):
+            yield (operand.address.value(values) + ahead) // 64 * 64
 
 
 @needs_compiler

@@ -10,17 +10,20 @@ for as many iterations ahead as the machine says. Where a loop over rows is shor
 the one around it moves along them, it asks for what lies next in each row: prefetchers stop at the
 end of each page, of which such loops walk through many at once. A loop that moves within lines is
 followed by prefetchers, but not to the rows where a loop around it goes on: these are asked for,
-line by line, while it runs, unless all that the outer loop walks over stays in the cache. Copies in
-memories within the external one are like arrays, unless they stay there. Of a program whose arrays
-all stay in the cache, from one run to the next, nothing is asked for.
+line by line, while it runs, unless all that the outer loop walks over stays in the cache. What
+several rounds of a loop read again stays in the cache. Where there is room, too, for what comes
+after it, each round asks for its share of that: otherwise the first round waits for all of it, and
+the others ask for what is there. Copies in memories within the external one are like
+arrays, unless they stay there. Of a program whose arrays all stay in the cache, from one run to the
+next, nothing is asked for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from math import ceil, gcd
+from math import ceil, gcd, prod
 
 from isamap.hwdesc import Hardware, Memory
-from isamap.ir import size_bytes
+from isamap.ir import Affine, size_bytes
 from isamap.program import Operand
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
@@ -28,6 +31,18 @@ from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
 
 Terms = tuple[tuple[str, int], ...]
+Place = tuple[str, Terms]  # of reads that differ by constants: the memory, and how loops move them
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Bytes `first` to `last` that call `number` reads at an operand, in a row of its own if the
+    operand's rows lie apart, where all loops are at 0."""
+
+    number: int
+    operand: Operand
+    first: int
+    last: int
 
 
 def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware, arrays_bytes: int) -> tuple[CNode, ...]:
@@ -43,11 +58,14 @@ def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, .
     match node:
         case CLoop():
             body = tuple(_with_hints(inner, hw, cache, (node, *around)) for inner in node.body)
-            hinted = _hinted(replace(node, body=body), hw, cache, around)
-            if around and not any(isinstance(inner, CLoop) for inner in body):
+            is_innermost = not any(isinstance(inner, CLoop) for inner in body)
+            shares = _shares(node, hw, cache, around) if is_innermost else {}
+            hinted = _hinted(replace(node, body=body), hw, cache, around, shares)
+            if around and is_innermost:
                 if _ahead(node, hw, cache) is None:
-                    hinted = _next_to_rows(node, hw, cache, around)
+                    hinted = _next_to_rows(node, hw, cache, around, shares)
                 hinted = (*_rows_to_come(node, hw, cache, around[0]), *hinted)
+            hinted = (*(hint for asked in shares.values() for hint in asked), *hinted)
             return replace(node, body=hinted)
         case CIf() | CShare() | CRegion():
             body = tuple(_with_hints(inner, hw, cache, around) for inner in node.body)
@@ -57,9 +75,10 @@ def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, .
 
 
 def _hinted(
-    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
+    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], asked: Collection[Place]
 ) -> tuple[CNode, ...]:
-    """The loop's body; before the first call that reads a line, the hint for a later one."""
+    """The loop's body; before the first call that reads a line, the hint for a later one, unless
+    they are `asked` for otherwise."""
     assert cache.prefetch is not None, "the cache takes hints"
     cycles = max(_busy_cycles(loop.body, hw).values(), default=0.0)
     ahead = _ahead(loop, hw, cache)
@@ -70,7 +89,7 @@ def _hinted(
     hints: dict[int, list[CNode]] = {}
     for (memory, terms), reads in _reads_by_terms(loop.body, hw, line).items():
         step = dict(terms).get(loop.name, 0)
-        if abs(step) < line:
+        if abs(step) < line or (memory, terms) in asked:
             continue  # in the same line for some iterations
         if memory != hw.external.name and _walked(terms, (loop, *around)) <= cache.size_bytes:
             continue  # copied there, and still in the cache
@@ -104,19 +123,20 @@ def _ahead(loop: CLoop, hw: Hardware, cache: Memory) -> int | None:
 
 
 def _next_to_rows(
-    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
+    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], asked: Collection[Place]
 ) -> tuple[CNode, ...]:
     """The body of a short loop over rows; before the first call that reads a line, the hint for the
     one in the same row to which the loop around it goes on, along the rows, in a later iteration.
     """
     ahead, line = _ahead(around[0], hw, cache), cache.granule_bytes
     hints: dict[int, list[CNode]] = {}
-    for (_, terms), reads in _reads_by_terms(loop.body, hw, line).items():
+    for (memory, terms), reads in _reads_by_terms(loop.body, hw, line).items():
         steps, size = dict(terms), max(r.last for r in reads) - reads[0].first + 1
         far = steps.get(around[0].name, 0)
         is_along = line <= far <= size < steps.get(loop.name, 0) and len(_runs(reads)) == 1
         is_kept = _walked(terms, (loop, *around)) <= cache.size_bytes
-        if ahead is None or not is_along or is_kept or size > MAX_HINTS * line:
+        is_asked = (memory, terms) in asked
+        if ahead is None or is_asked or not is_along or is_kept or size > MAX_HINTS * line:
             continue
         for place in _places(reads, line, gcd(line, *steps.values())):
             read = next(r for r in reads if r.first <= place <= r.last)
@@ -143,15 +163,82 @@ def _rows_to_come(loop: CLoop, hw: Hardware, cache: Memory, outer: CLoop) -> Ite
             yield CTurn(loop.name, line // step, loop.first, asked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Bytes `first` to `last` that call `number` reads at an operand, in a row of its own if the
-    operand's rows lie apart, where all loops are at 0."""
+def _shares(
+    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
+) -> dict[Place, tuple[CHint | CTurn, ...]]:
+    """Hints in an innermost loop for what comes after that which all rounds of the loops around it
+    read, where there is room for it beside all that they read."""
+    found: dict[Place, tuple[CHint | CTurn, ...]] = {}
+    line = cache.granule_bytes
+    places = _reads_by_terms(loop.body, hw, line)
+    for (memory, terms), reads in places.items():
+        steps = dict(terms)
+        moving = [n for n, x in enumerate(around) if steps.get(x.name)]
+        if not moving or not moving[0] or steps.get(loop.name, 0) < line:
+            continue
+        rounds, further = (loop, *around[: moving[0]]), around[moving[0]]
+        if any(not isinstance(x.stop, int) or x.first for x in (*rounds, further)):
+            continue
+        used = sum(_touched(some, rounds, line) for some in places.values())
+        more = _touched(reads, rounds, line)
+        if used + more <= cache.size_bytes:
+            found[memory, terms] = _share(rounds, steps[further.name], reads, line)
+    return {place: hints for place, hints in found.items() if hints}
 
-    number: int
-    operand: Operand
-    first: int
-    last: int
+
+def _touched(reads: list[_Read], loops: tuple[CLoop, ...], line: int) -> int:
+    """Bytes of the lines that reads touch while loops run, the innermost first."""
+    runs = _runs(reads)
+    length, rows = max(max(r.last for r in run) - run[0].first + 1 for run in runs), len(runs)
+    for loop in loops:
+        step = abs(reads[0].operand.address.offset.coefficient(loop.name))
+        if step <= max(length, line):
+            length += step * (_length(loop) - 1)
+        else:
+            rows *= _length(loop)
+    return rows * ceil(length / line) * line
+
+
+def _share(
+    rounds: tuple[CLoop, ...], far: int, reads: list[_Read], line: int
+) -> tuple[CHint | CTurn, ...]:
+    """Of what lies `far` bytes on, as many lines in each iteration of the innermost loop as it
+    takes for all, or some in each second, fourth, ... one; none where so many rounds read it that
+    they would ask for more than twice as much."""
+    loop, length = rounds[0], _length(rounds[0])
+    offset = reads[0].operand.address.offset
+    step = offset.coefficient(loop.name)
+    runs = _runs(reads)
+    if len(runs) == 1 and step <= max(r.last for r in reads) - reads[0].first + 1:
+        unit, places = line, [reads[0].first]  # one line after the other
+    else:
+        grid = gcd(line, *(c for _, c in offset.terms))
+        unit, places = step, [place for run in runs for place in _places(run, line, grid)]
+    total, turns = ceil(length * step / unit), prod(map(_length, rounds))
+    several, period = ceil(total / turns), 1
+    while 2 * period * total <= turns and unit % (2 * period) == 0:
+        period *= 2
+    moved = {loop.name: several * unit // period}
+    each = ceil(length / period) * several * unit
+    is_more = each * turns > 2 * total * unit * length
+    for around in rounds[1:]:
+        moved[around.name] = each
+        each *= _length(around)
+    hints = []
+    for place in (n * unit + place for n in range(several) for place in places):
+        operand = max((r for r in reads if r.first <= place), key=lambda r: r.first).operand
+        start = operand.address.offset
+        terms = [*((name, c) for name, c in start.terms if name != loop.name), *moved.items()]
+        at = replace(operand.address, offset=Affine.of(terms, start.constant))
+        hints.append(CHint(replace(operand, address=at), far + place - start.constant))
+    if len(hints) > MAX_HINTS or is_more:
+        return ()
+    return tuple(hints) if period == 1 else (CTurn(loop.name, period, loop.first, tuple(hints)),)
+
+
+def _length(loop: CLoop) -> int:
+    assert isinstance(loop.stop, int), "only asked where it is known"
+    return loop.stop - loop.first
 
 
 def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
@@ -160,13 +247,11 @@ def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
     return sum(abs(step) * counts.get(name, 1) for name, step in terms)
 
 
-def _reads_by_terms(
-    body: tuple[CNode, ...], hw: Hardware, line: int
-) -> dict[tuple[str, Terms], list[_Read]]:
+def _reads_by_terms(body: tuple[CNode, ...], hw: Hardware, line: int) -> dict[Place, list[_Read]]:
     """What calls read in the external memory, or in one within it, by memory and how loops move it;
     lowest addresses first."""
     places = {hw.external.name} | {m.name for m in hw.memories if m.within == hw.external.name}
-    found: dict[tuple[str, Terms], list[_Read]] = {}
+    found: dict[Place, list[_Read]] = {}
     for number, node in enumerate(body):
         if not isinstance(node, CCall):
             continue
