@@ -368,6 +368,8 @@ class Chains:
                 source = 0
             is_partial = self.subject.loop(block.loop).is_partial
             stride = here.block_strides_bytes[number]
+            if source == stride == 0:
+                continue  # one place on either side: what is broadcast from there is moved once
             dims.append(MoveDim(number, None, block.extent, is_partial, stride, source))
         names = [axis.name for axis in self.axes]
         for name, step in here.windows:

@@ -12,7 +12,7 @@ from isamap.costmodels import Stay, Tiling
 from isamap.emulator import run, time_program
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Role, interpret, load_kernel
-from isamap.mapper import Covering, OperandPlan, coverings
+from isamap.mapper import Covering, OperandPlan, Residence, coverings
 from isamap.native import execute_c, whole_arrays
 from isamap.resources import find_hardware, find_kernel
 from isamap.scheduler import is_legal, lower, rank_of
@@ -80,6 +80,7 @@ CASES = [
     ("sgemm", (5, 19, 3), (2, 1, 2)),
     ("sgemm_nt", (18, 17, 2), (1, 1, 1)),
     ("bgemm", (3, 18, 3), (2, 1, 2)),
+    ("ugemm", (5, 18, 8), (2, 1, 2)),
 ]
 
 
@@ -104,6 +105,27 @@ def assert_right(covering: Covering, tiling: Tiling, hw: Hardware) -> None:
     shaped = {p.buffer: arrays[p.buffer].reshape(p.layout.shape) for p in program.inputs}
     got = run(program, hw, shaped, compiled=False).outputs[name]
     np.testing.assert_array_equal(got.reshape(expected.shape), expected, str(tiling))
+
+
+def test_what_all_lanes_take_is_packed_once() -> None:
+    """Four elements of a row of A, whichever of 16 columns they are broadcast to."""
+    hw = machine()
+    found = [
+        (covering, tiling)
+        for covering in packing(hw, (5, 18, 8), "ugemm")
+        for tiling in tilings(covering, hw, (5, 2, 2))[-1:]
+        if "pack_quad_u8" in {r.fill.instruction for r in residences(covering) if r.fill}
+    ]
+    for covering, tiling in found:
+        program = lower(covering, tiling, hw)
+        assert program is not None
+        calls = dict(time_program(program, hw, compiled=False).calls)
+        assert calls["pack_quad_u8"] == 5 * 8 / 4
+    assert found
+
+
+def residences(covering: Covering) -> list[Residence]:
+    return [residence for plan in covering.operands for residence in plan.residences]
 
 
 # loop that vectors lie along, is the other operand packed?
