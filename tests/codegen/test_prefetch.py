@@ -276,3 +276,38 @@ def test_copies_that_stay_in_no_cache_are_asked_for_as_well() -> None:
         lines = [line for hint in asked for line in writer.hint(hint)]
         ahead = -(-1000 // 30) * 64  # steps of 30 loads, a cycle each
         assert all(f"(uintptr_t)panel + 65536 * i + 64 * p + {128 + ahead})" in x for x in lines)
+
+
+@pytest.mark.parametrize(
+    "turns, each",
+    [(4, 3), (5, 3), (3, 4), (2, 6), (24, 0), (1, 0)],  # 24: half of all in vain; 1: no loop
+)
+def test_many_hints_are_shared_out_among_the_iterations_of_a_loop(turns: int, each: int) -> None:
+    """12 rows of 64 KiB for each step of i, read before the loop over j."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    pitch = 2**16
+    reads = [
+        load(Address(Affine.of([("i", 12 * pitch)], row * pitch)), "dram") for row in range(12)
+    ]
+    inner = CLoop("j", 1, 1 + turns, (load(Address(Affine()), "panel"),) * 300)
+    rest = (inner,) if turns > 1 else inner.body
+    (outer,) = prefetch.add_prefetches((CLoop("i", 0, 2**10, (*reads, *rest)),), hw, 2**30)
+    assert isinstance(outer, CLoop)
+    before = [node for node in outer.body if isinstance(node, CHint)]
+    inside = [node.body for node in outer.body if isinstance(node, CLoop)]
+    shared = [node for body in inside for node in body if isinstance(node, CHint)]
+    assert len(before) == (0 if each else 12) and len(shared) == each
+    places = {
+        hint.operand.address.value({"i": 0, "j": 1 + turn}) + hint.ahead_bytes
+        for hint in (*before, *shared)
+        for turn in range(turns)
+    }
+    ahead = -(-1000 // (12 + 300 * turns)) * 12 * pitch  # steps of that many loads, a cycle each
+    assert {ahead + row * pitch for row in range(12)} <= places
+    assert len(places) <= 15
+
+
+def load(place: Address, memory: str) -> CCall:
+    operands = (Operand("S", memory, place, (4, 2)), Operand("D", "zmm", Address(Affine()), (4, 2)))
+    name = "load_packed_pairs" if memory == "panel" else "load_pairs"
+    return CCall(Issue(name, operands, (("j", Span(16)), ("q", Span(2)))))

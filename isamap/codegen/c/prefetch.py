@@ -10,15 +10,16 @@ for as many iterations ahead as the machine says. Where a loop over rows is shor
 the one around it moves along them, it asks for what lies next in each row: prefetchers stop at the
 end of each page, of which such loops walk through many at once. A loop that moves within lines is
 followed by prefetchers, but not to the rows where a loop around it goes on: these are asked for,
-line by line, while it runs, unless all that the outer loop walks over stays in the cache. What
-several rounds of a loop read again stays in the cache. Where there is room, too, for what comes
-after it, each round asks for its share of that: otherwise the first round waits for all of it, and
-the others ask for what is there. Copies in memories within the external one are like
-arrays, unless they stay there. Of a program whose arrays all stay in the cache, from one run to the
-next, nothing is asked for.
+line by line, while it runs, unless all that the outer loop walks over stays in the cache. Many
+hints of an iteration that runs a loop are shared out among that loop's iterations. What several
+rounds of a loop read again stays in the cache. Where there is room, too, for what comes after it,
+each round asks for its share of that: otherwise the first round waits for all of it, and the others
+ask for what is there. Copies in memories within the external one are like arrays, unless they stay
+there. Of a program whose arrays all stay in the cache, from one run to the next, nothing is asked
+for.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, gcd, prod
 
@@ -28,6 +29,8 @@ from isamap.program import Operand
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 
+TOGETHER = 8  # lines asked for at once keep nobody waiting: estimate, half of what may be under way
+MORE = 1 / 4  # of the lines may be asked for in vain
 MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
 
 Terms = tuple[tuple[str, int], ...]
@@ -106,12 +109,58 @@ def _hinted(
         may_ask = cache.prefetch.in_walks and len(runs) == 1
         if is_walk and cycles < cache.asked_cycles * len(found) and not may_ask:
             continue  # prefetchers of the hardware are faster
-        for place, run in found if len(found) <= MAX_HINTS else ():
+        if len(found) > MAX_HINTS:
+            continue
+        inside = _in_turns([place for place, _ in found], loop.body, hw)
+        for place, run in found[: inside.count] if inside else found:
             read = next(r for r in run if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
             hint = CHint(read.operand, ahead * step + place - start)
-            hints.setdefault(read.number, []).append(hint)
-    return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
+            number = inside.number if inside else read.number
+            hints.setdefault(number, []).append(inside.in_loop(hint) if inside else hint)
+    return tuple(x for n, node in enumerate(loop.body) for x in _with_all(hints.get(n, ()), node))
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Of hints that would stand together, `count` go into each iteration of a loop, node `number`
+    of the body: those of the next iteration are so many bytes further on."""
+
+    number: int
+    loop: CLoop
+    count: int
+    step_bytes: int
+
+    def in_loop(self, hint: CHint) -> CHint:
+        """What the loop's iterations ask for in place of the first of them."""
+        address = hint.operand.address
+        moved = address.offset + Affine.of([(self.loop.name, self.step_bytes)])
+        operand = replace(hint.operand, address=replace(address, offset=moved))
+        return CHint(operand, hint.ahead_bytes - self.loop.first * self.step_bytes)
+
+
+def _in_turns(places: list[int], body: tuple[CNode, ...], hw: Hardware) -> _Turns | None:
+    """Those of the loop in a body that works longest, where its iterations may ask for many
+    places in turn: all at once, they would keep the loop waiting. Each iteration asks for the same
+    number, a few more in all than there are."""
+    loops = [(n, x) for n, x in enumerate(body) if isinstance(x, CLoop) and isinstance(x.stop, int)]
+    if len(places) <= TOGETHER or not loops:
+        return None
+    number, loop = max(loops, key=lambda x: max(_busy_cycles((x[1],), hw).values(), default=0.0))
+    assert isinstance(loop.stop, int), "counted above"
+    num_turns = loop.stop - loop.first
+    count = ceil(len(places) / num_turns)
+    steps = {far - near for near, far in zip(places, places[count:])}
+    if len(steps) != 1 or count * num_turns > (1 + MORE) * len(places):
+        return None
+    return _Turns(number, loop, count, steps.pop())
+
+
+def _with_all(hints: Sequence[CNode], node: CNode) -> tuple[CNode, ...]:
+    """A call behind its hints; a loop with those that its iterations share."""
+    if isinstance(node, CLoop):
+        return (replace(node, body=(*hints, *node.body)),)
+    return (*hints, node)
 
 
 def _ahead(loop: CLoop, hw: Hardware, cache: Memory) -> int | None:
