@@ -258,12 +258,16 @@ def _is_better(together: PlannedTask, scheduler: TaskScheduler) -> bool:
 
     Where that was so for the same statements over longer ranges, it is taken to be so again: cut
     into many parts, they would all be scheduled twice. Dimensions in another order are another
-    question: products that begin in a bias gain by it one way round, and lose the other.
+    question: products that begin in a bias gain by it one way round, and lose the other. Sums that
+    may be taken up again can do all that they can apart, without a copy of where they begin: the
+    parts are not asked (that took half of the search for a GRU layer).
     """
     parts = together.task.parts
     kind = alike(parts)
     size = prod(loop.extent for loop in together.task.statement.loops)
     if size <= scheduler.known.joined.get(kind, 0):
+        return True
+    if _goes_on(together):
         return True
     apart = _apart(together, scheduler)
     is_late = scheduler.is_late and apart is not None
@@ -271,6 +275,13 @@ def _is_better(together: PlannedTask, scheduler: TaskScheduler) -> bool:
     if is_better and not is_late:
         scheduler.known.joined[kind] = size
     return is_better and not is_late
+
+
+def _goes_on(together: PlannedTask) -> bool:
+    """Does its sum begin in another buffer and may be taken up again in its own?"""
+    assert together.answer is not None, "a joined task is scheduled"
+    plans = together.answer.best.covering.operands
+    return any(r.again and plan.inlet is not None for plan in plans for r in plan.residences)
 
 
 def _apart(together: PlannedTask, scheduler: TaskScheduler) -> list[PlannedTask] | None:
