@@ -6,8 +6,8 @@ was not looked at. Not its job: the rewrites themselves, scheduling one form (`p
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from math import inf
 
 from isamap.costmodels import Aim, Costs
@@ -87,45 +87,39 @@ def _plan_forms(
     """
     aim = clock.wishes.aim
     promised = dict(least_of)
-    rest = [form for form in forms[1:] if form.least < inf]
+    form, rest = forms[0], [form for form in forms[1:] if form.least < inf]
     plans: list[Plan] = []
     best: Plan | None = None
     failure: MappingError | None = None
-    number = 0
-    for form in _by_promise(forms[0], rest, promised):
-        if best and aim.value(Costs(form.least, 0, 0)) >= CLEAR_GAIN * aim.value(best.costs):
-            continue
-        if best and aim.is_fastest and not may_gain(form.tasks, best, least_of):
-            continue
-        if number > MAX_PLANS or (best is not None and clock.is_late):
-            cut.append(f"{len(rest) + 1} promising forms were not scheduled")
-            break
-        number += 1
+    for number in count():
         most = FAR * best.cycles if best and aim.is_fastest else inf
         try:
             soon = clock.soon(1 / 2 if rest else 1.0)
             plan = plan_whole(form.variant.kernel, hw, soon, known, most)
+            plans.append(replace(plan, steps=form.variant.steps))
+            promised |= _left_to_host(plan)
+            best = min(plans, key=lambda plan: aim.value(plan.costs))
         except MappingError as error:
             failure = failure or error
-            continue
-        plans.append(replace(plan, steps=form.variant.steps))
-        promised |= _left_to_host(plan)
-        best = min(plans, key=lambda plan: aim.value(plan.costs))
+        rest = [other for other in rest if best is None or _may_win(other, best, aim, least_of)]
+        if not rest:
+            break
+        if number == MAX_PLANS or (best is not None and clock.is_late):
+            cut.append(f"{len(rest)} promising forms were not scheduled")
+            break
+        rest.sort(key=lambda form: _sum(form.tasks, promised))  # as promises are by now
+        form = rest.pop(0)
     if not plans:
         assert failure is not None, "a form is scheduled or fails"
         raise failure
     return plans
 
 
-def _by_promise(
-    first: "_Form", rest: "list[_Form]", promised: dict[TaskKey, float]
-) -> Iterator["_Form"]:
-    """The first form, then the others, least promise first, as promises are by then; `rest`
-    shrinks."""
-    yield first
-    while rest:
-        rest.sort(key=lambda form: _sum(form.tasks, promised))
-        yield rest.pop(0)
+def _may_win(form: "_Form", best: Plan, aim: Aim, least_of: dict[TaskKey, float]) -> bool:
+    """May a plan of the form be clearly better than the best one so far?"""
+    if aim.value(Costs(form.least, 0, 0)) >= CLEAR_GAIN * aim.value(best.costs):
+        return False
+    return not aim.is_fastest or may_gain(form.tasks, best, least_of)
 
 
 def _left_to_host(plan: Plan) -> dict[TaskKey, float]:
