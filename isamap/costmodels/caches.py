@@ -154,8 +154,8 @@ def _refills(
     crowded = _num_in_ways(cache, touched, spread)
     if crowded == len(nest):
         return Refills(0.0, 0.0)
-    in_rows = _shares(cache, touched, crowded)
-    in_order = _shares(replace(cache, ways=0), touched, spread)
+    in_rows = _shares(cache, cache.ways, touched, crowded)
+    in_order = _shares(cache, 0, touched, spread)
     busy = starts = conflicts = 0.0
     line = cache.granule_bytes / _bytes_per_cycle(cache)
     asked = max(line, cache.asked_cycles)
@@ -181,15 +181,16 @@ def _refills(
     return Refills(busy, starts * cache.latency_cycles + conflicts)
 
 
-def _shares(cache: Memory, touched: _Touched, fitting: int) -> list[tuple[int, float]]:
+def _shares(cache: Memory, ways: int, touched: _Touched, fitting: int) -> list[tuple[int, float]]:
     """How many innermost loops' lines stay, and in which share of cases: where the line used least
-    recently makes room, as many as fit; where any does, some stay of what is too much, too."""
+    recently makes room, as many as fit; where any does, some stay of what is too much, too. `ways`:
+    0 where lines lie in all sets alike."""
     found = []
     left = 1.0
     for depth in range(fitting, len(touched.rooms) - 1):
         share = 1.0
         if cache.replaces_at_random:
-            share = missing_share(_crowding(cache, touched, depth + 1))
+            share = missing_share(_crowding(cache, ways, touched, depth + 1))
         found.append((depth, left * share))
         left *= 1.0 - share
         if left < LEAST_SHARE:
@@ -197,12 +198,12 @@ def _shares(cache: Memory, touched: _Touched, fitting: int) -> list[tuple[int, f
     return found
 
 
-def _crowding(cache: Memory, touched: _Touched, depth: int) -> float:
+def _crowding(cache: Memory, ways: int, touched: _Touched, depth: int) -> float:
     """How many times as many lines as there are places: in all, or where most share a set."""
     crowding = touched.rooms[depth] / cache.size_bytes
-    if not cache.ways:
+    if not ways:
         return crowding
-    return max(crowding, _ways_taken(cache, touched, depth) / cache.ways)
+    return max(crowding, _ways_taken(cache, touched, depth) / ways)
 
 
 def missing_share(crowding: float) -> float:

@@ -7,9 +7,11 @@ Source: distinct lines after Ferrante, Sarkar and Thrash, On Estimating and Enha
 Effectiveness (1991).
 """
 
+import functools
 from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate, compress
 from math import ceil, gcd, prod
 
 from isamap.hwdesc import Hardware
@@ -240,23 +242,30 @@ def lines_by_depth(line: int, nest: list[NestLoop], stream: Stream) -> list[Line
 
 
 def _find_lines(line: int, nest: list[NestLoop], stream: Stream) -> list[Lines]:
-    dims = sorted((stride, float(count)) for count, stride in stream.inside if stride and count > 1)
-    moving = [
-        (depth, stride, loop.count)
-        for depth, (loop, stride) in enumerate(zip(nest, stream.strides, strict=True), 1)
-        if stride and loop.count > 1
+    is_moving = [
+        bool(stride) and loop.count > 1 for loop, stride in zip(nest, stream.strides, strict=True)
     ]
-    places = gcd(line, *(stride for _, stride, _ in moving))
-    found = [touched_lines(line, dims, stream.element_bytes, places)]
-    for depth in range(1, len(nest) + 1):
-        if moving and moving[0][0] == depth:
-            _, stride, count = moving.pop(0)
-            insort(dims, (stride, count))
-            places = gcd(line, *(stride for _, stride, _ in moving))
-            found.append(touched_lines(line, dims, stream.element_bytes, places))
-        else:
-            found.append(found[-1])
-    return found
+    moving = compress(zip(stream.strides, (loop.count for loop in nest)), is_moving)
+    found = _lines_along(line, stream.element_bytes, stream.inside, tuple(moving))
+    return [found[num_moving] for num_moving in accumulate(is_moving, initial=0)]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _lines_along(
+    line: int,
+    element_bytes: int,
+    inside: tuple[tuple[int, int], ...],
+    moving: tuple[tuple[int, float], ...],
+) -> tuple[Lines, ...]:
+    """The lines of one round of none, one, two, ... of the loops that move a block: by (stride,
+    count), the innermost first. Loops that do not move it stand anywhere between them."""
+    dims = sorted((stride, float(count)) for count, stride in inside if stride and count > 1)
+    found = [touched_lines(line, dims, element_bytes, gcd(line, *(s for s, _ in moving)))]
+    for number, step in enumerate(moving, 1):
+        insort(dims, step)
+        places = gcd(line, *(stride for stride, _ in moving[number:]))
+        found.append(touched_lines(line, dims, element_bytes, places))
+    return tuple(found)
 
 
 def touched_lines(
