@@ -1,7 +1,7 @@
 """DeepBench on one core of this processor: generated C against the libraries that are installed.
 
 In: options, the shapes in bench/deepbench. Out: a JSON line per row as it comes, a Markdown table.
-Not its job: one row (`cpu_gemm`, `cpu_gru`, `cpu_conv`, `cpu_rows`), libraries (`cpu_rivals`), text
+Not its job: one row (`cpu_gemm`, `cpu_rnn`, `cpu_conv`, `cpu_rows`), libraries (`cpu_rivals`), text
 (`cpu_table`).
 
 `python bench/cpu.py --out rows.jsonl` measures what is not in the file yet, so that a run that was
@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT)]
 import click  # noqa: E402
 import cpu_conv  # noqa: E402
 import cpu_gemm  # noqa: E402
-import cpu_gru  # noqa: E402
+import cpu_rnn  # noqa: E402
 import cpu_rows  # noqa: E402
 from cpu_measure import Core, measure_core, pin  # noqa: E402
 from cpu_rivals import missing  # noqa: E402
@@ -41,7 +41,7 @@ from rnn_row import Cell, RnnShape  # noqa: E402
 from isamap.errors import IsamapError  # noqa: E402
 from isamap.processor import NATIVE, find_machine  # noqa: E402
 
-KINDS = ("f32", "bf16", "i8", "gru", "conv", "rows")
+KINDS = ("f32", "bf16", "i8", "gru", "lstm", "conv", "rows")
 Job = tuple[tuple[str, str, str], Callable[[Core], Row]]
 
 
@@ -92,13 +92,13 @@ def _jobs(
     kind: str, hw: str, limits: cpu_gemm.Limits, steps: int, max_gib: float, largest: float
 ) -> Iterator[Job]:
     """What is to be measured of one kind: each shape once, those that fit."""
-    if kind == "gru":
-        for shape in read_rnns("inference_server", (Cell.GRU,)):
+    if kind in ("gru", "lstm"):
+        for shape in read_rnns("inference_server", (Cell(kind),)):
             short = RnnShape(
                 shape.cell, shape.hidden, shape.batch, min(steps, max(shape.steps, 50))
             )
-            solve = partial(cpu_gru.solve_gru, short, hw, limits=limits)
-            yield ("gru", "f32", cpu_gru.label(short)), solve
+            solve = partial(cpu_rnn.solve_layer, short, hw, limits=limits)
+            yield (kind, "f32", cpu_rnn.label(short)), solve
         return
     if kind == "conv":
         for conv in read_convs("all"):

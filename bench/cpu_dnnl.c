@@ -1,8 +1,10 @@
-/* A GRU layer by oneDNN's primitive (linear before reset, as cuDNN and torch have it), f32.
+/* A GRU layer (linear before reset, as cuDNN and torch have it) or an LSTM layer by oneDNN's
+   primitive, f32.
 
-   Weights are given in ldigo order, [inputs, 3, hidden], gates update, reset, new, and reordered
-   into the form that the primitive asks for, once. bias: [4, hidden], the last of the recurrent
-   part of `new`. Compiled by cpu_rivals.py where oneDNN (2.x) is installed. */
+   Weights are given in ldigo order, [inputs, gates, hidden], and reordered into the form that the
+   primitive asks for, once. Gates are update, reset, new; or input, forget, new, output. bias:
+   [4, hidden], a GRU's last one of the recurrent part of `new`. c0: an LSTM's first cell, else
+   NULL. Compiled by cpu_rivals.py where oneDNN (2.x) is installed. */
 #include <dnnl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 typedef struct {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
-  dnnl_primitive_t gru;
+  dnnl_primitive_t rnn;
   dnnl_exec_arg_t arguments[8];
   int count;
 } layer_t;
@@ -40,12 +42,13 @@ static int add_weights(layer_t *l, int what, const dnnl_memory_desc_t *plain,
   return dnnl_primitive_execute(reorder, l->stream, 2, pair) == dnnl_success;
 }
 
-void *gru_make(int64_t steps, int64_t batch, int64_t inputs, int64_t hidden, float *x, float *h0,
-               float *w, float *u, float *bias, float *states) {
+void *rnn_make(int64_t steps, int64_t batch, int64_t inputs, int64_t hidden, float *x, float *h0,
+               float *c0, float *w, float *u, float *bias, float *states) {
   layer_t *l = calloc(1, sizeof *l);
   dnnl_memory_desc_t src, first, wi, wh, any_wi, any_wh, b, dst;
   dnnl_dims_t src_d = {steps, batch, inputs}, first_d = {1, 1, batch, hidden};
-  dnnl_dims_t wi_d = {1, 1, inputs, 3, hidden}, wh_d = {1, 1, hidden, 3, hidden};
+  int64_t gates = c0 ? 4 : 3;
+  dnnl_dims_t wi_d = {1, 1, inputs, gates, hidden}, wh_d = {1, 1, hidden, gates, hidden};
   dnnl_dims_t b_d = {1, 1, 4, hidden}, dst_d = {steps, batch, hidden};
   CHECK(dnnl_engine_create(&l->engine, dnnl_cpu, 0));
   CHECK(dnnl_stream_create(&l->stream, l->engine, dnnl_stream_default_flags));
@@ -59,15 +62,20 @@ void *gru_make(int64_t steps, int64_t batch, int64_t inputs, int64_t hidden, flo
   CHECK(dnnl_memory_desc_init_by_tag(&dst, 3, dst_d, dnnl_f32, dnnl_tnc));
   dnnl_rnn_desc_t rnn;
   dnnl_primitive_desc_t desc;
-  CHECK(dnnl_lbr_gru_forward_desc_init(&rnn, dnnl_forward_inference,
+  dnnl_status_t status = c0
+      ? dnnl_lstm_forward_desc_init(&rnn, dnnl_forward_inference, dnnl_unidirectional_left2right,
+                                    &src, &first, &first, &any_wi, &any_wh, &b, &dst, NULL, NULL, 0)
+      : dnnl_lbr_gru_forward_desc_init(&rnn, dnnl_forward_inference,
                                        dnnl_unidirectional_left2right, &src, &first, &any_wi,
-                                       &any_wh, &b, &dst, NULL, 0));
+                                       &any_wh, &b, &dst, NULL, 0);
+  CHECK(status);
   CHECK(dnnl_primitive_desc_create(&desc, &rnn, NULL, l->engine, NULL));
   const dnnl_memory_desc_t *own_wi, *own_wh;
   own_wi = dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
   own_wh = dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 1);
-  CHECK(dnnl_primitive_create(&l->gru, desc));
+  CHECK(dnnl_primitive_create(&l->rnn, desc));
   if (!add(l, DNNL_ARG_SRC_LAYER, &src, x) || !add(l, DNNL_ARG_SRC_ITER, &first, h0)
+      || (c0 && !add(l, DNNL_ARG_SRC_ITER_C, &first, c0))
       || !add_weights(l, DNNL_ARG_WEIGHTS_LAYER, &wi, own_wi, w)
       || !add_weights(l, DNNL_ARG_WEIGHTS_ITER, &wh, own_wh, u)
       || !add(l, DNNL_ARG_BIAS, &b, bias) || !add(l, DNNL_ARG_DST_LAYER, &dst, states))
@@ -75,8 +83,8 @@ void *gru_make(int64_t steps, int64_t batch, int64_t inputs, int64_t hidden, flo
   return dnnl_stream_wait(l->stream) == dnnl_success ? l : NULL;
 }
 
-int gru_run(void *layer) {
+int rnn_run(void *layer) {
   layer_t *l = layer;
-  int status = dnnl_primitive_execute(l->gru, l->stream, l->count, l->arguments);
+  int status = dnnl_primitive_execute(l->rnn, l->stream, l->count, l->arguments);
   return status == dnnl_success ? (int)dnnl_stream_wait(l->stream) : status;
 }

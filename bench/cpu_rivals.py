@@ -71,7 +71,7 @@ def missing() -> list[str]:
     if find_xsmm() is None:
         lines.append("LIBXSMM: apt-get install libxsmm-dev, and gcc")
     if find_dnnl() is None:
-        lines.append("oneDNN's GRU: apt-get install libdnnl-dev (2.x), and gcc")
+        lines.append("oneDNN's layers: apt-get install libdnnl-dev (2.x), and gcc")
     return lines
 
 

@@ -72,7 +72,7 @@ class Row:
         A layer's weights are packed inside libraries that know nothing else, and libraries sum rows
         in any order: such a library stands on both sides.
         """
-        is_on_both = self.kind in ("gru", "rows")
+        is_on_both = self.kind in ("gru", "lstm", "rows")
         sides = [s.value for s in self.sides] if is_on_both else [side.value]
         rivals = {}
         for name, (seconds, _) in times.items():

@@ -1,9 +1,10 @@
-"""A GRU layer on one core: generated C against torch and oneDNN's primitive.
+"""A GRU or LSTM layer on one core: generated C against torch and oneDNN's primitive.
 
 In: a shape. Out: a Row. Not its job: which shapes, text.
 
-The layer is `kernels/gru.py` with as many inputs as hidden units; a step of DeepBench's long
-sequences costs what a step of a short one does, so that few steps are run. Weights are W and U.
+The layer is `kernels/gru.py` or `lstm.py` with as many inputs as hidden units; a step of
+DeepBench's long sequences costs what a step of a short one does, so that few steps are run. Weights
+are W and U. An LSTM's cell goes on from call to call.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ from cpu_gemm import Limits
 from cpu_measure import Core, Run, aligned, cold, warm
 from cpu_rivals import find_dnnl, find_torch
 from cpu_table import Row, Side
-from rnn_row import RnnShape
+from rnn_row import GATES, Cell, RnnShape
 
 import isamap
 
@@ -28,7 +29,7 @@ def label(shape: RnnShape) -> str:
     return f"{shape.hidden} units, batch {shape.batch}, {shape.steps} steps"
 
 
-def solve_gru(shape: RnnShape, machine: str, core: Core, limits: Limits) -> Row:
+def solve_layer(shape: RnnShape, machine: str, core: Core, limits: Limits) -> Row:
     """Build the layer twice, as it lies and with weights packed ahead, and measure everything."""
     begin = time.monotonic()
     sizes = {
@@ -42,13 +43,15 @@ def solve_gru(shape: RnnShape, machine: str, core: Core, limits: Limits) -> Row:
     for side, ahead in ((Side.PLAIN, ()), (Side.AHEAD, WEIGHTS)):
         start = time.monotonic()
         built = isamap.build(
-            "gru", machine, sizes=sizes, may_reassociate=True, time_limit_s=limits.search_s,
-            ahead=ahead, verify="off",
+            shape.cell.value, machine, sizes=sizes, may_reassociate=True,
+            time_limit_s=limits.search_s, ahead=ahead, verify="off",
         )  # fmt: skip
         built_s[side.value] = time.monotonic() - start
         arrays = arrays or _arrays(built, shape)
         given = {name: arrays[name] for name in ahead}
         rest = {name: array for name, array in arrays.items() if name not in ahead}
+        if shape.cell is Cell.LSTM:
+            rest["c"] = arrays["c"].copy()  # each begins with the same cell
         runs[f"isamap {side.value}"] = built.prepare(**given).repeat(**rest)
         runs[f"isamap {side.value}"]()
         states.append(arrays["h"][1:].copy())
@@ -58,13 +61,13 @@ def solve_gru(shape: RnnShape, machine: str, core: Core, limits: Limits) -> Row:
             run, expected = rival
             runs[f"{name} {Side.AHEAD.value}"] = run
             is_right &= all(np.allclose(own, expected, rtol=0, atol=CLOSE) for own in states)
-    operations = 2.0 * 2 * 3 * shape.hidden**2 * shape.batch * shape.steps
-    step_bytes = 4.0 * 3 * shape.hidden**2
+    operations = 2.0 * 2 * GATES[shape.cell] * shape.hidden**2 * shape.batch * shape.steps
+    step_bytes = 4.0 * GATES[shape.cell] * shape.hidden**2
     step_s, binds = core.bound("f32", operations / 2 / shape.steps, step_bytes)
     bound_s = step_s * shape.steps + operations / 2 / core.peaks["f32"]
     hot, cool = warm(runs, limits.measure_s), cold(runs, COLD_ROUNDS)
     return Row(
-        "gru", "f32", label(shape), operations, bound_s, binds,
+        shape.cell.value, "f32", label(shape), operations, bound_s, binds,
         {name: [t.seconds, t.scatter] for name, t in hot.items()},
         {name: [t.seconds, t.scatter] for name, t in cool.items()},
         built_s, is_right, time.monotonic() - begin, shape.steps,
@@ -86,14 +89,17 @@ def _torch(shape: RnnShape, arrays: dict[str, np.ndarray]) -> tuple[Run, np.ndar
     torch = find_torch()
     if torch is None:
         return None
-    layer = torch.nn.GRU(shape.hidden, shape.hidden).eval()
+    is_gru = shape.cell is Cell.GRU
+    layer = (torch.nn.GRU if is_gru else torch.nn.LSTM)(shape.hidden, shape.hidden).eval()
     for ours, theirs in (("W", "weight_ih_l0"), ("U", "weight_hh_l0")):
-        rows = arrays[ours].transpose(1, 2, 0).reshape(3 * shape.hidden, shape.hidden)
+        rows = arrays[ours].transpose(1, 2, 0).reshape(-1, shape.hidden)
         getattr(layer, theirs).copy_(torch.from_numpy(np.ascontiguousarray(rows)))
     for ours, theirs in (("bias", "bias_ih_l0"), ("recurrent_bias", "bias_hh_l0")):
-        getattr(layer, theirs).copy_(torch.from_numpy(arrays[ours].reshape(-1)))
+        values = arrays.get(ours, np.zeros_like(arrays["bias"]))  # an LSTM's are added up
+        getattr(layer, theirs).copy_(torch.from_numpy(values.reshape(-1)))
     x, h = torch.from_numpy(arrays["x"]), torch.from_numpy(arrays["h"][:1].copy())
-    return (lambda: layer(x, h)), layer(x, h)[0].numpy()
+    first = h if is_gru else (h, torch.from_numpy(arrays["c"][None]))
+    return (lambda: layer(x, first)), layer(x, first)[0].numpy()
 
 
 def _dnnl(shape: RnnShape, arrays: dict[str, np.ndarray]) -> tuple[Run, np.ndarray] | None:
@@ -101,24 +107,25 @@ def _dnnl(shape: RnnShape, arrays: dict[str, np.ndarray]) -> tuple[Run, np.ndarr
     library = find_dnnl()
     if library is None:
         return None
-    order = [1, 0, 2]  # update, reset, new
-    w, u = (np.ascontiguousarray(arrays[name][:, order]) for name in WEIGHTS)
-    bias = np.zeros((4, shape.hidden), np.float32)
-    bias[:3] = arrays["bias"][order]
-    bias[:2] += arrays["recurrent_bias"][order[:2]]
-    bias[3] = arrays["recurrent_bias"][2]
+    w, u, bias, cell = arrays["W"], arrays["U"], arrays["bias"], arrays.get("c")
+    if shape.cell is Cell.GRU:
+        order = [1, 0, 2]  # update, reset, new
+        w, u = (np.ascontiguousarray(array[:, order]) for array in (w, u))
+        again = arrays["recurrent_bias"]
+        bias = np.concatenate((bias[order], again[2:]))
+        bias[:2] += again[order[:2]]
     states = np.zeros((shape.steps, shape.batch, shape.hidden), np.float32)
-    kept = (arrays["x"], np.ascontiguousarray(arrays["h"][0]), w, u, bias, states)
-    library.gru_make.restype = ctypes.c_void_p
+    kept = (arrays["x"], np.ascontiguousarray(arrays["h"][0]), cell, w, u, bias, states)
+    library.rnn_make.restype = ctypes.c_void_p
     sizes = (shape.steps, shape.batch, shape.hidden, shape.hidden)
-    places = (ctypes.c_void_p(array.ctypes.data) for array in kept)
-    layer = library.gru_make(*map(ctypes.c_int64, sizes), *places)
+    places = (ctypes.c_void_p(None if array is None else array.ctypes.data) for array in kept)
+    layer = library.rnn_make(*map(ctypes.c_int64, sizes), *places)
     if not layer:
         return None
     handle = ctypes.c_void_p(layer)
 
     def run(keep: object = kept) -> None:
-        assert library.gru_run(handle) == 0, "oneDNN failed"
+        assert library.rnn_run(handle) == 0, "oneDNN failed"
 
     run()
     return run, states
