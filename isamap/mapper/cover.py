@@ -31,13 +31,10 @@ from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
 from .match_joined import match_joined
 from .operand_plans import OperandPlans
-from .roles import InstructionRole, role_of
+from .roles import may_compute
 from .subject import Source, Subject
 from .tasks import ALONE, Ends, Setting, overlaps
 
-# a shift serves byte planes, and computes
-COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
-MOVING = (InstructionRole.COPY, InstructionRole.NARROW, InstructionRole.CONVERT)  # if homes ask
 NO_TILING = 90  # progress of a match that no extents of the instruction serve
 TOO_LONG = "finishes its sums in one call, and the kernel's are longer than a call takes"
 NO_ZEROS = "runs more iterations than the kernel has, and zeros there would change the result"
@@ -77,9 +74,8 @@ def coverings(
         float sums.
     """
     index = _only_statement(kernel)
-    held, homes = setting.held, dict(setting.homes)
-    moves = any(buffer.name in homes for buffer in kernel.buffers)
-    found_candidates = candidates(kernel, index, hw, mismatches, held, setting.ends, moves=moves)
+    held = setting.held
+    found_candidates = candidates(kernel, index, hw, mismatches, held, setting.ends)
     if found_candidates:  # else order is not to blame
         _check_order(kernel, index, may_reassociate, held)
     known_plans = OperandPlans() if known_plans is None else known_plans
@@ -104,22 +100,17 @@ def candidates(
     mismatches: list[Mismatch] | None = None,
     held: tuple[str, ...] = (),
     ends: Ends | None = None,
-    *,
-    moves: bool = False,
 ) -> tuple[Candidate, ...]:
-    """All matches of all compute instructions, sorted by compute bound (stable); appends to
-    `mismatches`, if given, why others failed.
+    """All matches of all instructions that may compute the statement, sorted by compute bound
+    (stable); appends to `mismatches`, if given, why others failed.
 
-    With `ends`, instructions that compute a sum and what becomes of it match too; with `moves`,
-    those that copy to or from a place on chip.
+    With `ends`, instructions that compute a sum and what becomes of it match too.
     """
     found = []
     failed = [] if mismatches is None else mismatches
     converted = conversions(hw)
     for instruction in hw.instructions:
-        role = role_of(instruction)
-        is_move = moves and role in MOVING and not instruction.multicast
-        if role not in COMPUTING and not is_move:
+        if not may_compute(instruction, kernel.statements[index]):
             continue
         if ends and ends.outlet and len(instruction.semantics.statements) > 1:
             matches, mismatch = match_joined(kernel, index, ends, instruction, held, converted)

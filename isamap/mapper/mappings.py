@@ -33,9 +33,8 @@ from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Access, Affine, Kernel, LoopKind, Statement, accesses, loop_kinds
 
 from .conversions import Conversion, conversions
-from .cover import COMPUTING
 from .match import Mismatch, unify
-from .roles import role_of
+from .roles import may_compute
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -91,7 +90,7 @@ def mappings(
     converted = conversions(hw)
     for index in range(len(kernel.statements)):
         for instruction in hw.instructions:
-            if role_of(instruction) in COMPUTING:
+            if may_compute(instruction, kernel.statements[index]):
                 yield from _instruction_mappings(
                     kernel, index, instruction, converted, rule, rewrites
                 )
@@ -100,11 +99,11 @@ def mappings(
 def unmatched(kernel: Kernel, hw: Hardware) -> tuple[Mismatch, ...]:
     """Why operation trees differ, for every statement and instruction that no mapping binds."""
     converted = conversions(hw)
-    computing = [x for x in hw.instructions if role_of(x) in COMPUTING]
     found = (
         unify(kernel, index, instruction, converted=converted)[1]
-        for index in range(len(kernel.statements))
-        for instruction in computing
+        for index, statement in enumerate(kernel.statements)
+        for instruction in hw.instructions
+        if may_compute(instruction, statement)
     )
     return tuple(mismatch for mismatch in found if mismatch is not None)
 

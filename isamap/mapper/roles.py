@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 from isamap.hwdesc import Hardware, Instruction
-from isamap.ir import Access, Apply, Immediate, Literal, is_integer, size_bytes
+from isamap.ir import (
+    Access,
+    Apply,
+    Immediate,
+    Literal,
+    Statement,
+    is_integer,
+    size_bytes,
+    without_casts,
+)
 
 
 class InstructionRole(Enum):
@@ -21,6 +30,11 @@ class InstructionRole(Enum):
     ZERO = "zero"  # target = 0
     SHIFT = "shift"  # target = target >> immediate
     SYNC = "sync"
+
+
+# a shift serves byte planes, and computes
+COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
+MOVING = (InstructionRole.COPY, InstructionRole.NARROW, InstructionRole.CONVERT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +54,14 @@ def role_of(instruction: Instruction) -> InstructionRole:
     if mover is not None:
         return mover.role
     return InstructionRole.SYNC if instruction.is_sync else InstructionRole.COMPUTE
+
+
+def may_compute(instruction: Instruction, statement: Statement) -> bool:
+    """Is it worth a look? Copies compute statements that copy, cast or not, and no others."""
+    role = role_of(instruction)
+    is_copied = statement.update == "=" and isinstance(without_casts(statement.value), Access)
+    is_copy = role in MOVING and not instruction.multicast
+    return role in COMPUTING or (is_copied and is_copy)
 
 
 def as_mover(instruction: Instruction) -> Mover | None:

@@ -160,7 +160,7 @@ def plan_whole(
     tree = TaskTree(kernel, nodes, hw, known.spans)
     kept = keep_on_chip(tree, planned, scheduler)
     tried = try_all_places(tree, kept.placed, wishes.aim)
-    joined = with_joined_calls(tree, tried)
+    joined = with_joined_calls(tree, tried, wishes.aim)
     placed = min(kept.placed, joined, key=lambda one: wishes.aim.rank(one.costs(hw)))
     needed_bytes = external_room(placed.program)
     if needed_bytes > hw.external.size_bytes:

@@ -105,7 +105,7 @@ class HomeSearch:
         if self._is_slow(self._ways(fitting), most):
             return self.tree.put(fitting)
         placed = place_tasks(self.tree, fitting, self.scheduler.wishes.aim)
-        joined = with_joined_calls(self.tree, placed)
+        joined = with_joined_calls(self.tree, placed, self.scheduler.wishes.aim)
         now = {planned.task.number: (planned,) for planned in joined.tasks}
         if self._is_slow(now, most - joined.repack_cycles):
             return joined

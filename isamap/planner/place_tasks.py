@@ -10,7 +10,7 @@ other, those that are not decided taking what both ways have in common, with not
 anew.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from isamap.costmodels import FASTEST, Aim, Costs
@@ -118,12 +118,36 @@ def try_all_places(tree: TaskTree, placed: PlacedTasks, aim: Aim) -> PlacedTasks
     return replace(search.best, cut=NOT_PLACED) if search.num_looks > MAX_LOOKS else search.best
 
 
-def with_joined_calls(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
-    """The same choice, the host's neighbours in one call where nobody waits for the first of them;
-    MappingError as `compose`."""
-    planned = {task.task.number: task for task in placed.tasks}
-    joined = join_calls(tree.nodes, planned, tree.hw)
-    return placed if joined == planned else replace(tree.put(joined), cut=placed.cut)
+def with_joined_calls(tree: TaskTree, placed: PlacedTasks, aim: Aim = FASTEST) -> PlacedTasks:
+    """The same choice, the host's neighbours in one call where nobody waits for the first of them,
+    and in it those that cost less there than where they run, one by one while the aim likes that.
+
+    Raises:
+        MappingError: as `compose`.
+    """
+    best = _joined(tree, placed.tasks)
+    for task in placed.tasks:
+        moved = None if task.on_host else _moved(task, True, tree.hw)
+        if moved is None:
+            continue
+        number = task.task.number
+        others = tuple(moved if t.task.number == number else t for t in best.tasks)
+        by_themselves = {t.task.number: _by_itself(t, tree.hw) for t in others}
+        calls = join_calls(tree.nodes, by_themselves, tree.hw).values()
+        if sum(t.cycles for t in calls) >= sum(t.cycles for t in best.tasks):
+            continue
+        try:
+            found = _joined(tree, others)
+        except MappingError:
+            continue
+        if aim.rank(found.costs(tree.hw)) < aim.rank(best.costs(tree.hw)):
+            best = found
+    return replace(best, cut=placed.cut)
+
+
+def _joined(tree: TaskTree, tasks: Iterable[PlannedTask]) -> PlacedTasks:
+    planned = {task.task.number: _by_itself(task, tree.hw) for task in tasks}
+    return tree.put(join_calls(tree.nodes, planned, tree.hw))
 
 
 def every_way(planned: PlannedTask, hw: Hardware) -> tuple[PlannedTask, ...]:

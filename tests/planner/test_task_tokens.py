@@ -29,12 +29,12 @@ for i, j, k in grid(5, 33, 20):
   D[i, j] += i32(T[i, k]) * i32(C[k, j])
 """
 STEPS = """
-A, B, C = In(i8, 2, 9, 24), In(i8, 24, 9), In(i8, 24, 9)
+A, B, C = In(i8, 2, 9, 96), In(i8, 96, 9), In(i8, 96, 9)
 T, S, D = Temp(i32, 9, 9), Temp(i32, 9, 9), Out(i32, 2, 9, 9)
 for t in range(2):
-  for i, j, k in grid(9, 9, 24):
+  for i, j, k in grid(9, 9, 96):
     T[i, j] += i32(A[t, i, k]) * i32(B[k, j])
-  for i, j, k in grid(9, 9, 24):
+  for i, j, k in grid(9, 9, 96):
     S[i, j] += i32(A[t, i, k]) * i32(C[k, j])
   for i, j in grid(9, 9):
     D[t, i, j] = T[i, j] + S[i, j]

@@ -1,0 +1,110 @@
+"""Statements that only copy, cast or not: the machine's loads and stores compute them.
+
+In: small kernels, a machine of the tests' own and the shipped ones. Out: failures. Not its job:
+copies on the way of operands (`tests/mapper`).
+"""
+
+from pathlib import Path
+
+import pytest
+
+from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import parse_semantics
+from isamap.planner import Wishes, find_plan
+from isamap.verify import verify_full
+from tests.scheduler.cases import MACHINES, machine
+
+CAST_STORE = """
+name: casts
+clock: 1 GHz
+synchronisation: interlocked
+source: invented
+memories:
+  ram: {kind: external, size: 1 MiB, source: invented}
+  rows: {kind: managed, size: 4 KiB, granule: 16 bytes, source: invented}
+units: {way_in: {}, way_out: {}, core: {}}
+instructions:
+  load:
+    semantics: |
+      S, D = In(f32, 4, 4), Out(f32, 4, 4)
+      for i, j in grid(4, 4):
+        D[i, j] = S[i, j]
+    extents: {i: at_most, j: at_most}
+    operands:
+      S: {memory: ram, strides: [free, 4 bytes]}
+      D: {memory: rows, strides: [16 bytes, 4 bytes]}
+    unit: way_in
+    issue: i cycles
+    source: invented
+  store_narrow:
+    semantics: |
+      S, D = In(f32, 4, 4), Out(bf16, 4, 4)
+      for i, j in grid(4, 4):
+        D[i, j] = bf16(S[i, j])
+    extents: {i: at_most, j: at_most}
+    operands:
+      S: {memory: rows, strides: [16 bytes, 4 bytes]}
+      D: {memory: ram, strides: [{nonzero: true}, 2 bytes]}
+    unit: way_out
+    issue: i cycles
+    source: invented
+host: {unit: core, start: 10 cycles, operation: 1 cycle, source: invented}
+"""
+COPIES = {
+    "as it is": "S, D = In(i8, 9, 7), Out(i8, 9, 7)\nfor i, j in grid(9, 7):\n"
+    "  D[i, j] = S[i, j]\n",
+    "transposed": "S, D = In(i8, 9, 7), Out(i8, 7, 9)\nfor i, j in grid(9, 7):\n"
+    "  D[j, i] = S[i, j]\n",
+    "repeated": "S, D = In(i8, 7), Out(i8, 9, 7)\nfor i, j in grid(9, 7):\n  D[i, j] = S[j]\n",
+    "a diagonal": "S, D = In(i8, 9, 9), Out(i8, 9)\nfor i in range(9):\n  D[i] = S[i, i]\n",
+    "every other": "S, D = In(i8, 9, 14), Out(i8, 9, 7)\nfor i, j in grid(9, 7):\n"
+    "  D[i, j] = S[i, 2 * j + 1]\n",
+    "turned round": "S, D = In(i8, 9), Out(i8, 9)\nfor i in range(9):\n  D[8 - i] = S[i]\n",
+    "shifted past the end": "S, D = In(i8, 9, 7), Out(i8, 9, 7)\nfor i, j in grid(9, 7):\n"
+    "  D[i, j] = S.at(i + 2, j - 3, pad=0)\n",
+    "padded with ones": "S, D = In(i8, 9, 7), Out(i8, 9, 7)\nfor i, j in grid(9, 7):\n"
+    "  D[i, j] = S.at(i + 2, j - 3, pad=1)\n",
+    "into a part": "S, D = In(i8, 3, 7), InOut(i8, 9, 7)\nfor i, j in grid(3, 7):\n"
+    "  D[2 * i + 1, j] = S[i, j]\n",
+    "sums": "S, D = In(i32, 9, 7), Out(i32, 9, 7)\nfor i, j in grid(9, 7):\n  D[i, j] = S[i, j]\n",
+    "narrowed": "S, D = In(i32, 9, 7), Out(i8, 9, 7)\nfor i, j in grid(9, 7):\n"
+    "  D[i, j] = i8(S[i, j])\n",
+    "widened": "S, D = In(i8, 9, 7), Out(i32, 9, 7)\nfor i, j in grid(9, 7):\n"
+    "  D[i, j] = i32(S[i, j])\n",
+    "the last of several": "S, D = In(i8, 9, 7), Out(i8, 9)\nfor i, j in grid(9, 7):\n"
+    "  D[i] = S[i, j]\n",
+}
+
+
+@pytest.mark.parametrize("hw_name", MACHINES)
+@pytest.mark.parametrize("text", COPIES.values(), ids=COPIES.keys())
+def test_copies_are_right_whoever_makes_them(text: str, hw_name: str) -> None:
+    subject, hw = parse_semantics(text, "copies"), machine(hw_name)
+    found = verify_full(find_plan(subject, hw, Wishes()).program, subject, hw)
+    assert found.is_verified, found
+
+
+@pytest.fixture
+def casts(tmp_path: Path) -> Hardware:
+    path = tmp_path / "casts.yaml"
+    path.write_text(CAST_STORE)
+    return load_hardware(path)
+
+
+def test_a_store_that_casts_computes_a_cast(casts: Hardware) -> None:
+    """Two loads and two stores of 16 rows each beside each other; one element per cycle and more
+    on the host."""
+    text = "S, D = In(f32, 16, 8), Out(bf16, 16, 8)\nfor i, j in grid(16, 8):\n"
+    subject = parse_semantics(text + "  D[i, j] = bf16(S[i, j])\n", "cast")
+    plan = find_plan(subject, casts, Wishes())
+    assert verify_full(plan.program, subject, casts).is_verified
+    assert [task.best.covering.instruction for task in plan.tasks] == ["store_narrow"]
+    assert plan.cycles < 16 * 8
+
+
+def test_what_no_copy_casts_stays_on_the_host(casts: Hardware) -> None:
+    text = "S, D = In(f32, 4, 4), Out(f32, 4, 4)\nfor i, j in grid(4, 4):\n"
+    subject = parse_semantics(text + "  D[i, j] = f32(bf16(S[i, j]))\n", "rounded")
+    plan = find_plan(subject, casts, Wishes())
+    assert verify_full(plan.program, subject, casts).is_verified
+    assert plan.tasks[0].on_host
