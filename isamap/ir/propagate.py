@@ -41,8 +41,11 @@ def _brought(op: str, values: list[Array], errors: list[Array], source: str, dty
         either = np.abs(values[1] - values[2]) + 2 * np.maximum(errors[1], errors[2])
         return np.where(errors[0] > 0, either, kept)
     if typing is Typing.CAST or op == "round_even":
-        is_cut = op == "round_even" or (is_float(source) and is_integer(dtype))
-        return np.where(errors[0] > 0, errors[0] + is_cut, 0.0)
+        if op == "round_even":
+            return _cut(np.rint, values[0], errors[0])
+        if is_float(source) and is_integer(dtype):
+            return _cut(np.trunc, values[0], errors[0])
+        return np.asarray(errors[0])
     match op, values, errors:
         case "+" | "-", _, _:
             return any_error
@@ -62,6 +65,12 @@ def _brought(op: str, values: list[Array], errors: list[Array], source: str, dty
             return np.where(e > 0, times(e, _slope(op, a, 2 * e)), 0.0)
         case _:
             return np.where(any_error > 0, np.inf, 0.0)
+
+
+def _cut(whole: np.ufunc, value: Array, error: Array) -> Array:
+    """Of whole numbers: the same one from all values that are near, else one more apart at most."""
+    is_same = whole(value - 2 * error) == whole(value + 2 * error)
+    return np.where(is_same | (error == 0), 0.0, np.floor(error + 1))
 
 
 def _slope(op: str, value: Array, distance: Array) -> Array:

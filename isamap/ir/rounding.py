@@ -12,8 +12,9 @@ arithmetic and every execution lie within e of each other, so all of them within
   bound is then infinite.
 - n terms summed up in any order bring their own errors and gamma(n) times the sum of their
   magnitudes, gamma(n) = n eps / (1 - n eps).
-- Where a float with an error is rounded to a whole number or compared, the result may be off by
-  one more; an integer with an error that might wrap has no bound.
+- A float with an error that is rounded to a whole number is the same one where all floats within
+  2 e of it are, else off by one more; so it is where it is compared. An integer with an error that
+  might wrap has no bound.
 Source: Higham, Accuracy and Stability of Numerical Algorithms, sections 3.1, 3.3 and 4.2.
 """
 

@@ -159,6 +159,10 @@ def test_products_that_may_overflow_have_no_bound() -> None:
     ("body", "expected"),
     [
         ("y[i] = i32(round_even(x[i] / 3.0))", 2.0),
+        ("y[i] = i32(round_even(x[i] / 4.0))", 0.0),  # 3/8 and 9/8, far from halves
+        ("y[i] = i32(x[i] / 3.0)", 0.0),  # 1/2 and 3/2, far from whole numbers
+        ("y[i] = i32(x[i] / 1.5)", 1.0),
+        ("y[i] = i32(sat_i8(x[i] / 1.5))", 1.0),
         ("y[i] = i32(x[i] / 3.0 < 0.5)", 1.0),
         ("y[i] = i32(x[i])", 0.0),
         ("y[i] = i32(round_even(x[i] / 3.0)) << 3", np.inf),

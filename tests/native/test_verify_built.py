@@ -160,6 +160,12 @@ def test_functions_with_rounding_are_compared_within_its_bounds() -> None:
     assert verify_built(spoilt(built, spoil, "y", 45), Check.QUICK).is_wrong
 
 
+def test_states_that_are_rounded_to_whole_numbers_go_on_without_errors() -> None:
+    sizes = {"steps": 3, "batch": 2, "inputs": 9, "hidden": 17}
+    built = isamap.build("lstm:lstm_i8", machine_here(), sizes=sizes, may_reassociate=True)
+    assert built.verification.is_verified and 0 < built.verification.tolerance < 1e-4
+
+
 def test_without_a_bound_bits_are_compared_and_other_bits_prove_nothing(
     product: isamap.BuiltKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
