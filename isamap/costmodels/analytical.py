@@ -23,6 +23,7 @@ from .aim import Costs
 from .caches import refill_cycles
 from .direct_ports import Port
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
+from .handover import handover_cycles
 from .in_order import find_held_up, idle_cycles
 from .passes import (
     fetches,
@@ -105,6 +106,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
     beside = (units[work.compute_unit] + unfinished, *refills) if refills else (0.0,)
     losses = hidden / OVERLAP_LOSS + (sum(beside) - max(beside)) / REFILL_LOSS
     losses += sum(cache.waiting_cycles for cache in caches) + packing_cycles(covering, work, tiling)
+    losses += handover_cycles(covering, tiling, hw)
     return Estimate(
         ceil(total + losses),
         tuple((name, ceil(cycles)) for name, cycles in units.items()),

@@ -83,7 +83,7 @@ class Lines:
 
 def find_nest(covering: Covering, tiling: Tiling, hw: Hardware) -> list[NestLoop]:
     """Loops from the innermost outwards."""
-    moving = _moving_registers(covering, tiling, hw)
+    moving = moving_registers(covering, tiling, hw)
     inner = [
         NestLoop(name, False, tiling.tile(name), covering.loop(name).is_reduction, name in moving)
         for name in tiling.inner
@@ -97,7 +97,7 @@ def find_nest(covering: Covering, tiling: Tiling, hw: Hardware) -> list[NestLoop
     return [*reversed(inner), *reversed(outer)]
 
 
-def _moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> frozenset[str]:
+def moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> frozenset[str]:
     """Loops over the units of tiles that lie in registers, side by side."""
     plans = ((stay, operand_plan(covering, stay.operand)) for stay in tiling.stays if stay.level)
     return frozenset(

@@ -66,7 +66,9 @@ class Memory:
     a copy into registers waits whose bytes lie in two lines, `left_bytes`: what others leave of it
     for certain (0: all of it), `replaces_at_random`: any line of a set makes room for a new one,
     not the one used least recently. `within`: the external memory that a managed one is a part of,
-    behind the same caches. `large_pages`: of the external memory (None: all pages are small).
+    behind the same caches. `handover_cycles`: of registers, what each takes at every start of a
+    loop whose code stands between that of written-out loops. `large_pages`: of the external memory
+    (None: all pages are small).
     """
 
     name: str
@@ -93,6 +95,7 @@ class Memory:
     replaces_at_random: bool = False
     prefetch: PrefetchForm | None = None
     within: str | None = None
+    handover_cycles: float = 0.0
     large_pages: LargePages | None = None
     source: str = ""
     fifo: Fifo | None = None

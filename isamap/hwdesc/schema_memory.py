@@ -80,6 +80,11 @@ class MemoryModel(Model):
         default=False,
         description="Registers renamed by the hardware: a write never waits for earlier uses.",
     )
+    handover: Text | None = Field(
+        default=None,
+        description="Of registers of generated C: what each takes, '1 cycle', that compilers move "
+        "or spill where a loop stands between loops that are written out, at each of its starts.",
+    )
     c_types: dict[str, Text] = Field(
         default_factory=dict,
         description="C type of a register per scalar type, '{f32: __m512}'; in generated C each "
