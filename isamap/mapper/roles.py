@@ -57,11 +57,14 @@ def role_of(instruction: Instruction) -> InstructionRole:
 
 
 def may_compute(instruction: Instruction, statement: Statement) -> bool:
-    """Is it worth a look? Copies compute statements that copy, cast or not, and no others."""
+    """Is it worth a look? Copies compute statements that copy, cast or not, and what clears those
+    that assign zeros; no others."""
     role = role_of(instruction)
-    is_copied = statement.update == "=" and isinstance(without_casts(statement.value), Access)
-    is_copy = role in MOVING and not instruction.multicast
-    return role in COMPUTING or (is_copied and is_copy)
+    if role in COMPUTING or instruction.multicast or statement.update != "=":
+        return role in COMPUTING
+    if role is InstructionRole.ZERO:
+        return statement.value == Literal(0)
+    return role in MOVING and isinstance(without_casts(statement.value), Access)
 
 
 def as_mover(instruction: Instruction) -> Mover | None:

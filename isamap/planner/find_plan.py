@@ -18,6 +18,7 @@ from isamap.scheduler import Answer, Status, Wishes, too_large
 
 from .bound_plan import bound_plan
 from .carry_states import carry_states
+from .clear_on_chip import clear_on_chip
 from .contract_scratch import contract_scratch
 from .host_calls import may_run_on_host
 from .inline_on_host import inline_on_host
@@ -37,6 +38,7 @@ FORMS = (
     inline_on_host,
     turn_handed_on,
     carry_states,
+    clear_on_chip,
     keep_parts,
 )
 MIN_GAIN = 0.02  # of the cycles, for cutting tasks into more parts

@@ -7,6 +7,7 @@ from .attempt import attempt
 from .begin_from import begin_from
 from .block_diagonal import block_diagonal
 from .carry import carry, carry_site
+from .clear import clear
 from .drop_padding import drop_padding
 from .edit import map_accesses, rename_loops, substitute_access
 from .expand import expand
@@ -53,6 +54,7 @@ __all__ = [
     "block_diagonal",
     "carry",
     "carry_site",
+    "clear",
     "drop_padding",
     "expand",
     "factor",

@@ -7,6 +7,7 @@ takes them in this order. Not its job: any rewrite.
 from .begin_from import BEGIN_FROM
 from .block_diagonal import BLOCK_DIAGONAL
 from .carry import CARRY
+from .clear import CLEAR
 from .drop_padding import DROP_PADDING
 from .expand import EXPAND
 from .factor import FACTOR
@@ -52,6 +53,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SINGLE_OPERATIONS,
     SUM_APART,
     BEGIN_FROM,
+    CLEAR,
     CARRY,
     FISSION,
     JOIN,
