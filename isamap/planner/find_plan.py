@@ -64,8 +64,8 @@ def plan_form(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known | None 
     laid out anew counted.
 
     Args:
-        wishes: the time limit is shared out evenly; once it is over, or the watch says stop, what
-            is left to schedule gets a quick schedule, and nothing is joined any more.
+        wishes: the time limit is shared out among tasks; once it is over, or the watch says stop,
+            what is left to schedule gets a quick schedule, and nothing is joined any more.
         known: what was found for tasks of other kernels on the same machine, by the same wishes;
             grows.
 
@@ -208,10 +208,11 @@ def _as_free(
 def task_scheduler(
     tasks: tuple[Task, ...], hw: Hardware, wishes: Wishes, known: Known
 ) -> TaskScheduler:
-    """What schedules the tasks of one kernel; the wishes' time is shared out evenly."""
+    """What schedules the tasks of one kernel; the wishes' time is shared out evenly, and what one
+    leaves goes to the others."""
     soon = replace(wishes, time_limit_s=wishes.time_limit_s / len(tasks))
     deadline = time.perf_counter() + wishes.time_limit_s
-    return TaskScheduler(hw, soon, _shared_buffers(tasks), known, deadline)
+    return TaskScheduler(hw, soon, _shared_buffers(tasks), known, deadline, tasks=tasks)
 
 
 def plan_alone(tasks: tuple[Task, ...], scheduler: TaskScheduler) -> dict[int, PlannedTask]:

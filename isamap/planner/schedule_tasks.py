@@ -71,7 +71,8 @@ class Known:
 class TaskScheduler:
     """Finds schedules and remembers them; `known` grows, and may serve other kernels on the same
     machine by the same wishes. `shared`: buffers that one task writes and another one touches.
-    `deadline` (by `time.perf_counter`): a task that is asked for later gets a quick schedule.
+    `deadline` (by `time.perf_counter`): a task that is asked for later gets a quick schedule; the
+    wishes' time is a task's share of it, and `tasks` all that share it.
     `most`: of the aim's value; a plan in which a task alone takes as much is of no use.
     """
 
@@ -81,6 +82,7 @@ class TaskScheduler:
     known: Known
     deadline: float
     most: float = inf
+    tasks: tuple[Task, ...] = ()
 
     @property
     def is_late(self) -> bool:
@@ -153,8 +155,17 @@ class TaskScheduler:
         """The closed form where there is no program by itself, or no time for others."""
         return ANALYTICAL if around.homes or left_s <= 0 else self.wishes.cost
 
+    def share_s(self) -> float:
+        """Seconds for the next schedule: a task's share, with what earlier tasks left of theirs.
+        Half of that, as plans are improved in what is left in the end."""
+        left_s = max(0.0, self.deadline - time.perf_counter())
+        keys = {task_key(task, self.shared) for task in self.tasks}
+        num_open = sum(not self.known.answers.get(key) for key in keys)
+        share_s = max(self.wishes.time_limit_s, left_s / 2 / num_open if num_open else 0.0)
+        return min(share_s, left_s)
+
     def _find(self, task: Task, around: Around) -> Answer | MappingError:
-        left_s = max(0.0, min(self.wishes.time_limit_s, self.deadline - time.perf_counter()))
+        left_s = self.share_s()
         wishes = replace(self.wishes, cost=self._cost(around, left_s), time_limit_s=left_s)
         setting = task.setting(dict(around.homes))
         respected = Surroundings(setting, self.shared, dict(around.agreed), dict(around.taken))

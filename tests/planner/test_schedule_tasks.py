@@ -108,3 +108,28 @@ def test_parts_are_alike_whatever_their_loops_are_long() -> None:
     ]
     plain, shorter, turned = (alike(tuple(flatten(cut_tasks(kernel)))) for kernel in kernels)
     assert plain == shorter != turned
+
+
+def test_what_a_task_leaves_of_its_time_goes_to_those_that_follow() -> None:
+    """Of 1000 seconds five tasks get 200 each; with four done, the last one gets half of it all."""
+    sizes = range(4, 9)
+    buffers = (
+        f"A{n}, B{n}, C{n} = In(i8, {n}, {n}), In(i8, {n}, {n}), Out(i32, {n}, {n})\n"
+        for n in sizes
+    )
+    products = (
+        f"for i, j, k in grid({n}, {n}, {n}):\n  C{n}[i, j] += i32(A{n}[i, k]) * i32(B{n}[k, j])\n"
+        for n in sizes
+    )
+    text = "".join((*buffers, *products))
+    wishes = Wishes(time_limit_s=200.0)
+    tasks = tuple(flatten(cut_tasks(parse_semantics(text, "five"))))
+    deadline = time.perf_counter() + 1000
+    shared = TaskScheduler(GEMMINI, wishes, frozenset(), Known(), deadline, tasks=tasks)
+    shares = []
+    for task in tasks:
+        shares.append(shared.share_s())
+        shared.find(task)
+    assert shares[:3] == [200] * 3 and 200 <= shares[3] <= 250
+    assert 400 <= shares[4] <= 500, "a machine may be slow, not by minutes"
+    assert shared.share_s() == 200, "once all are scheduled, others are tried no longer than before"
