@@ -114,37 +114,62 @@ def _meets_itself(covering: Covering, name: str) -> bool:
 def level_options(
     covering: Covering, plan: OperandPlan, hw: Hardware
 ) -> tuple[tuple[int, ...], ...]:
-    """Possible levels of an operand's residences, from the unit outwards; none: not placeable.
+    """Possible levels of an operand's residences, from the unit outwards; none: not placeable
+    (`why_unordered`).
 
-    Single blocks (level 0) are moved one by one, which tokens and sliding windows do not allow.
-    With tokens, an output must be filled by the unit that computes: no token orders another one's
-    fill after the drain of the same slot, and none orders two drains in a row. A fifo memory holds
-    single blocks, each read until the next one is. A single block of an output would hold up
-    everything that its fill unit has queued until it is drained; a tile of one block takes no more
-    room.
+    Single blocks (level 0) are moved one by one, which tokens and sliding windows do not allow. A
+    fifo memory holds single blocks, each read until the next one is. A single block of an output
+    would hold up everything that its fill unit has queued until it is drained; a tile of one block
+    takes no more room.
     """
     if not plan.residences:
         return ((),)
-    is_token = hw.synchronisation is Synchronisation.TOKENS
-    entry = plan.residences[0].fill or plan.residences[0].zero
-    if is_token and plan.is_output and entry is not None:
-        unit = hw.instruction(covering.instruction).unit
-        users = (entry, *plan.residences[0].finish)
-        if any(hw.instruction(user.instruction).unit != unit for user in users):
-            return ()
-    ways = [t for r in plan.residences for t in (r.fill, r.drain) if t is not None]
-    if is_token and any(way.onward is not None or way.inward is not None for way in ways):
+    if why_unordered(covering, plan, hw):
         return ()
-    may_be_low = not is_token and not any(axis.is_window for axis in plan.axes)
-    if any(hw.memory(r.memory).fifo is not None for r in plan.residences[1:]):
-        return ()
+    may_be_low = _may_be_low(plan, hw)
     if hw.memory(plan.residences[0].memory).fifo is not None:
-        low = {1: ((0,),), 2: ((0, 1),)}.get(len(plan.residences), ())
-        return low if may_be_low and not plan.is_output else ()
+        return {1: ((0,),), 2: ((0, 1),)}[len(plan.residences)]
     if len(plan.residences) == 1:
         return ((1,), (0,)) if may_be_low and not plan.is_output else ((1,),)
-    staged = (*(0 for _ in plan.residences[1:]), 1)
-    return (staged,) if may_be_low else ()
+    return ((*(0 for _ in plan.residences[1:]), 1),)
+
+
+def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
+    """Why the copies of an operand cannot be put in order; empty if they can.
+
+    With tokens, an output must be filled by the unit that computes: no token orders another one's
+    fill after the drain of the same slot, and none orders two drains in a row.
+    """
+    is_token = hw.synchronisation is Synchronisation.TOKENS
+    entry = (plan.residences[0].fill or plan.residences[0].zero) if plan.residences else None
+    if is_token and plan.is_output and entry is not None:
+        unit = hw.instruction(covering.instruction).unit
+        for user in (entry, *plan.residences[0].finish):
+            other = hw.instruction(user.instruction).unit
+            if other != unit:
+                return (
+                    f"{user.instruction} fills the output {plan.buffer} on unit {other!r}, which no"
+                    f" token orders beside {covering.instruction} on unit {unit!r}"
+                )
+    ways = [t for r in plan.residences for t in (r.fill, r.drain) if t is not None]
+    if is_token and any(way.onward is not None or way.inward is not None for way in ways):
+        return f"{plan.buffer} passes through another memory, which no token orders"
+    fifos = [hw.memory(r.memory).fifo is not None for r in plan.residences]
+    if any(fifos[1:]):
+        return f"{plan.buffer} goes on from a fifo to another memory"
+    is_staged = len(fifos) > 1 or any(fifos)
+    if is_staged and not _may_be_low(plan, hw):
+        why = "no token orders" if is_token else "its sliding window does not allow"
+        return f"{plan.buffer} would be moved block by block, which {why}"
+    if any(fifos) and (plan.is_output or len(fifos) > 2):
+        return f"{plan.buffer} is an output in a fifo, or takes more than two copies to get there"
+    return ""
+
+
+def _may_be_low(plan: OperandPlan, hw: Hardware) -> bool:
+    """May single blocks be moved one by one?"""
+    is_token = hw.synchronisation is Synchronisation.TOKENS
+    return not is_token and not any(axis.is_window for axis in plan.axes)
 
 
 def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...], ...], ...]:

@@ -29,7 +29,7 @@ from isamap.mapper import (
 from .answer import Alternative, Contender, Schedule
 from .compare import at_price, candidate, compare, make
 from .legality import may_fit
-from .options import stay_choices
+from .options import stay_choices, why_unordered
 from .place import external_bytes
 from .pool import CLOSE, FAR
 from .solution import KnownModels, Solution, Status
@@ -87,6 +87,7 @@ class CoveringSearch:
         self.slow_rank = inf  # of the most natural one among them
         self.num_excluded = 0  # by the aim's limits
         self.num_unordered = 0
+        self.why_unordered = ""  # of the first one
         self.too_large_bytes = 0  # least room that buffers would need in the external memory
         self.is_complete = True
 
@@ -200,6 +201,8 @@ class CoveringSearch:
             return
         if not stay_choices(covering, self.hw):
             self.num_unordered += 1
+            whys = (why_unordered(covering, plan, self.hw) for plan in covering.operands)
+            self.why_unordered = self.why_unordered or next(filter(None, whys))
             return
         if covering.shares:
             key = (id(covering.single), covering.loops, work)
@@ -336,7 +339,7 @@ class CoveringSearch:
 
     def misfits(self) -> Misfits:
         """Why coverings could not be scheduled."""
-        return Misfits(self.too_large_bytes, self.num_unordered, self.num_unfit)
+        return Misfits(self.too_large_bytes, self.num_unordered, self.num_unfit, self.why_unordered)
 
     def least_cycles(self) -> int:
         """Least cycles of any covering, whatever the aim."""

@@ -17,12 +17,14 @@ MAX_MISSES = 5  # named in an error
 class Misfits:
     """How many coverings could not be scheduled, by reason: the copies' order, too little room.
 
+    `why_unordered`: of the first one whose copies have none.
     `too_large_bytes`: least room that buffers would need in the external memory; 0: they fit.
     """
 
     too_large_bytes: int
     num_unordered: int
     num_unfit: int
+    why_unordered: str = ""
 
 
 def why_nothing(
@@ -36,9 +38,9 @@ def why_nothing(
     if misfits.num_unordered and not misfits.num_unfit:
         return MappingError(
             f"{misfits.num_unordered} coverings of {kernel.name} need copies on {hw.name} that"
-            " cannot be scheduled so far: more than two in a row, or, with tokens, two in a row or"
-            f" an output filled by another unit than the one that computes:\n{statement}",
+            f" cannot be scheduled so far, the first because {misfits.why_unordered}:\n{statement}",
             loc=subject.loc,
+            reason=misfits.why_unordered,
         )
     if misfits.num_unfit:
         return MappingError(

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from isamap.emulator import time_program
-from isamap.errors import ProgramError
+from isamap.errors import MappingError, ProgramError
 from isamap.ir import parse_semantics
 from isamap.planner import Wishes, find_plan
 from isamap.program import Program
@@ -85,3 +85,27 @@ def test_missing_pushes_are_deadlocks_and_missing_pops_hazards(text: str) -> Non
     )
     assert {rule for field, rule in counts if field == "pushes"} == {"deadlock"}
     assert {rule for field, rule in counts if field == "pops"} == {"hazard", "redundant"}
+
+
+def test_why_another_unit_does_not_fill_an_output_is_said() -> None:
+    """VTA's additions on the unit that stores: the one that computes would load their first
+    operand, which becomes the sum, and no token orders that after the store of the sum before."""
+    hw = machine("vta")
+    moved = tuple(replace(i, unit="store") if i.name == "alu_add" else i for i in hw.instructions)
+    apart = replace(hw, instructions=moved)
+    text = """
+X, Y, D = In(i32, 64, 16), In(i32, 64, 16), Out(i32, 64, 16)
+for i, j in grid(64, 16):
+  D[i, j] = X[i, j] + Y[i, j]
+"""
+    kernel = parse_semantics(text, "sum")
+    assert find_plan(kernel, hw, Wishes(time_limit_s=3)).tasks[0].answer is not None
+    (task,) = find_plan(kernel, apart, Wishes(time_limit_s=3)).tasks
+    assert task.answer is None
+    assert task.reason == (
+        "load_acc fills the output D on unit 'compute', which no token orders beside alu_add on"
+        " unit 'store'"
+    )
+    with pytest.raises(MappingError) as caught:
+        find_plan(kernel, replace(apart, host=None), Wishes(time_limit_s=3))
+    assert "cannot be scheduled so far, the first because load_acc fills" in caught.value.message
