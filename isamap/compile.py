@@ -45,7 +45,6 @@ from .resources import find_kernel
 from .verify import Check, KernelFile, Verification, verify_full, verify_plan, verify_quick
 
 ON_THIS_PROCESSOR: dict[str, CostModel] = {model.name: model for model in (Measured(), Learned())}
-LAYOUTS = ("natural", "packed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +209,6 @@ def map(
         built.name, machine.name, used, model.name, layouts, Check(verify), time_limit_s,
         workers, seed, may_reassociate, aim, tuple((max_bytes or {}).items()),
     )  # fmt: skip
-    if layouts not in LAYOUTS:
-        raise IsamapError(f"no layouts {layouts!r}", hint=f"layouts are {', '.join(LAYOUTS)}")
     check_aim(aim, machine)
     roomy = limit_machine(machine, max_bytes or {})
     wishes = Wishes(model, layouts, time_limit_s, workers, seed, may_reassociate, aim, watch)

@@ -42,6 +42,8 @@ def test_misspelt_choices_are_named(choice: dict[str, str], message: str, hint: 
     with pytest.raises(isamap.IsamapError, match=message) as raised:
         isamap.map("gemm", "outer", sizes=SIZES, **choice)  # type: ignore[arg-type]
     assert hint in raised.value.hint
+    with pytest.raises(isamap.IsamapError, match=message):
+        isamap.build("gemm", "outer", sizes=SIZES, **choice)  # type: ignore[arg-type]
 
 
 def test_an_assignment_that_was_meant_as_a_sum_is_explained(tmp_path: Path) -> None:

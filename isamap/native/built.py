@@ -109,6 +109,17 @@ class BuiltKernel:
         """The bare C function: a pointer per `source.parameters`, in their layouts, unchecked."""
         self._function(*places)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """It stays in its process.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            f"the built kernel {self.kernel.name} is a library loaded into this process and cannot"
+            " be pickled: build it again where it is called, or hand on the folder `out`"
+        )
+
     def check(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """All arrays by buffer name, made where the caller gave none.
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from isamap.costmodels import ANALYTICAL, FASTEST, Aim, CostModel
+from isamap.errors import IsamapError
 from isamap.mapper import ALONE, Setting
 from isamap.program import Layout
 
 from .watch import NOBODY, Watch
+
+LAYOUTS = ("natural", "packed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,11 @@ class Wishes:
     watch: Watch = field(default=NOBODY, compare=False)
     ahead: tuple[str, ...] = ()
     uncopied: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.layouts not in LAYOUTS:
+            hint = f"layouts are {', '.join(LAYOUTS)}"
+            raise IsamapError(f"no layouts {self.layouts!r}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Compiled kernels as functions on NumPy arrays: results, and what they refuse."""
 
+import pickle
 import shutil
 import weakref
 from collections.abc import Mapping
@@ -147,6 +148,11 @@ def test_a_repeated_call_keeps_the_arrays_that_it_runs_on(product: isamap.BuiltK
     assert kept() is not None
     run()
     assert np.array_equal(C, expected)
+
+
+def test_it_cannot_be_pickled_and_says_what_to_do(product: isamap.BuiltKernel) -> None:
+    with pytest.raises(TypeError, match="sgemm is a library loaded .* build it again where it is"):
+        pickle.dumps(product)
 
 
 def test_what_is_built_anew_in_a_folder_does_not_change_what_was_built_there(
