@@ -5,6 +5,7 @@ YAML.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 
 from isamap.hwdesc import Hardware
@@ -46,15 +47,20 @@ def number_of(
     homes: Mapping[str, str],
     may_reassociate: bool,
 ) -> int:
-    """Position of a covering among those with its description."""
+    """Position of a covering among those with its description.
+
+    It may have been found for an equal task of another form of the kernel, under another name.
+    """
     wanted = describe(covering, hw.external.name)
+    mine = covering.on_one_core
+    named = replace(task.kernel, name=mine.kernel.name)
     alike = (
         found
         for found in task_coverings(task, hw, homes, may_reassociate)
         if describe(found, hw.external.name) == wanted
     )
     for number, found in enumerate(alike):
-        if found == covering.on_one_core:
+        if replace(found, kernel=named) == mine:
             return number
     raise AssertionError("a covering that was scheduled is among its task's coverings")
 
