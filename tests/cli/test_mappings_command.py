@@ -57,10 +57,12 @@ def test_no_mapping_is_exit_code_3_with_the_nearest_miss(tmp_path: Path) -> None
 
 
 def test_rewritten_forms_are_mapped_on_request() -> None:
+    """Three bindings of each product, and four of the copy that lays B out along a diagonal."""
     lines = run("mttkrp", "--hw", "outer", "--count", "--rewrites", "1").output.splitlines()
-    assert lines[0] == "6 mappings of mttkrp onto outer"
+    assert lines[0] == "10 mappings of mttkrp onto outer"
     assert [line.partition("  after ")[2] for line in lines[1:]] == [
         "factor A: C out of c",
         "factor A: B out of d",
+        "block_diagonal statement 0: B along b",
     ]
     assert run("mttkrp", "--hw", "outer", "--count").exit_code == 3
