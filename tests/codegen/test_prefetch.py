@@ -223,6 +223,23 @@ def _asked(node: CNode, values: dict[str, int]) -> Iterator[int]:
             yield (operand.address.value(values) + ahead) // 64 * 64
 
 
+@pytest.mark.parametrize(
+    ("rounds", "parts", "is_asked"), [(7, 64, True), (8, 64, False), (8, 2048, True)]
+)
+def test_parts_of_rows_that_many_rounds_find_in_the_cache_are_not_asked_for(
+    rounds: int, parts: int, is_asked: bool
+) -> None:
+    """200 rows 64 KiB apart, of which as many steps of 16 bytes are read in each round: 200 or 6400
+    KiB. Fewer rounds than 8 gain by what is asked for in the first one."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    row = _load(Affine.of([("i", 2**16), ("p", 16), ("s", 16 * parts)]))
+    inner = CLoop("i", 0, 200, (CLoop("p", 0, parts, (row,) * 9),))
+    nest = CLoop("s", 0, 4, (CLoop("j", 0, rounds, (inner,)),))
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+    asked = list(_asked(outer, {"s": 0, "j": 0, "i": 0, "p": 0}))
+    assert bool(asked) == is_asked
+
+
 @needs_compiler
 def test_hints_change_nothing(tmp_path: Path) -> None:
     hw = asking(tmp_path)

@@ -31,6 +31,7 @@ from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 
 TOGETHER = 8  # lines asked for at once keep nobody waiting: estimate, half of what may be under way
 MORE = 1 / 4  # of the lines may be asked for in vain
+MANY_ROUNDS = 8  # that find what the first one brought
 MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
 
 Terms = tuple[tuple[str, int], ...]
@@ -67,7 +68,7 @@ def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, .
             if around and is_innermost:
                 if _ahead(node, hw, cache) is None:
                     hinted = _next_to_rows(node, hw, cache, around, shares)
-                hinted = (*_rows_to_come(node, hw, cache, around[0]), *hinted)
+                hinted = (*_rows_to_come(node, hw, cache, around), *hinted)
             hinted = (*(hint for asked in shares.values() for hint in asked), *hinted)
             return replace(node, body=hinted)
         case CIf() | CShare() | CRegion():
@@ -195,9 +196,12 @@ def _next_to_rows(
     return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
 
 
-def _rows_to_come(loop: CLoop, hw: Hardware, cache: Memory, outer: CLoop) -> Iterator[CTurn]:
+def _rows_to_come(
+    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
+) -> Iterator[CTurn]:
     """Hints in a loop that moves within lines, for what it reads when the one around it goes on."""
     assert cache.prefetch is not None, "the cache takes hints"
+    outer = around[0]
     if not isinstance(outer.stop, int):
         return
     line, count = cache.granule_bytes, outer.stop - outer.first
@@ -206,6 +210,10 @@ def _rows_to_come(loop: CLoop, hw: Hardware, cache: Memory, outer: CLoop) -> Ite
     for (_, terms), reads in _reads_by_terms(loop.body, hw, line).items():
         step, far = (abs(dict(terms).get(x.name, 0)) for x in (loop, outer))
         is_kept = count * far <= cache.size_bytes
+        if not is_kept and _touched(reads, (loop, outer), line) <= cache.size_bytes:
+            moved = [n for n, x in enumerate(around) if n and dict(terms).get(x.name)]
+            rounds = around[1 : moved[0] if moved else len(around)]
+            is_kept = prod(map(_length, rounds)) >= MANY_ROUNDS
         runs = _runs(reads)
         if 0 < step < line <= far and ahead < count and not is_kept and len(runs) <= MAX_HINTS:
             asked = tuple(CHint(run[0].operand, ahead * dict(terms)[outer.name]) for run in runs)
@@ -286,8 +294,8 @@ def _share(
 
 
 def _length(loop: CLoop) -> int:
-    assert isinstance(loop.stop, int), "only asked where it is known"
-    return loop.stop - loop.first
+    """Iterations, at most."""
+    return (loop.stop if isinstance(loop.stop, int) else loop.stop.limit) - loop.first
 
 
 def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
