@@ -239,7 +239,8 @@ def _spread(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> flo
     if turns == 1:
         _, count, sweeps = _parts(covering, tiling, plan, stay, hw)
         return (count - 1) / (count * sweeps)
-    places = stay.slots * prod(trips(covering, tiling, name) for name in stay.kept)
+    kept = stay.kept if stay.level else ()
+    places = stay.slots * prod(trips(covering, tiling, name) for name in kept)
     return (min(places, turns) - 1) / turns
 
 

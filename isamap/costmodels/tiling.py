@@ -20,7 +20,7 @@ class Stay:
     `residence`: number within the operand's residences (0 is the one the unit reads). `slots`:
     rotating buffers (2: double buffering).
     `kept`: loops whose tiles all stay side by side, so that a loop outside them does not fetch
-    again.
+    again; of a single block, loops of whose units in a tile there is a block each.
     """
 
     operand: str
@@ -103,9 +103,10 @@ def _find_guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:
     moving = covering.operand(stay.operand).loops
     inner = [name for name in tiling.inner if tiling.tile(name) > 1]
     outer = [name for name in tiling.outer if trips(covering, tiling, name) > 1]
-    changing = moving if stay.level == 0 else ()
+    unkept = tuple(name for name in moving if name not in stay.kept)
+    changing = unkept if stay.level == 0 else ()
     keeps_inner, refetch_inner, is_changed = _part(inner, moving, changing, False)
-    changing = tuple(name for name in moving if name not in stay.kept)
+    changing = moving if stay.level == 0 else unkept
     keeps_outer, refetch_outer, _ = _part(outer, moving, changing, is_changed)
     passes = 1.0
     for name in refetch_outer:
@@ -140,7 +141,7 @@ def operand_plan(covering: Covering, name: str) -> OperandPlan:
 def tile_units(covering: Covering, tiling: Tiling, stay: Stay, loop: str) -> int:
     """Units of `loop` that the stay holds side by side."""
     if stay.level == 0:
-        return 1
+        return tiling.tile(loop) if loop in stay.kept else 1
     return covering.loop(loop).units if loop in stay.kept else tiling.tile(loop)
 
 
@@ -193,6 +194,8 @@ def tile_strides(
     covering: Covering, tiling: Tiling, stay: Stay, plan: OperandPlan, residence: Residence
 ) -> dict[str, int]:
     """Bytes from one tile to the next along each kept loop."""
+    if stay.level == 0:
+        return {}
     strides, running = axis_strides(covering, tiling, stay, plan, residence)
     if not residence.is_packed:
         axes = ((axis, loop) for axis in plan.axes for loop in axis.loops if loop in stay.kept)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from isamap.costmodels import Stay, Tiling, operand_plan
 from isamap.hwdesc import Hardware, Reader
 from isamap.mapper import Covering, TiledLoop
-from isamap.scheduler import Breach, Part, breaches, option_breaches
+from isamap.scheduler import Breach, Part, breaches, may_keep_units, option_breaches
 
 from .schema import StayRef, TaskRef
 
@@ -41,7 +41,7 @@ class _TilingReader:
         counts = {x.name: -(-x.units // tiles[x.name]) for x in self.covering.loops}
         outer = self._order("outer", self.task.outer, counts, "tiles")
         inner = self._order("inner", self.task.inner, tiles, "blocks in a tile")
-        stays = self._stays()
+        stays = self._stays(hw)
         if self.reader.problems.count > before:
             return None
         sizes = tuple((loop.name, tiles[loop.name]) for loop in self.covering.loops)
@@ -96,11 +96,11 @@ class _TilingReader:
         first = [x.name for x in left if x.is_held] if key == "outer" else []
         return (*first, *order, *(x.name for x in left if x.name not in first))
 
-    def _stays(self) -> tuple[Stay, ...]:
+    def _stays(self, hw: Hardware) -> tuple[Stay, ...]:
         """One per operand and memory, in the covering's order."""
         found: dict[tuple[str, int], Stay] = {}
         for position, ref in enumerate(self.task.stays):
-            stay = self._stay(ref, (*self.path, "stays", position))
+            stay = self._stay(ref, (*self.path, "stays", position), hw)
             if stay is None:
                 continue
             if (stay.operand, stay.residence) in found:
@@ -119,7 +119,7 @@ class _TilingReader:
                     self.reader.error(message, (*self.path, "stays"), "add it")
         return tuple(stays)
 
-    def _stay(self, ref: StayRef, path: Path) -> Stay | None:
+    def _stay(self, ref: StayRef, path: Path, hw: Hardware) -> Stay | None:
         operands = {plan.name: plan for plan in self.covering.operands}
         if not self.reader.known("operand", ref.operand, operands, (*path, "operand")):
             return None
@@ -136,9 +136,10 @@ class _TilingReader:
             if self._known_loop(name, place) and name not in plan.loops:
                 message = f"loop {name} does not move {plan.name}: there is one tile to keep"
                 self.reader.error(message, place, f"drop {name}")
-        if ref.keeps and not level:
+        number = memories.index(ref.memory)
+        if ref.keeps and not level and not may_keep_units(plan, number, hw):
             self.reader.error("single blocks keep no tiles", (*path, "keeps"), "'holds: tile'")
-        return Stay(plan.name, memories.index(ref.memory), level, ref.slots, ref.keeps)
+        return Stay(plan.name, number, level, ref.slots, ref.keeps)
 
     def _place(self, breach: Breach) -> Path:
         """Where in the file the broken rule is about."""

@@ -7,6 +7,7 @@ from .legality import Breach, Part, breaches, is_legal, memory_of, option_breach
 from .limit_error import limit_error, with_nearest
 from .limit_machine import check_aim, limit_machine, without
 from .lower import lower, lower_nest
+from .options import may_keep_units
 from .place import EXTERNAL_ALIGN_BYTES, NOTHING, place, room_ends, used_bytes
 from .same_layout import LayoutKey, layout_key, same_layout
 from .schedule import find_schedule
@@ -46,6 +47,7 @@ __all__ = [
     "limit_machine",
     "lower",
     "lower_nest",
+    "may_keep_units",
     "memory_of",
     "option_breaches",
     "place",

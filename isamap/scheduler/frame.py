@@ -150,9 +150,10 @@ class Frame:
         terms = [
             (tile_name(loop), stride) for loop, stride in slot.tile_strides if self.trips[loop] > 1
         ]
-        for axis in slot.plan.axes if inner and slot.stay.level else ():
+        for axis in slot.plan.axes if inner else ():
             for loop in axis.loops:
-                if self.tiling.tile(loop) > 1:
+                is_there = slot.stay.level or loop in slot.stay.kept
+                if is_there and self.tiling.tile(loop) > 1:
                     step = axis.step(self.covering.loop(loop)) * slot.stride(axis.name)
                     terms.append((unit_name(loop), step))
         return Address(Affine.of(terms, slot.base), self.rotation(slot))
@@ -178,11 +179,13 @@ class Frame:
         counter, weight = Affine(), 1
         if slot.stay.level == 0:
             for loop in reversed(self.tiling.inner):
-                if loop not in guard.inner and self.tiling.tile(loop) > 1:
+                is_still = loop in guard.inner or loop in slot.stay.kept
+                if not is_still and self.tiling.tile(loop) > 1:
                     counter = counter + Affine.of([(unit_name(loop), weight)])
                     weight *= self.tiling.tile(loop)
         for loop in reversed(self.tiling.outer):
-            is_still = loop in guard.outer or loop in slot.stay.kept or self.trips[loop] == 1
+            is_kept = slot.stay.level and loop in slot.stay.kept
+            is_still = loop in guard.outer or is_kept or self.trips[loop] == 1
             if not is_still:
                 counter = counter + Affine.of([(tile_name(loop), weight)])
                 weight *= self.trips[loop]

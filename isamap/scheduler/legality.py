@@ -16,6 +16,7 @@ from .options import (
     is_uneven,
     level_options,
     may_keep_over,
+    may_keep_units,
     must_divide,
     must_fill_shares,
     must_stay_whole,
@@ -150,6 +151,12 @@ def _stay_breaches(
     for name in stay.kept if plan.is_output else ():
         if reason := why_alone(covering, covering.loop(name)):
             yield breach(f"{stay.operand} keeps tiles of {name}: {reason}", f"drop {name}")
+    if stay.kept and not stay.level and not may_keep_units(plan, stay.residence, hw):
+        yield breach(
+            f"{stay.operand} keeps single blocks of {stay.kept[0]} side by side, which only inputs"
+            " in registers that are renamed do",
+            f"drop {stay.kept[0]}",
+        )
     guard = guards(covering, tiling, stay)
     again = (*guard.refetch_outer, *guard.refetch_inner)
     if must_stay_whole(covering, plan) and again:
@@ -226,6 +233,8 @@ def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
     nothing.)"""
     moving = operand_plan(covering, stay.operand).loops
     active = [n for n in tiling.outer if n in moving and trips(covering, tiling, n) > 1]
+    if not stay.level:
+        active = [n for n in tiling.inner if n in moving and tiling.tile(n) > 1]
     kept = [name in stay.kept for name in active]
     return kept == sorted(kept)
 

@@ -7,13 +7,15 @@ or good.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from isamap.costmodels import Tiling, operand_plan
+from isamap.costmodels import Stay, Tiling, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
-from .options import tile_options
+from .options import may_keep_units, tile_options
+from .place import external_bytes
 
 STEPS = (1, 2, 4, 8)  # places in the list of tile sizes
+PARTS = (2, 3, 4, 6, 8, 12, 16)  # of a sum
 
 
 def sizes_by_loop(covering: Covering, hw: Hardware) -> dict[str, list[int]]:
@@ -46,9 +48,11 @@ def resized(tiling: Tiling, loop: str, sizes: Sequence[int]) -> Iterator[Tiling]
         yield with_tile(tiling, loop, sizes[other])
 
 
-def neighbours(covering: Covering, tiling: Tiling, sizes: dict[str, list[int]]) -> Iterator[Tiling]:
+def neighbours(
+    covering: Covering, tiling: Tiling, sizes: dict[str, list[int]], hw: Hardware
+) -> Iterator[Tiling]:
     """One tile smaller or larger, two loops in the other order, or a packed stay that keeps tiles
-    of one loop more or less."""
+    of one loop more or less, or a sum in parts."""
     for name, _ in tiling.tiles:
         yield from resized(tiling, name, sizes[name])
     free = [n for n in tiling.outer if n not in covering.held]
@@ -56,6 +60,7 @@ def neighbours(covering: Covering, tiling: Tiling, sizes: dict[str, list[int]]) 
         yield replace(tiling, outer=(*covering.held, *order))
     for order in swapped(tiling.inner):
         yield replace(tiling, inner=order)
+    yield from summed_in_parts(covering, tiling, sizes, hw)
     for number, stay in enumerate(tiling.stays):
         plan = operand_plan(covering, stay.operand)
         if plan.residences[stay.residence].is_packed:
@@ -69,6 +74,40 @@ def swapped(order: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Two neighbours in the other order."""
     for n in range(len(order) - 1):
         yield (*order[:n], order[n + 1], order[n], *order[n + 2 :])
+
+
+def summed_in_parts(
+    covering: Covering, tiling: Tiling, sizes: dict[str, list[int]], hw: Hardware
+) -> Iterator[Tiling]:
+    """A sum that is all done for one tile of what it adds to after the other, done in parts: each
+    for all of these tiles. Tiles of inputs in registers become single blocks, side by side where a
+    loop around those that move them finds them again. Only where not everything stays in the cache
+    that programs ask for lines: parts are there for what does."""
+    asked = next((cache for cache in hw.caches if cache.prefetch is not None), None)
+    if asked is None or external_bytes(covering) <= asked.size_bytes:
+        return
+    active = [name for name in tiling.outer if tiling.tile(name) < covering.loop(name).units]
+    held = covering.held
+    if not active or active[-1] in held or not covering.loop(active[-1]).is_reduction:
+        return
+    loop = active[-1]
+    outer = (*held, loop, *(name for name in tiling.outer if name not in (*held, loop)))
+    inner = (loop, *(name for name in tiling.inner if name != loop))
+    stays = tuple(_single_blocks(covering, stay, inner, hw) for stay in tiling.stays)
+    parted = replace(tiling, outer=outer, inner=inner, stays=stays)
+    for count in PARTS:
+        size = -(-covering.loop(loop).units // count)
+        if size in sizes[loop]:
+            yield with_tile(parted, loop, size)
+
+
+def _single_blocks(covering: Covering, stay: Stay, inner: tuple[str, ...], hw: Hardware) -> Stay:
+    plan = operand_plan(covering, stay.operand)
+    if not may_keep_units(plan, stay.residence, hw):
+        return stay
+    resting = next((n for n, name in enumerate(inner) if name not in plan.loops), len(inner))
+    kept = tuple(name for name in inner[resting:] if name in plan.loops)
+    return replace(stay, level=0, kept=kept)
 
 
 def _kept(

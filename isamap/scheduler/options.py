@@ -7,7 +7,7 @@ tiling legal (`legality`).
 from collections.abc import Iterator
 from itertools import product
 
-from isamap.costmodels import Stay, moves_blocks
+from isamap.costmodels import Stay, is_renamed, moves_blocks
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
@@ -52,6 +52,13 @@ def may_keep_over(covering: Covering, plan: OperandPlan, loop: TiledLoop) -> boo
         return True
     further = covering.held[: covering.held.index(loop.name)]
     return not plan.is_output and any(name not in plan.loops for name in further)
+
+
+def may_keep_units(plan: OperandPlan, residence: int, hw: Hardware) -> bool:
+    """May a stay hold the single blocks of several units side by side? Of an input, where each has
+    a register of its own and no fetch waits for one."""
+    is_alone = len(plan.residences) == 1 and not plan.residences[residence].is_packed
+    return is_alone and not plan.is_output and is_renamed(plan, residence, hw)
 
 
 def must_fill_shares(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:

@@ -141,7 +141,7 @@ class Pool:
         schedule = self.solved[number]
         covering = schedule.covering
         found = []
-        for other in neighbours(covering, tiling, self.sizes[number]):
+        for other in neighbours(covering, tiling, self.sizes[number], self.hw):
             is_known = (number, form(covering, other)) in self.places
             if is_known or not is_legal(covering, other, self.hw):
                 continue

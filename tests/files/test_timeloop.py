@@ -3,6 +3,7 @@
 In: schedules on shipped machines. Out: verdicts. Not its job: Timeloop itself.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,19 @@ def test_what_timeloop_cannot_say_is_refused(kernel: str, machine: str, reason: 
     result = isamap.map(kernel, machine, verify="off", time_limit_s=3)
     with pytest.raises(IsamapError, match=reason):
         timeloop_files(result)
+
+
+def test_blocks_side_by_side_are_refused() -> None:
+    result = isamap.map("gemm", "gemmini", sizes={"m": 40}, verify="off", time_limit_s=3)
+    assert isinstance(result, Result)
+    schedule, tiling = result.schedule, result.schedule.solution.tiling
+    assert tiling is not None
+    stays = tuple(replace(s, kept=s.kept if s.level else ("i",)) for s in tiling.stays)
+    solution = replace(schedule.solution, tiling=replace(tiling, stays=stays))
+    best = replace(schedule, solution=solution)
+    changed = replace(result, answer=replace(result.answer, best=best))
+    with pytest.raises(IsamapError, match="blocks stay side by side"):
+        timeloop_files(changed)
 
 
 def test_windows_are_described_and_the_difference_is_said() -> None:
