@@ -26,8 +26,6 @@ def check_command(specs: tuple[str, ...], exercise: bool, seed: int) -> None:
     """Check hardware files (SPECS: files or bundled names)."""
     from isamap.hwdesc import check_hardware  # start-up time
 
-    from .show_exercise import exercise_machine
-
     total, different = 0, 0
     for spec in specs:
         path = find_hardware(spec)
@@ -38,6 +36,8 @@ def check_command(specs: tuple[str, ...], exercise: bool, seed: int) -> None:
         if not errors:
             click.echo(f"{path}: fine")
         if exercise and not errors:
+            from .show_exercise import exercise_machine  # start-up time
+
             different += exercise_machine(Path(path), seed)
     if total:
         click.echo(f"{total} mistake{'s' if total > 1 else ''}", err=True)
