@@ -31,7 +31,7 @@ from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
 from .match_joined import match_joined
 from .operand_plans import OperandPlans
-from .roles import may_compute
+from .roles import COMPUTING, may_compute, role_of
 from .subject import Source, Subject
 from .tasks import ALONE, Ends, Setting, overlaps
 
@@ -75,7 +75,9 @@ def coverings(
     """
     index = _only_statement(kernel)
     held = setting.held
-    found_candidates = candidates(kernel, index, hw, mismatches, held, setting.ends)
+    # sums begin in a copy on chip; elsewhere their own loads bring it, or the host does
+    copies = not setting.begins or kernel.statements[index].target.buffer in dict(setting.homes)
+    found_candidates = candidates(kernel, index, hw, mismatches, held, setting.ends, copies=copies)
     if found_candidates:  # else order is not to blame
         _check_order(kernel, index, may_reassociate, held)
     known_plans = OperandPlans() if known_plans is None else known_plans
@@ -100,17 +102,22 @@ def candidates(
     mismatches: list[Mismatch] | None = None,
     held: tuple[str, ...] = (),
     ends: Ends | None = None,
+    *,
+    copies: bool = True,
 ) -> tuple[Candidate, ...]:
     """All matches of all instructions that may compute the statement, sorted by compute bound
     (stable); appends to `mismatches`, if given, why others failed.
 
-    With `ends`, instructions that compute a sum and what becomes of it match too.
+    With `ends`, instructions that compute a sum and what becomes of it match too; without `copies`,
+    those that only move data do not.
     """
     found = []
     failed = [] if mismatches is None else mismatches
     converted = conversions(hw)
     for instruction in hw.instructions:
         if not may_compute(instruction, kernel.statements[index]):
+            continue
+        if not copies and role_of(instruction) not in COMPUTING:
             continue
         if ends and ends.outlet and len(instruction.semantics.statements) > 1:
             matches, mismatch = match_joined(kernel, index, ends, instruction, held, converted)

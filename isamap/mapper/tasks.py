@@ -49,7 +49,8 @@ class Setting:
     """All that a kernel's coverings depend on beside itself and the machine.
 
     `held`, `volatile`, `ends`, `late`: as in a `Task`. `homes`: buffers with the managed memories
-    where they lie between tasks, sorted; all others are in the external memory.
+    where they lie between tasks, sorted; all others are in the external memory. `begins`: another
+    statement goes on with what this one assigns.
     """
 
     held: tuple[str, ...] = ()
@@ -57,6 +58,7 @@ class Setting:
     ends: Ends | None = None
     homes: tuple[tuple[str, str], ...] = ()
     late: tuple[str, ...] = ()
+    begins: bool = False
 
 
 ALONE = Setting()
@@ -71,7 +73,7 @@ class Task:
     touches, or read what it writes, at the same place in every iteration: nothing of it may stay on
     chip from one iteration to the next. `ends`, `parts`: what it takes over, and the tasks that it
     stands for then. `late`: buffers, sorted, whose values are not there in time for entries of a
-    fifo that must be (`Fifo.within_cycles`).
+    fifo that must be (`Fifo.within_cycles`). `begins`: as in a `Setting`.
     """
 
     kernel: Kernel
@@ -81,6 +83,7 @@ class Task:
     ends: Ends | None = None
     parts: tuple["Task", ...] = ()
     late: tuple[str, ...] = ()
+    begins: bool = False
     _touched: frozenset[str] = field(init=False, repr=False, compare=False)  # often asked for
 
     def __post_init__(self) -> None:
@@ -89,7 +92,7 @@ class Task:
     def setting(self, homes: Mapping[str, str] = NOTHING) -> Setting:
         """What surrounds the task's kernel, with some buffers in these memories."""
         homes_of = tuple(sorted(homes.items()))
-        return Setting(self.held, self.volatile, self.ends, homes_of, self.late)
+        return Setting(self.held, self.volatile, self.ends, homes_of, self.late, self.begins)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -223,7 +226,12 @@ class _Cutter:
             if b.name in used
         )
         kernel = Kernel(f"{self.kernel.name}_{number}", buffers, (statement,))
-        return Task(kernel, number, held, volatile)
+        return Task(kernel, number, held, volatile, begins=self._begins(statement))
+
+    def _begins(self, statement: Statement) -> bool:
+        """Does another statement go on with what this one assigns?"""
+        updated = {other.target.buffer for other in self.statements if other.update != "="}
+        return statement.update == "=" and statement.target.buffer in updated
 
     def _target_role(
         self, number: int, held: tuple[str, ...], volatile: tuple[tuple[str, str], ...]

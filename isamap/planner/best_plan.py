@@ -215,6 +215,6 @@ def _sum(tasks: Counter[TaskKey], least_of: dict[TaskKey, float]) -> float:
 
 
 def _least(task: Task, hw: Hardware) -> float:
-    found = candidates(task.kernel, 0, hw, held=task.held)
+    found = candidates(task.kernel, 0, hw, held=task.held, copies=not task.begins)
     on_unit = min((candidate.bound_cycles for candidate in found), default=inf)
     return on_unit if hw.host is None else min(on_unit, host_task_cycles(task, hw.host))

@@ -10,7 +10,7 @@ from math import prod
 from isamap.costmodels import Aim, Costs, host_costs
 from isamap.hwdesc import Hardware, HostRule, run_cycles
 from isamap.ir import Buffer, Kernel, Role, Statement
-from isamap.mapper import Ends, Task, TaskNode, cut_tasks
+from isamap.mapper import Setting, Task, TaskNode, cut_tasks
 from isamap.program import Program
 from isamap.rewrites import Step
 from isamap.scheduler import Answer, Schedule, Status
@@ -18,22 +18,14 @@ from isamap.scheduler import Answer, Schedule, Status
 from .piece import Piece
 
 # what decides how a task is scheduled: all but its kernel's name and the place it came from
-TaskKey = tuple[
-    tuple[Buffer, ...],
-    Statement,
-    tuple[str, ...],
-    tuple[tuple[str, str], ...],
-    frozenset[str],
-    Ends | None,
-    tuple[str, ...],
-]
+TaskKey = tuple[tuple[Buffer, ...], Statement, frozenset[str], Setting]
 
 
 def task_key(task: Task, shared: frozenset[str]) -> TaskKey:
     """Equal for tasks that are scheduled alike."""
     buffers = task.kernel.buffers
     handed_on = shared & {buffer.name for buffer in buffers}
-    return buffers, task.statement, task.held, task.volatile, handed_on, task.ends, task.late
+    return buffers, task.statement, handed_on, task.setting()
 
 
 @dataclass(frozen=True, slots=True)
