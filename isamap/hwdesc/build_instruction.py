@@ -94,6 +94,7 @@ def build_instruction(
         asm_form=_build_asm_form(semantics, site),
         c_form=_build_c_form(semantics, site),
         is_sync=model.is_sync,
+        only_computed=model.only_computed,
         multicast=multicast_axes(model.multicast, machine),
         source=model.source,
         stream=build_stream(model.stream, semantics, site.path("stream"), reader),

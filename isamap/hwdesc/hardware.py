@@ -156,6 +156,8 @@ class Instruction:
     (pipelined accumulation); None: the latency. `stream`: None when a call touches all its bytes
     for the whole of its time.
     `is_sync`: does nothing but carry tokens (its semantics has no statement).
+    `only_computed`: moves what an instruction has computed where it lies, not what a copy put
+    there.
     `multicast`: axes of the cores along which a call writes the same bytes to every core.
     """
 
@@ -175,6 +177,7 @@ class Instruction:
     bits: Bits | None = None
     obeys: tuple[Obeyed, ...] = ()
     is_sync: bool = False
+    only_computed: bool = False
     multicast: tuple[str, ...] = ()
     source: str = ""
     stream: Stream | None = None

@@ -193,6 +193,11 @@ class InstructionModel(Model):
     is_sync: StrictBool = Field(
         default=False, description="Does nothing but carry tokens; has no semantics."
     )
+    only_computed: StrictBool = Field(
+        default=False,
+        description="Moves what an instruction has computed where it lies, not what a copy has put "
+        "there.",
+    )
     multicast: Literal["all"] | list[Text] = Field(
         default_factory=list,
         description="A call writes the same bytes to all cores, or to those along these axes of "

@@ -31,10 +31,11 @@ from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
 from .match_joined import match_joined
 from .operand_plans import OperandPlans
-from .roles import COMPUTING, may_compute, role_of
+from .roles import COMPUTING, MOVING, may_compute, role_of, takes_only_computed
 from .subject import Source, Subject
 from .tasks import ALONE, Ends, Setting, overlaps
 
+ONLY_COPIED = "what takes its result home takes only what an instruction has computed"
 NO_TILING = 90  # progress of a match that no extents of the instruction serve
 TOO_LONG = "finishes its sums in one call, and the kernel's are longer than a call takes"
 NO_ZEROS = "runs more iterations than the kernel has, and zeros there would change the result"
@@ -86,6 +87,8 @@ def coverings(
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
             found = cover_match(kernel, index, hw, candidate.match, loops, known_plans, setting)
+            if not isinstance(found, str) and role_of(candidate.match.instruction) in MOVING:
+                found = tuple(x for x in found if not takes_only_computed(x, hw)) or ONLY_COPIED
             if not isinstance(found, str):
                 yield from found
                 break
@@ -115,9 +118,8 @@ def candidates(
     failed = [] if mismatches is None else mismatches
     converted = conversions(hw)
     for instruction in hw.instructions:
-        if not may_compute(instruction, kernel.statements[index]):
-            continue
-        if not copies and role_of(instruction) not in COMPUTING:
+        is_step = not copies and role_of(instruction) not in COMPUTING
+        if is_step or not may_compute(instruction, kernel.statements[index]):
             continue
         if ends and ends.outlet and len(instruction.semantics.statements) > 1:
             matches, mismatch = match_joined(kernel, index, ends, instruction, held, converted)

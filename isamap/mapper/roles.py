@@ -19,6 +19,8 @@ from isamap.ir import (
     without_casts,
 )
 
+from .covering import Covering
+
 
 class InstructionRole(Enum):
     """What an instruction does for a covering."""
@@ -58,13 +60,25 @@ def role_of(instruction: Instruction) -> InstructionRole:
 
 def may_compute(instruction: Instruction, statement: Statement) -> bool:
     """Is it worth a look? Copies compute statements that copy, cast or not, and what clears those
-    that assign zeros; no others."""
+    that assign zeros; no others, nor do copies of what was computed only."""
     role = role_of(instruction)
-    if role in COMPUTING or instruction.multicast or statement.update != "=":
+    is_step = instruction.multicast or instruction.only_computed
+    if role in COMPUTING or is_step or statement.update != "=":
         return role in COMPUTING
     if role is InstructionRole.ZERO:
         return statement.value == Literal(0)
-    return role in MOVING and isinstance(without_casts(statement.value), Access)
+    return role in MOVING and is_copy(statement)
+
+
+def takes_only_computed(covering: Covering, hw: Hardware) -> bool:
+    """Does an instruction that takes home only what is computed bring any of the results home?"""
+    drains = (r.drain for plan in covering.operands for r in plan.residences if r.drain)
+    return any(hw.instruction(drain.instruction).only_computed for drain in drains)
+
+
+def is_copy(statement: Statement) -> bool:
+    """Does it only copy, cast or not?"""
+    return statement.update == "=" and isinstance(without_casts(statement.value), Access)
 
 
 def as_mover(instruction: Instruction) -> Mover | None:

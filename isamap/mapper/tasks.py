@@ -28,6 +28,8 @@ from isamap.ir import (
     may_permute,
 )
 
+from .roles import is_copy
+
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -50,7 +52,7 @@ class Setting:
 
     `held`, `volatile`, `ends`, `late`: as in a `Task`. `homes`: buffers with the managed memories
     where they lie between tasks, sorted; all others are in the external memory. `begins`: another
-    statement goes on with what this one assigns.
+    statement goes on with what this one copies.
     """
 
     held: tuple[str, ...] = ()
@@ -229,9 +231,9 @@ class _Cutter:
         return Task(kernel, number, held, volatile, begins=self._begins(statement))
 
     def _begins(self, statement: Statement) -> bool:
-        """Does another statement go on with what this one assigns?"""
+        """Does another statement go on with what this one copies?"""
         updated = {other.target.buffer for other in self.statements if other.update != "="}
-        return statement.update == "=" and statement.target.buffer in updated
+        return is_copy(statement) and statement.target.buffer in updated
 
     def _target_role(
         self, number: int, held: tuple[str, ...], volatile: tuple[tuple[str, str], ...]

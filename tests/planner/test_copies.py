@@ -108,3 +108,23 @@ def test_what_no_copy_casts_stays_on_the_host(casts: Hardware) -> None:
     plan = find_plan(subject, casts, Wishes())
     assert verify_full(plan.program, subject, casts).is_verified
     assert plan.tasks[0].on_host
+
+
+def test_what_takes_only_what_is_computed_takes_no_copy(tmp_path: Path) -> None:
+    """Neither the store nor the load before it computes a copy, one of which brings it home."""
+    text = "S, D = In(f32, 16, 8), Out(bf16, 16, 8)\nfor i, j in grid(16, 8):\n"
+    subject = parse_semantics(text + "  D[i, j] = bf16(S[i, j])\n", "cast")
+    kept = CAST_STORE.replace("unit: way_out", "unit: way_out\n    only_computed: true")
+    same = "S, D = In(f32, 16, 8), Out(f32, 16, 8)\nfor i, j in grid(16, 8):\n  D[i, j] = S[i, j]\n"
+    plain = kept.replace("Out(bf16, 4, 4)", "Out(f32, 4, 4)").replace("bf16(S[i, j])", "S[i, j]")
+    plain = plain.replace("strides: [{nonzero: true}, 2 bytes]", "strides: [free, 4 bytes]")
+    for number, (kernel, machine_text) in enumerate(
+        ((subject, kept), (parse_semantics(same, "same"), plain))
+    ):
+        path = tmp_path / f"machine{number}.yaml"
+        path.write_text(machine_text)
+        hw = load_hardware(path)
+        plan = find_plan(kernel, hw, Wishes())
+        assert plan.tasks[0].on_host
+        path.write_text(machine_text.replace("only_computed: true", "only_computed: false"))
+        assert not find_plan(kernel, load_hardware(path), Wishes()).tasks[0].on_host

@@ -91,7 +91,8 @@ def test_a_store_that_adds_a_bias_runs_as_it_is() -> None:
     found = isamap.map("gemm_epilogue", ONE, sizes=sizes, verify="full", time_limit_s=1)
     assert isinstance(found, isamap.PlanResult) and found.verification.is_verified
     answers = [task.answer for task in found.plan.tasks]
-    assert [a and a.best.covering.instruction for a in answers] == ["multiply", "store_scaled"]
+    instructions = [a and a.best.covering.instruction for a in answers]
+    assert instructions == ["clear", "multiply", "store_scaled"]  # the sums stay on chip for it
 
 
 def test_the_estimate_knows_that_the_next_tile_does_not_wait() -> None:
