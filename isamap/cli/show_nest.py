@@ -109,6 +109,6 @@ def _size_text(covering: Covering, tiling: Tiling, stay: Stay, residence: Reside
     _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
     what = "a block" if stay.level == 0 else "a tile"
     if stay.kept:
-        what = f"all tiles of {', '.join(stay.kept)}"
+        what = f"all {'tiles' if stay.level else 'blocks in a tile'} of {', '.join(stay.kept)}"
     slots = f"{stay.slots} slots of " if stay.slots > 1 else ""
     return f"{residence.memory} ({what}, {slots}{show_bytes(slot_bytes)})"

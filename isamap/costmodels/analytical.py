@@ -259,7 +259,7 @@ def late_rounds(covering: Covering, tiling: Tiling, name: str) -> int:
     rounds = 1
     for stay in tiling.stays:
         plan = operand_plan(covering, stay.operand)
-        if stay.level and name in stay.kept and not plan.is_output:
+        if name in stay.kept_tiles and not plan.is_output:
             sets = fetches(covering, tiling, stay)
             rounds = max(rounds, sets // prod(trips(covering, tiling, n) for n in stay.kept))
     return rounds

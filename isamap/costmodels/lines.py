@@ -104,7 +104,7 @@ def moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> frozen
         name
         for stay, plan in plans
         if hw.memory(plan.residences[stay.residence].memory).within is None
-        for name in (plan.loops if stay.level else stay.kept)
+        for name in (plan.loops if stay.level else stay.kept_units)
     )
 
 

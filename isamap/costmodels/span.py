@@ -239,8 +239,7 @@ def _spread(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> flo
     if turns == 1:
         _, count, sweeps = _parts(covering, tiling, plan, stay, hw)
         return (count - 1) / (count * sweeps)
-    kept = stay.kept if stay.level else ()
-    places = stay.slots * prod(trips(covering, tiling, name) for name in kept)
+    places = stay.slots * prod(trips(covering, tiling, name) for name in stay.kept_tiles)
     return (min(places, turns) - 1) / turns
 
 

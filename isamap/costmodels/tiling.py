@@ -29,6 +29,16 @@ class Stay:
     slots: int
     kept: tuple[str, ...] = ()
 
+    @property
+    def kept_tiles(self) -> tuple[str, ...]:
+        """Loops whose tiles all stay."""
+        return self.kept if self.level else ()
+
+    @property
+    def kept_units(self) -> tuple[str, ...]:
+        """Loops whose units in a tile all stay, of stays that hold single blocks."""
+        return () if self.level else self.kept
+
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
@@ -103,10 +113,10 @@ def _find_guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:
     moving = covering.operand(stay.operand).loops
     inner = [name for name in tiling.inner if tiling.tile(name) > 1]
     outer = [name for name in tiling.outer if trips(covering, tiling, name) > 1]
-    unkept = tuple(name for name in moving if name not in stay.kept)
-    changing = unkept if stay.level == 0 else ()
+    blocks = tuple(name for name in moving if name not in stay.kept_units)
+    changing = blocks if stay.level == 0 else ()
     keeps_inner, refetch_inner, is_changed = _part(inner, moving, changing, False)
-    changing = moving if stay.level == 0 else unkept
+    changing = tuple(name for name in moving if name not in stay.kept_tiles)
     keeps_outer, refetch_outer, _ = _part(outer, moving, changing, is_changed)
     passes = 1.0
     for name in refetch_outer:
@@ -141,7 +151,7 @@ def operand_plan(covering: Covering, name: str) -> OperandPlan:
 def tile_units(covering: Covering, tiling: Tiling, stay: Stay, loop: str) -> int:
     """Units of `loop` that the stay holds side by side."""
     if stay.level == 0:
-        return tiling.tile(loop) if loop in stay.kept else 1
+        return tiling.tile(loop) if loop in stay.kept_units else 1
     return covering.loop(loop).units if loop in stay.kept else tiling.tile(loop)
 
 

@@ -98,7 +98,7 @@ class _Writer:
             raise IsamapError("--emit timeloop: more loops than letters", hint=HINT)
         if self.covering.shares:
             raise IsamapError("--emit timeloop: several cores share loops", hint=HINT)
-        if any(stay.kept and not stay.level for stay in self.tiling.stays):
+        if any(stay.kept_units for stay in self.tiling.stays):
             raise IsamapError("--emit timeloop: blocks stay side by side", hint=HINT)
         factors = _factors(self.statement.value)
         read = [factor.buffer for factor in factors or ()]

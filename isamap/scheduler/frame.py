@@ -152,7 +152,7 @@ class Frame:
         ]
         for axis in slot.plan.axes if inner else ():
             for loop in axis.loops:
-                is_there = slot.stay.level or loop in slot.stay.kept
+                is_there = slot.stay.level or loop in slot.stay.kept_units
                 if is_there and self.tiling.tile(loop) > 1:
                     step = axis.step(self.covering.loop(loop)) * slot.stride(axis.name)
                     terms.append((unit_name(loop), step))
@@ -179,12 +179,12 @@ class Frame:
         counter, weight = Affine(), 1
         if slot.stay.level == 0:
             for loop in reversed(self.tiling.inner):
-                is_still = loop in guard.inner or loop in slot.stay.kept
+                is_still = loop in guard.inner or loop in slot.stay.kept_units
                 if not is_still and self.tiling.tile(loop) > 1:
                     counter = counter + Affine.of([(unit_name(loop), weight)])
                     weight *= self.tiling.tile(loop)
         for loop in reversed(self.tiling.outer):
-            is_kept = slot.stay.level and loop in slot.stay.kept
+            is_kept = loop in slot.stay.kept_tiles
             is_still = loop in guard.outer or is_kept or self.trips[loop] == 1
             if not is_still:
                 counter = counter + Affine.of([(tile_name(loop), weight)])

@@ -151,7 +151,7 @@ def _stay_breaches(
     for name in stay.kept if plan.is_output else ():
         if reason := why_alone(covering, covering.loop(name)):
             yield breach(f"{stay.operand} keeps tiles of {name}: {reason}", f"drop {name}")
-    if stay.kept and not stay.level and not may_keep_units(plan, stay.residence, hw):
+    if stay.kept_units and not may_keep_units(plan, stay.residence, hw):
         yield breach(
             f"{stay.operand} keeps single blocks of {stay.kept[0]} side by side, which only inputs"
             " in registers that are renamed do",
