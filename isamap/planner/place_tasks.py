@@ -125,19 +125,20 @@ def with_joined_calls(tree: TaskTree, placed: PlacedTasks, aim: Aim = FASTEST) -
     Raises:
         MappingError: as `compose`.
     """
-    best = _joined(tree, placed.tasks)
+    calls = _joined(tree, placed.tasks)
+    is_joined = calls != {task.task.number: task for task in placed.tasks}
+    best = tree.put(calls) if is_joined else placed
     for task in placed.tasks:
         moved = None if task.on_host else _moved(task, True, tree.hw)
         if moved is None:
             continue
         number = task.task.number
         others = tuple(moved if t.task.number == number else t for t in best.tasks)
-        by_themselves = {t.task.number: _by_itself(t, tree.hw) for t in others}
-        calls = join_calls(tree.nodes, by_themselves, tree.hw).values()
-        if sum(t.cycles for t in calls) >= sum(t.cycles for t in best.tasks):
+        calls = _joined(tree, others)
+        if sum(t.cycles for t in calls.values()) >= sum(t.cycles for t in best.tasks):
             continue
         try:
-            found = _joined(tree, others)
+            found = tree.put(calls)
         except MappingError:
             continue
         if aim.rank(found.costs(tree.hw)) < aim.rank(best.costs(tree.hw)):
@@ -145,9 +146,10 @@ def with_joined_calls(tree: TaskTree, placed: PlacedTasks, aim: Aim = FASTEST) -
     return replace(best, cut=placed.cut)
 
 
-def _joined(tree: TaskTree, tasks: Iterable[PlannedTask]) -> PlacedTasks:
+def _joined(tree: TaskTree, tasks: Iterable[PlannedTask]) -> Mapping[int, PlannedTask]:
+    """The host's neighbours among them in one call."""
     planned = {task.task.number: _by_itself(task, tree.hw) for task in tasks}
-    return tree.put(join_calls(tree.nodes, planned, tree.hw))
+    return join_calls(tree.nodes, planned, tree.hw)
 
 
 def every_way(planned: PlannedTask, hw: Hardware) -> tuple[PlannedTask, ...]:
