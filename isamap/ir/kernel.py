@@ -108,6 +108,11 @@ class Statement:
         """The element that is written, then those that `value` reads, left to right."""
         return (self.target, *accesses(self.value))
 
+    @property
+    def touched(self) -> frozenset[str]:
+        """Buffers that it writes or reads."""
+        return frozenset(access.buffer for access in self.accesses)
+
     def extent(self, name: str) -> int:
         """Extent of the loop called `name`."""
         return {loop.name: loop.extent for loop in self.loops}[name]

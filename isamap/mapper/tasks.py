@@ -107,7 +107,7 @@ class Task:
         return self._touched
 
     def _find_touched(self) -> frozenset[str]:
-        names = {access.buffer for s in self.statements for access in s.accesses}
+        names = {name for s in self.statements for name in s.touched}
         own = self.statement.target.buffer
         stays = (
             self.ends is not None

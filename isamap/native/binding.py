@@ -42,7 +42,7 @@ class Binding:
         try:
             return self.spare.get_nowait()
         except Empty:
-            moved = (p for p in self.parameters if _differs(p, self.parameters))
+            moved = (p for p in self.parameters if self.lies_elsewhere(p))
             return make_rooms(p for p in moved if p.name not in self.ready)
 
     def give_back(self, rooms: Rooms) -> None:

@@ -53,7 +53,7 @@ def _moved_bytes(kernel: Kernel, planned: tuple[PlannedTask, ...]) -> tuple[int,
     statements = [s for task in planned if not task.on_host for s in task.task.statements]
     read = written = 0
     for buffer in kernel.buffers:
-        users = [s for s in statements if buffer.name in _names(s)]
+        users = [s for s in statements if buffer.name in s.touched]
         if buffer.role is Role.TEMP or not users:
             continue
         sizes = [_touched_bytes(s, buffer) for s in users if s.target.buffer == buffer.name]
@@ -63,10 +63,6 @@ def _moved_bytes(kernel: Kernel, planned: tuple[PlannedTask, ...]) -> tuple[int,
         if buffer.role is not Role.OUT and not is_set:
             read += _touched_bytes(first, buffer)
     return read, written
-
-
-def _names(statement: Statement) -> set[str]:
-    return {access.buffer for access in statement.accesses}
 
 
 def _touched_bytes(statement: Statement, buffer: Buffer) -> int:

@@ -75,7 +75,7 @@ def _alone(nodes: Sequence[HostNode]) -> Iterator[str]:
 def _dims_of_rounds(call: Kernel, name: str, rounds: set[str]) -> tuple[int, ...]:
     """Dimensions that each round of the outermost loops around all uses has a position of, where
     what a round reads it wrote before."""
-    numbers = [n for n, s in enumerate(call.statements) if name in _touched(s)]
+    numbers = [n for n, s in enumerate(call.statements) if name in s.touched]
     nest = call.statements[numbers[0] : numbers[-1] + 1]
     first, buffer = nest[0], call.buffer(name)
     used = [a for s in nest for a in s.accesses if a.buffer == name]
@@ -95,10 +95,6 @@ def _dims_of_rounds(call: Kernel, name: str, rounds: set[str]) -> tuple[int, ...
     is_written = first.target.buffer == name and first.update == "="
     is_written = is_written and all(access.buffer != name for access in accesses(first.value))
     return tuple(dims) if is_written and covers(replace(first, target=target), row) else ()
-
-
-def _touched(statement: Statement) -> set[str]:
-    return {access.buffer for access in statement.accesses}
 
 
 def _shared(statements: tuple[Statement, ...]) -> list[str]:

@@ -118,7 +118,7 @@ def _row_by_row(
     sizes = {buffer.name: size_bytes(buffer.dtype) for buffer in buffers.values()}
     strides = {
         name: [axis.stride_bytes // sizes[name] for axis in home_of(name).layout.axes]
-        for name in {access.buffer for body in bodies for access in body.accesses}
+        for name in {name for body in bodies for name in body.touched}
     }
     loops = HostLoops(replace(kernel, buffers=tuple(buffers.values())), rule, strides)
     return share_loops(bodies, tasks[0].held, loops)

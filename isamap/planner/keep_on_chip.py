@@ -179,7 +179,7 @@ class HomeSearch:
             for task in self.tasks
             if name in task.touched
             for statement in task.statements
-            if any(access.buffer == name for access in statement.accesses)
+            if name in statement.touched
         )
 
     def _memory(self, buffer: Buffer) -> str | None:

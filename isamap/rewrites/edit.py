@@ -38,7 +38,7 @@ def rebuild(
     that its neighbours on both sides share.
     """
     kept = tuple(statements)
-    used = {access.buffer for statement in kept for access in statement.accesses}
+    used = {name for statement in kept for name in statement.touched}
     buffers = tuple(
         buffer
         for buffer in (*kernel.buffers, *temporaries)

@@ -84,7 +84,7 @@ def strip_nest(kernel: Kernel, around: str, position: int, loop: str, size: int)
         new.append(found)
     before, after = kernel.statements[: numbers[0]], kernel.statements[numbers[0] + len(new) :]
     for buffer in kernel.buffers:
-        outside = (s for s in (*before, *after) if buffer.name in _buffers(s))
+        outside = (s for s in (*before, *after) if buffer.name in s.touched)
         if buffer.role is Role.TEMP and not any(outside):
             contracted = _contracted(buffer, new, strip, size)
             if contracted is not None:
@@ -111,7 +111,7 @@ def _contracted(
 ) -> tuple[list[Statement], Buffer] | None:
     """The statements with a temporary that holds one strip; None where some strip needs more than
     it has written itself."""
-    users = [s for s in statements if buffer.name in _buffers(s)]
+    users = [s for s in statements if buffer.name in s.touched]
     used = [a for s in users for a in s.accesses if a.buffer == buffer.name]
     dims = {d for a in used for d, i in enumerate(a.indices) if i.coefficient(strip.name)}
     if len(dims) != 1:
@@ -152,10 +152,6 @@ def _reach(index: Affine, statement: Statement, strip: Loop) -> tuple[int, int]:
 
 def _with(row: tuple[Item, ...], dim: int, item: Item) -> tuple[Item, ...]:
     return (*row[:dim], item, *row[dim + 1 :])
-
-
-def _buffers(statement: Statement) -> set[str]:
-    return {access.buffer for access in statement.accesses}
 
 
 def strip_nest_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:

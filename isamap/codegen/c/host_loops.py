@@ -86,7 +86,7 @@ class _HostWriter:
         for node in loops.plan():
             self.add("{")
             self.depth += 1
-            touched = {name for statement in _statements(node) for name in _touched(statement)}
+            touched = {name for statement in _statements(node) for name in statement.touched}
             for name, place in self.places.items():
                 if name in touched:
                     self.add(_declaration(self.semantics, name, place))
@@ -311,7 +311,7 @@ class _HostWriter:
         return affine_text(index.substitute({**renamed, **(fixed or {})}))
 
     def _is_apart(self, statements: tuple[Statement, ...]) -> bool:
-        touched = {name for statement in statements for name in _touched(statement)}
+        touched = {name for statement in statements for name in statement.touched}
         places = {name: place for name, place in self.places.items() if name in touched}
         return all(_is_apart(self.semantics, s.target.buffer, places) for s in statements)
 
@@ -322,10 +322,6 @@ def _statements(node: HostNode) -> Iterator[Statement]:
     else:
         for inner in node.body:
             yield from _statements(inner)
-
-
-def _touched(statement: Statement) -> tuple[str, ...]:
-    return tuple(a.buffer for a in statement.accesses)
 
 
 def host_functions(lines: list[str]) -> list[str]:

@@ -148,8 +148,7 @@ def _in_turns(places: list[int], body: tuple[CNode, ...], hw: Hardware) -> _Turn
     if len(places) <= TOGETHER or not loops:
         return None
     number, loop = max(loops, key=lambda x: max(_busy_cycles((x[1],), hw).values(), default=0.0))
-    assert isinstance(loop.stop, int), "counted above"
-    num_turns = loop.stop - loop.first
+    num_turns = _length(loop)
     count = ceil(len(places) / num_turns)
     steps = {far - near for near, far in zip(places, places[count:])}
     if len(steps) != 1 or count * num_turns > (1 + MORE) * len(places):
@@ -204,7 +203,7 @@ def _rows_to_come(
     outer = around[0]
     if not isinstance(outer.stop, int):
         return
-    line, count = cache.granule_bytes, outer.stop - outer.first
+    line, count = cache.granule_bytes, _length(outer)
     cycles = max(_busy_cycles(outer.body, hw).values(), default=0.0)
     ahead = ceil(cache.prefetch.ahead_cycles / max(cycles, 1.0))
     for (_, terms), reads in _reads_by_terms(loop.body, hw, line).items():
