@@ -38,6 +38,7 @@ from .c_text import (
     region_runs,
 )
 from .check import semantic_loops
+from .marks import Mark, least_mark, mark_of
 from .ranges import fixed_count
 from .region import Dim, Region
 
@@ -58,8 +59,8 @@ static uint8_t *map_image(const char *path, i64 size) {
   return p;
 }
 #define HOT __attribute__((noinline, hot))
-static inline __attribute__((always_inline)) i64 all_set(const uint8_t *p, i64 n) {
-  uint8_t all = 1;
+static inline __attribute__((always_inline)) i64 least_mark(const uint8_t *p, i64 n) {
+  uint8_t all = 0xff;
   for (i64 i = 0; i < n; i++) all &= p[i];
   return all;
 }
@@ -130,7 +131,7 @@ def _emit_memories(bound: Bound) -> list[str]:
         for placement in bound.program.inputs if is_external else ():
             first = placement.address // extent.granule_bytes
             count = placement.layout.size_bytes // extent.granule_bytes
-            lines.append(f"memset(written{number} + {first}LL, 1, {count}LL);")
+            lines.append(f"memset(written{number} + {first}LL, {int(Mark.COPIED)}, {count}LL);")
     return lines
 
 
@@ -165,8 +166,7 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
     lines.append(f"const int bad = {chosen};")
     for number, region in enumerate(call.regions):
         if _needs_check(bound, call, region):
-            stop = fail(call, names, Fault.UNWRITTEN, str(region.operand), "blamed")
-            lines.append(f"if (UNLIKELY(bad == {number + 1})) {stop}")
+            lines += _emit_missing(bound, call, number, names)
         if may_race(bound, call, region):
             granule = bound.extent(region.memory).granule_bytes
             other = f"writer{bound.extent_number(region.memory)}[blamed / {granule}]"
@@ -175,6 +175,19 @@ def _emit_call(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str]:
             lines.append(f"if (UNLIKELY(bad == {-number - 1})) {stop}")
     stop = fail(call, names, Fault.ARITHMETIC, "arithmetic")
     return [*lines, f"if (UNLIKELY(arithmetic >= 0)) {stop}", "(void)bad;"]
+
+
+def _emit_missing(bound: Bound, call: Call, number: int, names: Mapping[str, str]) -> list[str]:
+    """Stop where bytes of a region were not written as they must be."""
+    region = call.regions[number]
+    granule = bound.extent(region.memory).granule_bytes
+    unwritten, copied = (
+        fail(call, names, fault, str(region.operand), "blamed")
+        for fault in (Fault.UNWRITTEN, Fault.COPIED)
+    )
+    marked = f"written{bound.extent_number(region.memory)}[blamed / {granule}]"
+    is_missing = f"UNLIKELY(bad == {number + 1})"
+    return [f"if ({is_missing}) {{ if ({marked}) {copied} else {unwritten} }}"]
 
 
 def _emit_versions(call: Call) -> list[str]:
@@ -205,10 +218,10 @@ def _emit_versions(call: Call) -> list[str]:
 
 
 def _needs_check(bound: Bound, call: Call, region: Region) -> bool:
-    """Can the region hold bytes that nothing has written? Not if it stays within one input
-    placement."""
-    if not region.is_read:
-        return False
+    """Can the region hold bytes that nothing has written (or computed, where that is wanted)? Not
+    if it stays within one input placement."""
+    if not region.is_read or call.instruction.only_computed:
+        return region.is_read
     inputs = [(p.address, p.address + p.layout.size_bytes) for p in bound.program.inputs]
     home = allowed_intervals(bound.allowed, call, region)
     is_external = region.memory == bound.hardware.external.name
@@ -221,8 +234,8 @@ def _emit_function(
     number: int,
     shapes: Mapping[str, Mapping[str, tuple[int, ...]]],
 ) -> list[str]:
-    """`call<n>(&blamed, spans, addresses)`: 0, or 1 + the number of a region with unwritten
-    bytes."""
+    """`call<n>(&blamed, spans, addresses)`: 0, or 1 + the number of a region with bytes that bear
+    less than the least mark."""
     parameters = ", ".join(f"const i64 {name}" for name in _parameters(call))
     head = f"static inline __attribute__((always_inline)) int call{call.number}"
     lines = [f"{head}(i64 *blamed{', ' if parameters else ''}{parameters}) {{"]
@@ -276,18 +289,19 @@ def replace_repeats(call: Call) -> Call:
 def _emit_check(bound: Bound, call: Call, region: Region, position: int) -> list[str]:
     memory = bound.extent_number(region.memory)
     granule = bound.extents[memory].granule_bytes
+    least = int(least_mark(call.instruction))
     action = (
-        f"if (UNLIKELY(!all_set(written{memory} + g, n))) {{"
-        f" i64 i = g; while (written{memory}[i]) i++;"
+        f"if (UNLIKELY(least_mark(written{memory} + g, n) < {least})) {{"
+        f" i64 i = g; while (written{memory}[i] >= {least}) i++;"
         f" *blamed = i * {granule}LL; return {position + 1}; }}"
     )
     return _emit_granules(bound, call, region, action)
 
 
 def _emit_signature(bound: Bound, call: Call, region: Region) -> list[str]:
-    """Remember that the bytes are written, and where it matters by whom."""
+    """Remember how the bytes are written, and where it matters by whom."""
     memory = bound.extent_number(region.memory)
-    action = f"memset(written{memory} + g, 1, n);"
+    action = f"memset(written{memory} + g, {int(mark_of(call.instruction))}, n);"
     if _has_races(bound, memory):
         me = f"{writer_number(bound, call, 0)} + core" if may_race(bound, call, region) else "0"
         action += f" sign(writer{memory} + g, n, {me});"

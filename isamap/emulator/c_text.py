@@ -80,6 +80,7 @@ class Fault(IntEnum):
     OVERRUN = 18  # a: operand, b: entry
     FULL = 20  # a: operand
     LATE = 19  # a: operand, b: entry, d: the latest cycle, e: when the entry is there
+    COPIED = 21  # a: operand, b: address; it takes only what was computed
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,12 @@ def _explain(bound: Bound, call: Call, report: Report) -> tuple[str, str]:
                 " written",
                 "",
             )
+        case Fault.COPIED:
+            place = _show_place(bound, operand.memory, report.b)
+            return (
+                f"{what}: takes only what was computed, and a copy has put {place} there",
+                "compute it there, or take it home with another instruction",
+            )
         case Fault.RACE:
             return (
                 f"{what}: writes {operand.memory}[{report.b}], which core {report.c} has written"

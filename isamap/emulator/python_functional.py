@@ -16,14 +16,15 @@ from isamap.ir import Kernel, Role, interpret, numpy_dtype
 from .bind import Bound, Call, may_race, touched_shape, writer_number
 from .c_text import Fault
 from .cores import touched_copies
+from .marks import Mark, least_mark, mark_of
 from .python_walk import Step, step_error, walk_steps
 from .region import Dim, Region
 
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """A memory, all cores' copies one after the other: bytes, whether each was written, and who
-    wrote those that nobody has read since (number of call and core; 0: read, or of no matter)."""
+    """A memory, all cores' copies one after the other: bytes, their `Mark`s, and who wrote
+    those that nobody has read since (number of call and core; 0: read, or of no matter)."""
 
     data: np.ndarray
     written: np.ndarray
@@ -39,10 +40,10 @@ def interpret_functional(bound: Bound, image: np.ndarray) -> None:
     for extent in bound.extents:
         size = extent.size_bytes * bound.hardware.num_copies(extent.memory)
         data = image if extent.memory == bound.hardware.external.name else np.zeros(size, np.uint8)
-        memories[extent.memory] = _Bytes(data, np.zeros(size, bool), np.zeros(size, np.int32))
+        memories[extent.memory] = _Bytes(data, np.zeros(size, np.uint8), np.zeros(size, np.int32))
     written = memories[bound.hardware.external.name].written
     for placement in bound.program.inputs:
-        written[placement.address : placement.address + placement.layout.size_bytes] = True
+        written[placement.address : placement.address + placement.layout.size_bytes] = Mark.COPIED
     for step in walk_steps(bound):
         _execute(bound, memories, step)
 
@@ -74,10 +75,11 @@ def _execute_once(bound: Bound, memories: Memories, step: Step) -> None:
         memory = memories[region.memory]
         where, elements = _places(step, region, arrays[names[region.operand]].shape)
         where = where + _bases(bound, step, region)[0]
-        unwritten = np.flatnonzero(~memory.written[where])
-        if unwritten.size:
-            address = int(where.flat[unwritten[0]])
-            raise step_error(bound, step, Fault.UNWRITTEN, region.operand, address)
+        marks = memory.written[where].reshape(-1)
+        missing = np.flatnonzero(marks < least_mark(call.instruction))
+        if missing.size:
+            fault = Fault.COPIED if marks[missing[0]] else Fault.UNWRITTEN
+            raise step_error(bound, step, fault, region.operand, int(where.flat[missing[0]]))
         memory.writer[where] = 0
         flat = arrays[names[region.operand]].reshape(-1)
         flat[elements] = memory.data[where].reshape(-1, region.item_bytes).view(flat.dtype)[:, 0]
@@ -110,7 +112,7 @@ def _write(
             core = int(others.flat[np.flatnonzero(is_lost)[0]]) % bound.hardware.num_cores
             raise step_error(bound, step, Fault.RACE, region.operand, address, core)
         memory.data[there] = raw
-        memory.written[there] = True
+        memory.written[there] = mark_of(step.call.instruction)
         memory.writer[there] = me
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import prod
 
 from isamap.errors import Loc
-from isamap.ir import Access, Kernel, accesses
+from isamap.ir import Access, Kernel, accesses, without_casts
 
 from .c_form import AssemblyRule, CForm, CompilerRule, CTemplate
 from .encoding import Bits, Encoding, Obeyed
@@ -156,7 +156,7 @@ class Instruction:
     (pipelined accumulation); None: the latency. `stream`: None when a call touches all its bytes
     for the whole of its time.
     `is_sync`: does nothing but carry tokens (its semantics has no statement).
-    `only_computed`: moves what an instruction has computed where it lies, not what a copy put
+    `only_computed`: reads what an instruction has computed where it lies, not what a copy put
     there.
     `multicast`: axes of the cores along which a call writes the same bytes to every core.
     """
@@ -192,6 +192,14 @@ class Instruction:
     def uses(self) -> tuple[Access, ...]:
         """All accesses of the semantics, each statement's target before what it reads."""
         return tuple(access for s in self.semantics.statements for access in s.accesses)
+
+    @property
+    def is_copy(self) -> bool:
+        """Does it only put elsewhere what it reads, cast or not?"""
+        if len(self.semantics.statements) != 1 or self.semantics.statements[0].update != "=":
+            return False
+        value = without_casts(self.semantics.statements[0].value)
+        return isinstance(value, Access) and value.buffer != self.result.buffer
 
     def operand(self, name: str) -> OperandRule:
         """The rule of the operand called `name`."""

@@ -195,7 +195,7 @@ class InstructionModel(Model):
     )
     only_computed: StrictBool = Field(
         default=False,
-        description="Moves what an instruction has computed where it lies, not what a copy has put "
+        description="Reads what an instruction has computed where it lies, not what a copy has put "
         "there.",
     )
     multicast: Literal["all"] | list[Text] = Field(

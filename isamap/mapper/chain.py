@@ -197,6 +197,8 @@ class Chains:
         for onward in onward_copies(self.hw, dtype, self._outside(outlet)):
             if source_memory(onward) != target_memory(mover):
                 continue
+            if onward.instruction.only_computed and mover.instruction.is_copy:
+                continue
             align = self._align(onward, onward.target)
             for external in self._externals(here, size_bytes(dtype), 1, outlet):
                 if not is_aligned(external, align):

@@ -31,7 +31,7 @@ from .covering import Covering, OperandPlan, TiledLoop, synthetic_name
 from .match import Match, Mismatch, match_statement
 from .match_joined import match_joined
 from .operand_plans import OperandPlans
-from .roles import COMPUTING, MOVING, may_compute, role_of, takes_only_computed
+from .roles import COMPUTING, may_compute, role_of, takes_only_computed
 from .subject import Source, Subject
 from .tasks import ALONE, Ends, Setting, overlaps
 
@@ -87,7 +87,7 @@ def coverings(
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
             found = cover_match(kernel, index, hw, candidate.match, loops, known_plans, setting)
-            if not isinstance(found, str) and role_of(candidate.match.instruction) in MOVING:
+            if not isinstance(found, str) and candidate.match.instruction.is_copy:
                 found = tuple(x for x in found if not takes_only_computed(x, hw)) or ONLY_COPIED
             if not isinstance(found, str):
                 yield from found

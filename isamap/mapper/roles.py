@@ -60,10 +60,11 @@ def role_of(instruction: Instruction) -> InstructionRole:
 
 def may_compute(instruction: Instruction, statement: Statement) -> bool:
     """Is it worth a look? Copies compute statements that copy, cast or not, and what clears those
-    that assign zeros; no others, nor do copies of what was computed only."""
+    that assign zeros; no others. What takes only what was computed computes none by itself."""
     role = role_of(instruction)
-    is_step = instruction.multicast or instruction.only_computed
-    if role in COMPUTING or is_step or statement.update != "=":
+    if instruction.only_computed:
+        return False
+    if role in COMPUTING or instruction.multicast or statement.update != "=":
         return role in COMPUTING
     if role is InstructionRole.ZERO:
         return statement.value == Literal(0)

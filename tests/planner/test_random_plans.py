@@ -5,12 +5,14 @@ In: random kernels. Out: failures. Not its job: many of them (`bench/fuzz_plans.
 
 import random
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from isamap.emulator import run, time_program
 from isamap.errors import MappingError
+from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, interpret, numpy_dtype, parse_semantics, random_arrays
 from isamap.planner import Wishes, find_plan
 from isamap.program import Program
@@ -57,6 +59,42 @@ def test_random_kernels_are_right_or_refused(hw_name: str) -> None:
         assert plan.bound_cycles <= time_program(plan.program, hw).cycles, seed
         if seed == 0:
             assert_slow_emulator_agrees(plan.program, kernel, hw_name)
+
+
+def taking_only_computed(hw: Hardware) -> Hardware:
+    """The machine, whose copies to the external memory take only what was computed."""
+    home = hw.external.name
+    instructions = tuple(
+        replace(x, only_computed=x.is_copy and x.operand(x.result.buffer).memory == home)
+        for x in hw.instructions
+    )
+    return replace(hw, instructions=instructions)
+
+
+@pytest.mark.parametrize("hw_name", MACHINES)
+def test_stores_that_take_only_what_was_computed_are_given_nothing_else(hw_name: str) -> None:
+    """The emulator refuses programs that do; the kernels are such as copies take part in."""
+    hw = taking_only_computed(machine(hw_name))
+    count = 0
+    for seed, kernel in subjects(f"only {hw_name}", CASES):
+        plan = find_plan(kernel, hw, Wishes(time_limit_s=2.0))
+        found = verify_full(plan.program, kernel, hw)
+        assert found.is_verified, (seed, found)
+        count += any(not task.on_host for task in plan.tasks)
+    assert count or hw_name == "vecdot", "else nothing is tested"
+
+
+def test_a_copy_takes_no_sums_to_such_a_store() -> None:
+    """The way home of i8 sums on this machine: a vector unit narrows them into the scratchpad."""
+    text = "A, B = In(i8, 3, 4), In(i8, 4, 3)\nT, D = Temp(i32, 3, 3), Out(i8, 3, 3)\n"
+    text += "for i, j, k in grid(3, 3, 4):\n  T[i, j] += i32(A[i, k]) * i32(B[k, j])\n"
+    text += "for i, j in grid(3, 3):\n  D[i, j] = sat_i8(T[i, j])\n"
+    subject, hw = parse_semantics(text, "narrowed"), machine("fused_npu")
+    hw = replace(hw, host=replace(hw.host, start_cycles=Fraction(10**6))) if hw.host else hw
+    assert forced_program(subject, hw) is not None, "else nothing is tested"
+    strict = taking_only_computed(hw)
+    found = verify_full(find_plan(subject, strict, Wishes()).program, subject, strict)
+    assert found.is_verified, found
 
 
 def test_forced_joins_of_random_kernels_are_right() -> None:
