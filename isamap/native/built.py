@@ -22,7 +22,7 @@ from .mapped import Mapped
 
 
 class ArrayError(IsamapError):
-    """An array that a compiled function cannot take."""
+    """Arrays that a compiled function cannot take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +79,24 @@ class BuiltKernel:
         rows = (p for p in self.source.parameters if not p.layout.is_natural and not p.is_scratch)
         return tuple(dict.fromkeys(p.buffer for p in rows))
 
-    def __call__(self, **arrays: np.ndarray) -> np.ndarray | dict[str, np.ndarray]:
+    def __call__(
+        self, *nameless: object, **arrays: np.ndarray
+    ) -> np.ndarray | dict[str, np.ndarray]:
         """Run it; the output array, or outputs by name when there are several.
 
         Raises:
-            ArrayError: an array is missing, unknown, of another shape, type or order, or overlaps
-                an output.
+            ArrayError: an array is missing, unknown, without its buffer's name, of another shape,
+                type or order, masked, or overlaps an output.
         """
-        return self.prepare()(**arrays)
+        return self.prepare()(*nameless, **arrays)
 
-    def prepare(self, **arrays: np.ndarray) -> "PreparedKernel":
+    def prepare(self, *nameless: object, **arrays: np.ndarray) -> "PreparedKernel":
         """The kernel with inputs that stay the same, such as weights: packed now, once.
 
         Raises:
-            ArrayError: an array is unknown, no pure input, or of another shape, type or order.
+            ArrayError: as for a call, or an array is no pure input.
         """
+        self.refuse_nameless(nameless)
         for name, array in arrays.items():
             buffer = self._buffers().get(name)
             if buffer is None or buffer.role is not Role.IN:
@@ -144,6 +147,19 @@ class BuiltKernel:
         _check_apart(held, tuple(n for n, b in buffers.items() if _is_output(b.role)))
         return held
 
+    def refuse_nameless(self, arrays: tuple[object, ...]) -> None:
+        """Which is which is said by name: two of one shape would be exchanged unseen.
+
+        Raises:
+            ArrayError: there are any.
+        """
+        if arrays:
+            named = ", ".join(f"{name}=.." for name in self._buffers())
+            raise ArrayError(
+                f"{self.kernel.name} takes its arrays by name, {len(arrays)} came without",
+                hint=f"its buffers are {named}",
+            )
+
     def _buffers(self) -> dict[str, Buffer]:
         return {b.name: b for b in self.kernel.buffers if b.role is not Role.TEMP}
 
@@ -160,12 +176,15 @@ class PreparedKernel:
     given: Mapping[str, np.ndarray]
     binding: Binding = field(repr=False)
 
-    def __call__(self, **arrays: np.ndarray) -> np.ndarray | dict[str, np.ndarray]:
+    def __call__(
+        self, *nameless: object, **arrays: np.ndarray
+    ) -> np.ndarray | dict[str, np.ndarray]:
         """Run it; as for a BuiltKernel, without the inputs given before.
 
         Raises:
             ArrayError: as for a BuiltKernel, or an array was given before.
         """
+        self.built.refuse_nameless(nameless)
         held = self._check(arrays)
         self._run(held)
         kernel = self.built.kernel
@@ -212,6 +231,11 @@ class PreparedKernel:
 
 def _fitting(name: str, array: np.ndarray, buffer: Buffer) -> np.ndarray:
     shape, dtype = buffer.shape, numpy_dtype(buffer.dtype)
+    if isinstance(array, np.ma.MaskedArray):
+        raise ArrayError(
+            f"array {name!r} is masked, and the function knows of no masks",
+            hint="give array.filled(number), or array.data if what is masked counts as well",
+        )
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
         got = (
             f"{array.dtype}{list(array.shape)}"

@@ -66,6 +66,7 @@ def test_the_files_are_there_and_the_depfile_names_what_they_were_made_of(
         ({"A": whole(7, 5), "B": whole(7, 6)}, "array 'A' is float32[7, 5], expected", "converted"),
         ({"A": whole(5, 7).astype(np.float64), "B": whole(7, 6)}, "array 'A' is float64", "type"),
         ({"A": whole(7, 5).T, "B": whole(7, 6)}, "array 'A' has strides [4, 20] bytes", "contig"),
+        ({"A": np.ma.masked_less(whole(5, 7), 0), "B": whole(7, 6)}, "array 'A' is masked", "fill"),
     ],
 )
 def test_arrays_are_checked(
@@ -75,6 +76,15 @@ def test_arrays_are_checked(
         product(**arrays)
     assert caught.value.message.startswith(message)
     assert hint in caught.value.hint
+
+
+def test_arrays_without_names_are_refused(product: isamap.BuiltKernel) -> None:
+    A, B = whole(5, 7), whole(7, 6)
+    message = "sgemm takes its arrays by name, 1 came without"
+    for call in (product, product.prepare, product.prepare(B=B)):
+        with pytest.raises(ArrayError, match=message) as caught:
+            call(A)
+        assert "A=.., B=.., C=.." in caught.value.hint
 
 
 def test_overlapping_and_read_only_outputs_are_refused(product: isamap.BuiltKernel) -> None:
