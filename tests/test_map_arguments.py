@@ -36,14 +36,35 @@ def test_reasons_and_mappings_print_in_a_line_too() -> None:
     [
         ({"verify": "fast"}, "no check 'fast'", "full, quick, off"),
         ({"layouts": "natrual"}, "no layouts 'natrual'", "natural, packed"),
+        ({"time_limit_s": float("nan")}, "a time limit of nan, expected a number of seconds", ""),
+        ({"time_limit_s": "3"}, "a time limit of '3', expected a number of seconds", ""),
     ],
 )
-def test_misspelt_choices_are_named(choice: dict[str, str], message: str, hint: str) -> None:
+def test_mistaken_choices_are_named(choice: dict[str, object], message: str, hint: str) -> None:
     with pytest.raises(isamap.IsamapError, match=message) as raised:
         isamap.map("gemm", "outer", sizes=SIZES, **choice)  # type: ignore[arg-type]
     assert hint in raised.value.hint
     with pytest.raises(isamap.IsamapError, match=message):
         isamap.build("gemm", "outer", sizes=SIZES, **choice)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["workers", "seed"])
+@pytest.mark.parametrize("number", [-1, 2**40, 1.0, None, True])
+def test_workers_and_seeds_are_whole_numbers_that_the_solver_takes(
+    name: str, number: object
+) -> None:
+    with pytest.raises(isamap.IsamapError, match=f"{name}={number}, expected a whole number from"):
+        isamap.map("gemm", "outer", sizes=SIZES, **{name: number})  # type: ignore[arg-type]
+
+
+def test_seeds_may_be_numpys() -> None:
+    found = isamap.map("gemm", "outer", sizes=SIZES, seed=np.int64(2**31 - 1))  # type: ignore[arg-type]
+    assert found.verification.is_verified
+
+
+def test_threads_are_whole_numbers() -> None:
+    with pytest.raises(isamap.IsamapError, match=r"1\.5 threads are wanted, expected 1 to 256"):
+        isamap.build("gemm", "outer", sizes=SIZES, threads=1.5)  # type: ignore[arg-type]
 
 
 def test_an_assignment_that_was_meant_as_a_sum_is_explained(tmp_path: Path) -> None:

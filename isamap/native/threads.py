@@ -5,6 +5,7 @@ many cores. Not its job: how work is shared out (the scheduler's), the C of it (
 """
 
 from dataclasses import replace
+from typing import SupportsIndex
 
 from isamap.errors import IsamapError
 from isamap.hwdesc import Cores, Hardware, MemoryKind
@@ -20,7 +21,7 @@ def on_threads(hw: Hardware, threads: int) -> Hardware:
     Raises:
         IsamapError: the machine says itself what cores it has, or that is no number of threads.
     """
-    if not 1 <= threads <= MOST:
+    if not isinstance(threads, SupportsIndex) or not 1 <= threads <= MOST:
         raise IsamapError(f"{threads} threads are wanted, expected 1 to {MOST}")
     if threads == 1:
         return hw

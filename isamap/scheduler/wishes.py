@@ -5,7 +5,10 @@ In: nothing but these nodes. Out: frozen values. Not its job: searching (`schedu
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isnan
+from numbers import Real
 from types import MappingProxyType
+from typing import SupportsIndex
 
 from isamap.costmodels import ANALYTICAL, FASTEST, Aim, CostModel
 from isamap.errors import IsamapError
@@ -15,6 +18,8 @@ from isamap.program import Layout
 from .watch import NOBODY, Watch
 
 LAYOUTS = ("natural", "packed")
+MOST_WORKERS = 10_000  # CP-SAT's
+LARGEST_SEED = 2**31 - 1  # CP-SAT's
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,17 @@ class Wishes:
         if self.layouts not in LAYOUTS:
             hint = f"layouts are {', '.join(LAYOUTS)}"
             raise IsamapError(f"no layouts {self.layouts!r}", hint=hint)
+        seconds = self.time_limit_s
+        if isinstance(seconds, bool) or not isinstance(seconds, Real) or isnan(seconds):
+            raise IsamapError(f"a time limit of {seconds!r}, expected a number of seconds")
+        _check_whole("workers", self.workers, 1, MOST_WORKERS)
+        _check_whole("seed", self.seed, 0, LARGEST_SEED)
+
+
+def _check_whole(name: str, number: int, least: int, most: int) -> None:
+    is_whole = isinstance(number, SupportsIndex) and not isinstance(number, bool)
+    if not is_whole or not least <= number <= most:
+        raise IsamapError(f"{name}={number!r}, expected a whole number from {least} to {most}")
 
 
 @dataclass(frozen=True, slots=True)
