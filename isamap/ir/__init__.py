@@ -64,7 +64,7 @@ from .verify import index_range, verify
 if TYPE_CHECKING:
     from .interp import interpret
     from .interp_slow import interpret_slow
-    from .numpy_types import nearest_float, numpy_dtype
+    from .numpy_types import nearest_float, numpy_dtype, strided_view
     from .random_inputs import random_arrays
     from .rounding import rounding_errors
 
@@ -73,6 +73,7 @@ LAZY = {
     "interpret_slow": ".interp_slow",
     "nearest_float": ".numpy_types",
     "numpy_dtype": ".numpy_types",
+    "strided_view": ".numpy_types",
     "random_arrays": ".random_inputs",
     "rounding_errors": ".rounding",
 }
@@ -144,6 +145,7 @@ __all__ = [
     "saturations",
     "scalar_type",
     "size_bytes",
+    "strided_view",
     "type_of",
     "verify",
     "without_casts",

@@ -15,7 +15,7 @@ import numpy as np
 from .array_ops import Array, apply_op
 from .dtypes import is_integer, wrap_integer
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal
-from .numpy_types import numpy_dtype
+from .numpy_types import numpy_dtype, strided_view
 from .type_of import argument_types
 
 
@@ -86,9 +86,9 @@ def view_access(access: Access, array: Array, box: Box) -> Array:
     strides = [access.step(r.name, array.strides) for r in box]
     used = {name for index in access.indices for name in index.names}
     shape = [r.size if r.name in used else 1 for r in box]
-    offset = sum(c * s for c, s in zip(corner, array.strides, strict=True)) // array.itemsize
-    flat = array.reshape(-1)  # C-contiguous, so this is a view
-    return np.lib.stride_tricks.as_strided(flat[offset:], shape, strides)
+    offset = sum(c * s for c, s in zip(corner, array.strides, strict=True))
+    flat = array.reshape(-1).view(np.uint8)  # C-contiguous, so this is a view
+    return strided_view(flat[offset:], array.dtype, shape, strides)
 
 
 def padded_region(array: Array, spans: list[tuple[int, int]], pad: float) -> Array:

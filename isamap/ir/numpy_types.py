@@ -4,8 +4,11 @@ In: a type's name. Out: a NumPy dtype. Not its job: anything that must start wit
 (`dtypes`).
 """
 
+from collections.abc import Sequence
+
 import ml_dtypes
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from .dtypes import DTYPES, scalar_type
 
@@ -32,6 +35,18 @@ assert NUMPY_DTYPES.keys() == DTYPES.keys()
 def numpy_dtype(name: str) -> np.dtype:
     """NumPy dtype of the scalar type called `name`; 4-bit types take one byte per element."""
     return NUMPY_DTYPES[scalar_type(name).name]
+
+
+def strided_view(
+    start: np.ndarray, dtype: np.dtype, sizes: Sequence[int], strides: Sequence[int]
+) -> np.ndarray:
+    """Elements that lie `strides` bytes apart, from the first byte of `start` (u8) on, unchecked.
+
+    By way of bytes: NumPy's own function asks for a type by its short name, and knows none of
+    `f8e5m2`'s.
+    """
+    whole = as_strided(start, (*sizes, dtype.itemsize), (*strides, 1))
+    return whole.view(dtype)[..., 0]
 
 
 def nearest_float(value: float, dtype: str) -> float:

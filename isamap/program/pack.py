@@ -7,10 +7,9 @@ in a memory.
 from dataclasses import replace
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from isamap.errors import ProgramError
-from isamap.ir import numpy_dtype
+from isamap.ir import numpy_dtype, strided_view
 
 from .layout import Axis, Layout
 
@@ -130,6 +129,6 @@ def _slab_views(slab: np.ndarray, layout: Layout, low: tuple[int, ...]) -> list[
     strides = tuple(axis.step * slab.strides[axis.dim] for axis in layout.axes)
     flat = slab.reshape(-1).view(np.uint8)
     if layout.plane_bytes is None:
-        first = flat[origin : origin + slab.itemsize].view(slab.dtype)
-        return [as_strided(first, sizes, strides)]
-    return [as_strided(flat[origin + byte :], sizes, strides) for byte in range(slab.itemsize)]
+        return [strided_view(flat[origin:], slab.dtype, sizes, strides)]
+    byte = np.dtype(np.uint8)
+    return [strided_view(flat[origin + k :], byte, sizes, strides) for k in range(slab.itemsize)]

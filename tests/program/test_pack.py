@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isamap.errors import ProgramError
+from isamap.ir import DTYPES, interpret, parse_semantics, random_arrays
 from isamap.program import Axis, Layout, natural_layout, pack, unpack
 
 
@@ -63,6 +64,24 @@ def test_natural_layout_is_the_array_itself(shape: tuple[int, ...]) -> None:
     assert pack(array, layout).tobytes() == array.tobytes()
     assert np.array_equal(unpack(pack(array.T.copy().T, layout), layout), array)
     assert layout.size_bytes == array.nbytes
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type_is_packed_and_read_with_steps(dtype: str) -> None:
+    text = (
+        f"x, y = In({dtype}, 4, 6), Out({dtype}, 6, 2)\n"
+        "for i, j in grid(6, 2):\n    y[i, j] = x[2 * j + 1, i]\n"
+    )
+    kernel = parse_semantics(text, "columns")
+    inputs = random_arrays(kernel, seed=2)
+    rows = inputs["x"][1::2]
+    assert np.array_equal(interpret(kernel, inputs)["y"].view(np.uint8), rows.T.copy().view("u1"))
+    size = rows.dtype.itemsize
+    axes = (Axis(1, 1, 6, 2 * size), Axis(0, 1, 2, size))
+    layout = Layout(dtype, (2, 6), axes, (0, 0), 12 * size)
+    data = pack(rows.copy(), layout)
+    assert data.tobytes() == rows.T.copy().tobytes()
+    assert unpack(data, layout).tobytes() == rows.tobytes()
 
 
 def test_an_array_of_another_type_or_shape_is_refused() -> None:
