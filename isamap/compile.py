@@ -343,7 +343,7 @@ def kernel_sizes(kernel: str | PathLike[str], name: str | None) -> dict[str, int
 
 def _find_source(kernel: str | PathLike[str], name: str | None) -> tuple[Path, str, KernelSource]:
     """The file, the chosen kernel's name, and the kernel at no sizes yet."""
-    path, inner = find_kernel(str(kernel))
+    path, inner = find_kernel(kernel)
     known = load_kernels(path)
     chosen = name or inner or next(iter(known))
     if chosen not in known:

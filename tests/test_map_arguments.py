@@ -3,15 +3,24 @@
 In: calls of `isamap.map`. Out: answers in a line, messages. Not its job: the answers themselves.
 """
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import isamap
 from isamap.bindings import explain, list_mappings
+from isamap.ir import load_reference
+from isamap.lang import kernel
 
 SIZES = {"m": 5, "n": 7, "k": 3}
+
+
+@kernel
+def marked(n: int = 3) -> None:
+    """Stands at the top of a file."""
 
 
 def test_sizes_may_be_numpys_and_answers_print_in_a_line() -> None:
@@ -58,13 +67,47 @@ def test_workers_and_seeds_are_whole_numbers_that_the_solver_takes(
 
 
 def test_seeds_may_be_numpys() -> None:
-    found = isamap.map("gemm", "outer", sizes=SIZES, seed=np.int64(2**31 - 1))  # type: ignore[arg-type]
+    seed: Any = np.int64(2**31 - 1)
+    found = isamap.map("gemm", "outer", sizes=SIZES, seed=seed)
     assert found.verification.is_verified
 
 
 def test_threads_are_whole_numbers() -> None:
     with pytest.raises(isamap.IsamapError, match=r"1\.5 threads are wanted, expected 1 to 256"):
         isamap.build("gemm", "outer", sizes=SIZES, threads=1.5)  # type: ignore[arg-type]
+
+
+def test_a_function_is_no_kernel_but_says_where_it_stands() -> None:
+    code = "@kernel\ndef k(n=3):\n    x, y = In(i8, n), Out(i8, n)\n"
+    known: dict[str, object] = {"kernel": kernel}
+    exec(code, known)  # as a notebook does
+    top, message = "put it at the top of a .py file", "given as a function, expected its file"
+    for function, hint in ((marked, f"{__file__}:marked"), (lambda: 0, top), (known["k"], top)):
+        with pytest.raises(isamap.IsamapError, match=message) as raised:
+            isamap.map(function, "gemmini")  # type: ignore[call-overload,arg-type]
+        assert hint in raised.value.hint
+
+
+def test_a_reference_may_import_what_lies_beside_it(tmp_path: Path) -> None:
+    text = (
+        "from isamap.lang import In, Out, grid, i32, kernel\n{how}\n\n\n"
+        "@kernel\ndef k(n=3):\n    x, y = In(i32, n), Out(i32, n)\n"
+        "    for i in range(n):\n        y[i] = x[i] + x[i]\n\n\n"
+        "def k_reference(x):\n    return {{'y': twice(x)}}\n"
+    )
+    for folder, how in (
+        ("plain", "from beside import twice"),
+        ("own", "from .beside import twice"),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "k.py").write_text(text.format(how=how))
+        (tmp_path / folder / "beside.py").write_text("def twice(x):\n    return 2 * x\n")
+    (tmp_path / "own" / "__init__.py").touch()
+    before = list(sys.path)
+    for folder in ("plain", "own"):
+        reference = load_reference(tmp_path / folder / "k.py", "k")
+        assert reference is not None and reference(x=21) == {"y": 42}
+    assert sys.path == before
 
 
 def test_an_assignment_that_was_meant_as_a_sum_is_explained(tmp_path: Path) -> None:
