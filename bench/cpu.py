@@ -51,7 +51,7 @@ Job = tuple[tuple[str, str, str], Callable[[Core], Row]]
 @click.option("--hw", default=NATIVE, show_default=True, help="The machine.")
 @click.option("--out", type=click.Path(path_type=Path), help="Rows, kept between runs.")
 @click.option("--core", default=0, show_default=True, help="Which core.")
-@click.option("--steps", default=50, show_default=True, help="Time steps of a layer, at most.")
+@click.option("--steps", default=187, show_default=True, help="Time steps of a layer, at most.")
 @click.option("--search", default=10.0, show_default=True, help="Seconds for one search.")
 @click.option("--seconds", default=0.5, show_default=True, help="Warm runs of a contestant.")
 @click.option("--tune", default=0.0, show_default=True, help="Seconds to tune a product's form.")

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -29,21 +30,30 @@ Run = Callable[[], object]
 SAMPLE_SECONDS = 2e-3  # shorter calls are repeated within a sample
 LEAST_ROUNDS = 3
 LONG_SECONDS = 0.2  # calls that fill no cache with anything of use to the next one
-WARM_UPS = 3  # last-level caches keep lines from the third pass on, where others come between
+WARM_UPS = 8  # shared caches keep lines from the third to eighth pass on (75 MiB on a Golden Cove)
 COLD_ROUNDS = 5
+READINGS = 8  # of each way to read
 FLUSH_BYTES = 2**27  # more than any cache
-SIZES = (2**14, 2**18, 2**23, 2**28)  # of data whose reading is timed: caches and memory
+SIZES = (2**14, 2**18, 2**20, 2**23, 2**25, 2**26, 2**27, 2**28)  # of data whose reading is timed
+STREAMS = (1, 8)  # parts read side by side
+AHEAD = (0, 4096)  # bytes from what is read to what is asked for
 PEAKS = {"f32": "fma_f32", "bf16": "dot_bf16", "i8": "dot_u8_i8"}
 READ = """#include <stdint.h>
 #include <immintrin.h>
-#define STEP(i) s##i = _mm256_or_ps(s##i, _mm256_load_ps((const float *)(data + at + 32 * i)));
+#define STEP(i) s##i = _mm256_or_ps(s##i, _mm256_load_ps((const float *)(from + 32 * i)));
 #define SUM(i) s0 = _mm256_or_ps(s0, s##i);
-void read_all(const char *data, int64_t size, int64_t rounds, float *out) {
+void read_all(
+    const char *data, int64_t size, int64_t rounds, int64_t streams, int64_t ahead, float *out) {
   __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
   for (int64_t round = 0; round < rounds; ++round)
-    for (int64_t at = 0; at < size; at += 256) {
-      STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
-    }
+    for (int64_t at = 0; at < size / streams; at += 256)
+      for (int64_t stream = 0; stream < streams; ++stream) {
+        const char *from = data + stream * (size / streams) + at;
+        if (ahead)
+          for (int64_t line = 0; line < 256; line += 64)
+            _mm_prefetch((const char *)((uintptr_t)from + ahead + line), _MM_HINT_T0);
+        STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+      }
   SUM(1) SUM(2) SUM(3) SUM(4) SUM(5) SUM(6) SUM(7)
   _mm256_storeu_ps(out, s0);
 }
@@ -67,9 +77,9 @@ class Core:
 
     def bound(self, types: str, operations: float, num_bytes: float) -> tuple[float, str]:
         """Least seconds for so many operations and bytes that are touched once, and what binds:
-        arithmetic, or reading from where so many bytes lie."""
-        fits = [size for size in SIZES if num_bytes <= 2 * size]
-        bandwidth = self.bandwidths[fits[0] if fits else SIZES[-1]]
+        arithmetic, or reading as fast as the largest data measured that are not more."""
+        size = max((size for size in SIZES if size <= num_bytes), default=SIZES[0])
+        bandwidth = self.bandwidths[size]
         compute, reading = operations / self.peaks[types], num_bytes / bandwidth
         return max(compute, reading), "peak" if compute >= reading else "bandwidth"
 
@@ -159,9 +169,11 @@ def _bandwidths() -> dict[int, float]:
         for size in SIZES:
             data = aligned_bytes(size)
             data += 1
-            places = (ctypes.c_void_p(data.ctypes.data), ctypes.c_int64(size))
-            rounds = max(1, 2**26 // size)
-            given = (*places, ctypes.c_int64(rounds), ctypes.c_void_p(out.ctypes.data))
-            best = min(_time(partial(call, *given), 1) for _ in range(15))
-            found[size] = size * rounds / best
+            place, rounds = ctypes.c_void_p(data.ctypes.data), max(1, 2**26 // size)
+            seconds = []
+            for streams, ahead in product(STREAMS, AHEAD):
+                given = map(ctypes.c_int64, (size, rounds, streams, ahead))
+                run = partial(call, place, *given, ctypes.c_void_p(out.ctypes.data))
+                seconds += [_time(run, 1) for _ in range(READINGS)]
+            found[size] = size * rounds / min(seconds)
     return found

@@ -2,9 +2,10 @@
 
 In: a shape. Out: a Row. Not its job: which shapes, text.
 
-The layer is `kernels/gru.py` or `lstm.py` with as many inputs as hidden units; a step of
-DeepBench's long sequences costs what a step of a short one does, so that few steps are run. Weights
-are W and U. An LSTM's cell goes on from call to call.
+The layer is `kernels/gru.py` or `lstm.py` with as many inputs as hidden units, and as many steps as
+the shortest of DeepBench's long sequences has (187) or fewer: a shared cache keeps U only after it
+has been read up to twenty times (75 MiB on a Golden Cove core), before that steps read it from
+memory. Weights are W and U. An LSTM's cell goes on from call to call.
 """
 
 import ctypes
