@@ -1,7 +1,9 @@
 """Compiled kernels as functions on NumPy arrays: results, and what they refuse."""
 
+import ctypes
 import pickle
 import shutil
+import subprocess
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,6 +78,24 @@ def test_arrays_are_checked(
         product(**arrays)
     assert caught.value.message.startswith(message)
     assert hint in caught.value.hint
+
+
+def test_the_file_says_how_to_compile_it(product: isamap.BuiltKernel, tmp_path: Path) -> None:
+    comment = " ".join(product.files.source.read_text().split("*/")[0].split())
+    flags, extra = comment.split("Compile with ")[1].split(" (GCC: ")
+    library = tmp_path / "own.so"
+    compiler = shutil.which("gcc") or "clang"
+    more = extra.split(" as well")[0].split() if "gcc" in compiler else []
+    assert "-ffp-contract=off" in flags.split()
+    source = str(product.files.source)
+    command = [compiler, "-shared", "-fPIC", source, "-o", str(library), *flags.split(), *more]
+    subprocess.run(command, check=True)
+    function = ctypes.CDLL(str(library)).sgemm
+    A, B, C = whole(5, 7), whole(7, 6), np.zeros((5, 6), np.float32)
+    arrays = {"A": A, "B": B, "C": C}
+    places = [arrays[parameter.buffer] for parameter in product.source.parameters]
+    function(*(ctypes.c_void_p(array.ctypes.data) for array in places))
+    assert np.array_equal(C, A @ B)
 
 
 def test_arrays_without_names_are_refused(product: isamap.BuiltKernel) -> None:

@@ -10,6 +10,7 @@ array of bytes. Program order is kept, so tokens need no code.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from textwrap import wrap
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import CompilerRule, Hardware, MemoryKind, with_host_calls
@@ -24,6 +25,7 @@ from .prefetch import add_prefetches
 from .regions import CoreLoop, mark_regions
 from .specialise import NotStaticError, specialise
 from .text import LEAST, span_text
+from .toolchain import FLAGS, GCC_FLAGS, LIBRARIES, OPTIMISED
 
 LINE_COLUMNS = 100
 CORE = "isamap_core"  # number of the core that runs an iteration of a parallel loop
@@ -185,7 +187,8 @@ def _file_text(
 ) -> str:
     clear = _clearing(calls.parameters)
     standard = ("math.h", "string.h") if program.host_calls else ("string.h",)
-    lines = [f"/* {program.name} for {hw.name}, made by isamap: do not edit. */"]
+    lines = [f"/* {program.name} for {hw.name}, made by isamap: do not edit."]
+    lines += _compile_with(rule, THREAD_FLAGS if calls.regions else ())
     lines += [
         f"#include <{header}>" for header in dict.fromkeys(("stdint.h", *standard, *rule.headers))
     ]
@@ -204,6 +207,15 @@ def _file_text(
     lines += body
     lines += [f"  {line}" for line in rule.end.splitlines()]
     return "\n".join([*lines, "}", ""])
+
+
+def _compile_with(rule: CompilerRule, own: tuple[str, ...]) -> list[str]:
+    """The end of a comment that says how; without some of these flags other numbers come out."""
+    flags = " ".join([OPTIMISED, *FLAGS, *rule.flags, *own, *LIBRARIES])
+    text = f"Compile with {flags} (GCC: {' '.join(GCC_FLAGS)} as well). */"
+    indent = " " * 3
+    return wrap(text, LINE_COLUMNS, initial_indent=indent, subsequent_indent=indent,
+                break_on_hyphens=False)  # fmt: skip
 
 
 def _clearing(parameters: tuple[Parameter, ...]) -> list[str]:

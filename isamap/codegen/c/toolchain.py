@@ -17,6 +17,7 @@ from isamap.hwdesc import CompilerRule, Hardware
 from .read_ahead import give_up, read_ahead
 
 COMPILERS = ("cc", "gcc", "clang")
+OPTIMISED = "-O2"
 # floats round after every operation; registers of one memory may hold several types in turn
 FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fopenmp-simd")
 # GCC 12 takes a vector to be what an iteration before stored, though it overlaps what another one
@@ -44,7 +45,7 @@ class Toolchain:
     def all_flags(self) -> tuple[str, ...]:
         """What every file is compiled with."""
         own = () if "clang" in self.version() else GCC_FLAGS
-        return ("-O2", *FLAGS, *own, *self.flags)
+        return (OPTIMISED, *FLAGS, *own, *self.flags)
 
     def version(self) -> str:
         """The compiler's own words, one line."""
