@@ -26,7 +26,7 @@ from typing import assert_never
 import numpy as np
 
 from .array_ops import Array, apply_op
-from .dtypes import FLOAT_LIMITS, integer_range, is_float, is_integer
+from .dtypes import FLOAT_LIMITS, FloatLimits, integer_range, is_float, is_integer
 from .evaluate import Box, Machine, Range, constant, count_points, evaluate, view_access
 from .interp import check_names, start_array
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, Role, accesses
@@ -136,7 +136,7 @@ class _Analysis:
         Of |a b|, and by `propagate` of (|a| + 2 e) f + (|b| + 2 f) e, with what rounding adds.
         """
         value = block.statement.value
-        is_sum = block.statement.update == "+=" and axes and is_float(dtype)
+        is_sum = block.statement.update == "+=" and axes
         if not is_sum or not isinstance(value, Apply) or value.op != "*":
             return None
         sizes = tuple(r.size for r in box)
@@ -151,7 +151,7 @@ class _Analysis:
             for part in parts
         )
         a, b = np.abs(a), np.abs(b)
-        limits, count = FLOAT_LIMITS[dtype], prod(sizes[axis] for axis in axes)
+        limits, count = _limits(dtype), prod(sizes[axis] for axis in axes)
         if not (a + 2 * e).max() * (b + 2 * f).max() * 2 < limits.largest:
             return None
         size = contract(a, b, axes, sizes)
@@ -220,6 +220,13 @@ class _Analysis:
                 return value, propagate(op, parts, value, types[-1], dtype)
             case _:
                 assert_never(expr)
+
+
+def _limits(dtype: str) -> FloatLimits:
+    """Of integers those of a type that rounds nothing."""
+    return (
+        FLOAT_LIMITS[dtype] if is_float(dtype) else FloatLimits(0.0, 0.0, integer_range(dtype)[1])
+    )
 
 
 def _gamma(dtype: str, count: Array) -> Array:

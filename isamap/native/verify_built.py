@@ -59,18 +59,17 @@ class WrongError(IsamapError):
 
 @dataclass(frozen=True, slots=True)
 class _Effort:
-    """`call_s`: longest call, as predicted. `exact`, `rounded`: iterations of the kernel that the
-    interpreter does, in integers and in floats; `elements`: of all arrays."""
+    """`call_s`: longest call, as predicted. `iterations`: of the kernel that the interpreter does,
+    as `samples` counts them; `elements`: of all arrays."""
 
     call_s: float
     elements: float
-    exact: float
-    rounded: float
+    iterations: float
 
 
 EFFORT = {
-    Check.QUICK: _Effort(call_s=0.5, elements=2.0**26, exact=2.0**27, rounded=2.0**23),
-    Check.FULL: _Effort(call_s=np.inf, elements=np.inf, exact=np.inf, rounded=np.inf),
+    Check.QUICK: _Effort(call_s=0.5, elements=2.0**26, iterations=2.0**23),
+    Check.FULL: _Effort(call_s=np.inf, elements=np.inf, iterations=np.inf),
 }
 BESIDES = 2.0**25  # iterations on floats that are rounded where all is compared on whole ones
 OFFSETS = {Check.QUICK: (1,), Check.FULL: (1, 0)}  # elements after the beginning of a line
@@ -145,14 +144,14 @@ def _trials(built: BuiltKernel, check: Check, seed: int) -> Iterator[_Trial]:
     if exact is not None:
         yield _exact_trial(kernel, exact, effort, seed)
     if exact is None or any(is_float(buffer.dtype) for buffer in kernel.buffers):
-        iterations = effort.rounded if exact is None else min(effort.rounded, BESIDES)
+        iterations = effort.iterations if exact is None else min(effort.iterations, BESIDES)
         yield _rounded_trial(built, iterations, seed)
 
 
 def _exact_trial(kernel: Kernel, exact: Kernel, effort: _Effort, seed: int) -> _Trial:
     arrays = whole_arrays(kernel, seed)
     known = []
-    for sample in samples(exact, effort.exact, seed):
+    for sample in samples(exact, effort.iterations, seed):
         wide = _as_in(exact, sample.take(arrays))
         expected = _as_in(kernel, interpret(sample.kernel, wide))
         known.append(_Known(sample, expected, 0.0))

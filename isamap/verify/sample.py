@@ -15,9 +15,10 @@ from math import prod
 
 import numpy as np
 
-from isamap.ir import Affine, Buffer, Kernel, Loop, Role, Statement
+from isamap.ir import Affine, Buffer, Kernel, Loop, Role, Statement, is_integer
 
 FEW = 2  # the two ends
+INTEGER = 1 / 16  # of the work of a float, which is rounded and whose errors are followed
 
 Places = frozenset[tuple[str, int]]  # buffers' dimensions
 
@@ -78,6 +79,9 @@ class Sample:
 def samples(kernel: Kernel, iterations: float, seed: int) -> tuple[Sample, ...]:
     """The whole kernel if it has at most so many iterations; else for each dimension that can be
     cut a few of its indices, the others complete as far as that goes. Empty: nothing is so small.
+
+    Args:
+        iterations: that compute floats; of those that compute integers, `INTEGER` count as one.
     """
     if _iterations(kernel) <= iterations:
         return (Sample(kernel),)
@@ -183,5 +187,9 @@ def _cut(kernel: Kernel, thread: _Thread, extent: int) -> Kernel:
     )
 
 
-def _iterations(kernel: Kernel) -> int:
-    return sum(prod(loop.extent for loop in s.loops) for s in kernel.statements)
+def _iterations(kernel: Kernel) -> float:
+    return sum(
+        prod(loop.extent for loop in s.loops)
+        * (INTEGER if is_integer(kernel.buffer(s.target.buffer).dtype) else 1)
+        for s in kernel.statements
+    )

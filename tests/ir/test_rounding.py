@@ -25,6 +25,7 @@ from isamap.ir import (
 )
 from isamap.ir.array_ops import apply_op
 from isamap.ir.propagate import propagate
+from isamap.ir.rounding import _Analysis
 from tests.ir.float_bounds import BOUNDS
 from tests.ir.kernel_sizes import ODD_SIZES, Sizes
 
@@ -104,6 +105,25 @@ def reference(
     found = load_reference(KERNELS / f"{file}.py", name, sizes)
     assert found is not None
     return {key: np.asarray(array, np.float64) for key, array in found(**arrays).items()}
+
+
+@pytest.mark.parametrize("high, is_bounded", [(99, True), (2**20, False)])
+def test_integers_that_floats_became_are_multiplied_as_matrices(
+    high: int, is_bounded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "x, W, y, q = In(f32, 6), In(i32, 6, 7), Out(i32, 7), Temp(i32, 6)\n"
+        "for k in range(6):\n    q[k] = i32(round_even(x[k] * 3.0))\n"
+        "for j, k in grid(7, 6):\n    y[j] += q[k] * W[k, j]\n"
+    )
+    kernel = parse_semantics(text, "rounded")
+    halves = ((np.arange(6) * 500 + 0.5) / 3).astype(np.float32)  # either way, where rounded
+    weights = np.random.default_rng(0).integers(high // 2, high, (6, 7)).astype(np.int32)
+    arrays = {"x": halves, "W": weights}
+    found = rounding_errors(kernel, arrays)["y"]
+    monkeypatch.setattr(_Analysis, "_measure_products", lambda *_: None)
+    assert np.array_equal(found, rounding_errors(kernel, arrays)["y"])
+    assert (found > 0).all() and np.isfinite(found).all() == is_bounded
 
 
 def test_any_order_of_a_sum_is_within_the_bound() -> None:

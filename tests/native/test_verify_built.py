@@ -17,6 +17,7 @@ from isamap.ir import interpret, parse_semantics
 from isamap.native import WrongError
 from isamap.native.verify_built import EFFORT, verify_built
 from isamap.verify import Check, Mismatch, Verification, scaled_arrays
+from isamap.verify.sample import INTEGER
 from tests.compiled_cases import running_here
 
 MACHINES = Path(__file__).parent.parent / "codegen"
@@ -100,7 +101,7 @@ def test_changing_an_input_is_found(product: isamap.BuiltKernel) -> None:
 def test_of_a_large_product_rows_and_columns_are_compared(
     product: isamap.BuiltKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = replace(EFFORT[Check.QUICK], exact=1400.0)
+    few = replace(EFFORT[Check.QUICK], iterations=1400 * INTEGER)
     monkeypatch.setitem(EFFORT, Check.QUICK, few)
     found = verify_built(product, Check.QUICK)
     assert found.is_verified
@@ -125,7 +126,7 @@ def test_what_takes_too_long_is_not_verified_and_says_so(
         found = verify_built(product, Check.QUICK)
         assert not found.is_verified and not found.is_wrong
         assert words in found.failure and found.failure.endswith("--verify full")
-    none = replace(whole, exact=1.0, rounded=1.0)
+    none = replace(whole, iterations=0.0)
     monkeypatch.setitem(EFFORT, Check.QUICK, none)
     assert "no part of its results" in verify_built(product, Check.QUICK).failure
 
