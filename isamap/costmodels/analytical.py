@@ -74,8 +74,70 @@ class Estimate:
         return Costs(self.cycles, self.moved.energy_pj, self.moved.external_bytes(hw))
 
 
+@dataclass(frozen=True, slots=True)
+class Unrefilled:
+    """An estimate before refills of caches are counted, which takes most of the time.
+
+    `unfinished_cycles`: of waiting for unfinished sums. `computing_cycles`: what computing takes at
+    least, whatever caches do. `pace_cycles`: of the whole run, at the pace of what else is busy.
+    `lost_cycles`: what is hidden by nothing.
+    """
+
+    covering: Covering
+    work: Work
+    tiling: Tiling
+    hw: Hardware
+    unit_cycles: dict[str, float]
+    port_cycles: dict[Port, float]
+    startup_cycles: float
+    finish_cycles: float
+    stall_cycles: float
+    unfinished_cycles: float
+    computing_cycles: float
+    pace_cycles: float
+    lost_cycles: float
+    moved: Moved
+
+    @property
+    def least(self) -> Costs:
+        """What the estimate is not below: it with caches that take in nothing."""
+        cycles = ceil(self._with((0.0,) * len(self.hw.caches)))
+        return Costs(cycles, self.moved.energy_pj, self.moved.external_bytes(self.hw))
+
+    def refilled(self) -> "Estimate":
+        """The estimate."""
+        caches = refill_cycles(self.covering, self.tiling, self.hw, self.work.streams)
+        refills = tuple(cache.busy_cycles for cache in caches)
+        cycles = self._with(refills, sum(cache.waiting_cycles for cache in caches))
+        return Estimate(
+            ceil(cycles),
+            tuple((name, ceil(cycles)) for name, cycles in self.unit_cycles.items()),
+            tuple((port, ceil(cycles)) for port, cycles in self.port_cycles.items()),
+            ceil(self.startup_cycles),
+            ceil(self.finish_cycles),
+            ceil(self.stall_cycles),
+            ceil(sum(refills)),
+            self.moved,
+        )
+
+    def _with(self, refills: tuple[float, ...], waiting: float = 0.0) -> float:
+        """Cycles; they grow with each of the refills."""
+        serving = _cache_cycles(self.work, self.unit_cycles, refills, self.unfinished_cycles)
+        computing = max(self.computing_cycles, *serving)
+        total = max(self.startup_cycles + computing + self.finish_cycles, self.pace_cycles)
+        calls = self.unit_cycles[self.work.compute_unit] + self.unfinished_cycles
+        beside = (calls, *refills) if refills else (0.0,)
+        hidden = (sum(beside) - max(beside)) / REFILL_LOSS
+        return total + self.lost_cycles + hidden + waiting
+
+
 def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Estimate:
     """Cycles of one tiling under the closed-form model."""
+    return begin_estimate(covering, work, tiling, hw).refilled()
+
+
+def begin_estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Unrefilled:
+    """`estimate` before refills of caches are counted."""
     counts = {unit.name: unit.count for unit in hw.units}
     units: dict[str, float] = {
         work.compute_unit: compute_path_cycles(covering, work, tiling, counts[work.compute_unit])
@@ -89,34 +151,22 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
             ports[port] = ports.get(port, 0.0) + passes * cycles
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
     stall += exchange_cycles(covering, work, tiling, hw) + resumed_cycles(covering, work, tiling)
-    startup = startup_cycles(covering, work, tiling, hw)
     finish = finish_cycles(covering, work, tiling, hw)
-    caches = refill_cycles(covering, tiling, hw, work.streams)
-    refills = tuple(cache.busy_cycles for cache in caches)
     unfinished = resumed_sum_cycles(covering, work, tiling, counts)
-    computing = max(
-        units[work.compute_unit] + stall + unfinished,
-        uneven_cycles(covering, work, tiling, hw),
-        *_cache_cycles(work, units, refills, unfinished),
-    )
-    total = startup + computing + finish
-    for busy, ends in _paces(covering, work, tiling, hw, units, ports):
-        total = max(total, ends.around(busy, finish))
+    paces = _paces(covering, work, tiling, hw, units, ports)
     hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
-    beside = (units[work.compute_unit] + unfinished, *refills) if refills else (0.0,)
-    losses = hidden / OVERLAP_LOSS + (sum(beside) - max(beside)) / REFILL_LOSS
-    losses += sum(cache.waiting_cycles for cache in caches) + packing_cycles(covering, work, tiling)
-    losses += handover_cycles(covering, tiling, hw)
-    return Estimate(
-        ceil(total + losses),
-        tuple((name, ceil(cycles)) for name, cycles in units.items()),
-        tuple((port, ceil(cycles)) for port, cycles in ports.items()),
-        ceil(startup),
-        ceil(finish),
-        ceil(stall),
-        ceil(sum(refills)),
+    losses = hidden / OVERLAP_LOSS + packing_cycles(covering, work, tiling)
+    return Unrefilled(
+        covering, work, tiling, hw, units, ports,
+        startup_cycles(covering, work, tiling, hw), finish, stall, unfinished,
+        max(
+            units[work.compute_unit] + stall + unfinished,
+            uneven_cycles(covering, work, tiling, hw),
+        ),
+        max(ends.around(busy, finish) for busy, ends in paces),
+        losses + handover_cycles(covering, tiling, hw),
         moved_by(covering, work, tiling),
-    )
+    )  # fmt: skip
 
 
 def _paces(

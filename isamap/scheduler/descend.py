@@ -9,25 +9,25 @@ sizes at a time, until nothing near is better, and what that finds is tried in a
 Where all orders together stay far above what is wanted, nothing is improved.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
+from operator import itemgetter
 
-from isamap.costmodels import Aim, Tiling, Work, estimate, guards, operand_plan
+from isamap.costmodels import Aim, Tiling, Work, guards, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
-from .greedy import Rank, grow, starts
-from .legality import is_legal
-from .neighbours import form, resized, sizes_by_loop, swapped, with_tile
+from .greedy import grow, starts
+from .neighbours import resized, sizes_by_loop, swapped, with_tile
 from .options import stay_choices
+from .ranking import Rank, Ranking
 
 ROUNDS = 4  # over all loop orders
 IMPROVED = 2  # in each
 PROMISING = 1.15  # times the best value: improving gains a tenth (measured over 40 coverings)
 HOPELESS = 1.5  # times the value that is wanted: improving seldom gains more
-NEVER = (inf, inf)
 
 
 def descend(
@@ -49,20 +49,15 @@ def descend(
     return descent.run()
 
 
-class Descent:
-    """The best tiling so far, every one that was looked at with its rank, and which are legal."""
+class Descent(Ranking):
+    """The best tiling so far, and what is known of every one that was looked at."""
 
     def __init__(
         self, covering: Covering, work: Work, hw: Hardware, aim: Aim, cutoff: float = inf
     ) -> None:
-        self.covering = covering
-        self.work = work
-        self.hw = hw
-        self.aim = aim
+        super().__init__(covering, work, hw, aim)
         self.cutoff = cutoff
         self.sizes = sizes_by_loop(covering, hw)
-        self.known: dict[tuple[object, ...], Rank] = {}
-        self.possible: dict[Tiling, bool] = {}
         self.best: Tiling | None = None
 
     def run(self) -> Tiling | None:
@@ -78,16 +73,14 @@ class Descent:
         if not tilings:
             return
         if self.best is None:
-            _, self.best = grow(self.covering, self.work, self.hw, tilings[0], self.aim)
+            _, self.best = grow(self, tilings[0])
         for _ in range(ROUNDS):
             known = self.rank(self.best)
-            tiles = self.best.tiles
-            enlarged = sorted((self.enlarged(t, tiles) for t in tilings), key=self.rank)
-            self.best = min(self.best, enlarged[0], key=self.rank)
+            limit = known[0], PROMISING * known[1]
+            close = self.closest(tilings, self.best.tiles, limit)
+            self.best = min([self.best, *close[:1]], key=self.rank)
             if not self.is_promising(self.best):
                 return
-            limit = known[0], PROMISING * known[1]
-            close = [tiling for tiling in enlarged[:IMPROVED] if self.rank(tiling) <= limit]
             best = min(map(self.improve, close), key=self.rank, default=self.best)
             if self.rank(best) >= known:
                 return
@@ -97,41 +90,47 @@ class Descent:
         """May improving it reach what is wanted?"""
         return self.rank(tiling)[1] <= HOPELESS * self.cutoff
 
-    def enlarged(self, tiling: Tiling, tiles: tuple[tuple[str, int], ...]) -> Tiling:
-        """The tiling with these tiles. Where its order takes unfinished sums up again, they were
-        found under orders that do not: then with as much of such a sum at a time as is best."""
-        same = replace(tiling, tiles=tiles)
-        found = [same]
+    def closest(
+        self, tilings: list[Tiling], tiles: tuple[tuple[str, int], ...], most: Rank
+    ) -> list[Tiling]:
+        """Of the tilings with these tiles the best few that are at `most` so."""
+        found: list[tuple[Rank, Tiling]] = []
+        for tiling in tilings:
+            most = found[-1][0] if len(found) == IMPROVED else most
+            rank, other = self.enlarged(tiling, tiles, most)
+            if rank <= most:
+                insort(found, (rank, other), key=itemgetter(0))
+                del found[IMPROVED:]
+        return [tiling for _, tiling in found]
+
+    def enlarged(
+        self, tiling: Tiling, tiles: tuple[tuple[str, int], ...], most: Rank
+    ) -> tuple[Rank, Tiling]:
+        """The tiling with these tiles, and its rank (`rank`). Where its order takes unfinished sums
+        up again, they were found under orders that do not: then with as much of such a sum at a
+        time as is best."""
+        same = best = replace(tiling, tiles=tiles)
+        least = self.rank(same, most)
         for stay in same.stays:
             if operand_plan(self.covering, stay.operand).is_output:
                 for name in guards(self.covering, same, stay).refetch_outer:
                     sizes = self.sizes[name]
-                    places = (2**n - 1 for n in range(len(sizes).bit_length()))
-                    found += [with_tile(same, name, sizes[place]) for place in places]
-        return min(found, key=self.rank)
-
-    def rank(self, tiling: Tiling) -> Rank:
-        """What the aim says of it; more than of all others if it is illegal."""
-        key = form(self.covering, tiling)
-        if key not in self.known:
-            rank = NEVER
-            if self.is_possible(tiling):
-                costs = estimate(self.covering, self.work, tiling, self.hw).costs(self.hw)
-                rank = self.aim.rank(costs)
-            self.known[key] = rank
-        return self.known[key]
-
-    def is_possible(self, tiling: Tiling) -> bool:
-        """Is it legal?"""
-        if tiling not in self.possible:
-            self.possible[tiling] = is_legal(self.covering, tiling, self.hw)
-        return self.possible[tiling]
+                    for place in (2**n - 1 for n in range(len(sizes).bit_length())):
+                        other = with_tile(same, name, sizes[place])
+                        rank = self.rank(other, min(least, most))
+                        if rank < least:
+                            least, best = rank, other
+        return least, best
 
     def improve(self, tiling: Tiling) -> Tiling:
         """Step to the best neighbour while there is a better one."""
         while True:
-            best = min(self.near(tiling), key=self.rank, default=tiling)
-            if self.rank(best) >= self.rank(tiling):
+            least, best = self.rank(tiling), tiling
+            for other in self.near(tiling):
+                rank = self.rank(other, least)
+                if rank < least:
+                    least, best = rank, other
+            if best is tiling:
                 return tiling
             tiling = best
 

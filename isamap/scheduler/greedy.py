@@ -13,7 +13,6 @@ from isamap.costmodels import (
     Aim,
     Tiling,
     Work,
-    estimate,
     may_double,
     operand_plan,
 )
@@ -22,8 +21,8 @@ from isamap.mapper import Covering
 
 from .legality import is_legal
 from .options import stay_choices, stays_of, tile_options
+from .ranking import Rank, Ranking
 
-Rank = tuple[float, float]
 Kept = Mapping[tuple[str, int], tuple[str, ...]]  # per operand and residence the loops it keeps
 
 
@@ -33,9 +32,10 @@ def schedule_greedily(
     """Grow tiles one loop at a time while the aim's rank falls; try a few loop orders and
     levels."""
     best: tuple[Rank, Tiling] | None = None
+    ranking = Ranking(covering, work, hw, aim)
     for levels in stay_choices(covering, hw):
         for start in starts(covering, hw, levels):
-            rank, grown = grow(covering, work, hw, start, aim)
+            rank, grown = grow(ranking, start)
             if best is None or rank < best[0]:
                 best = (rank, grown)
         if best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
@@ -135,28 +135,27 @@ def _smallest(
     return tiling
 
 
-def grow(
-    covering: Covering, work: Work, hw: Hardware, tiling: Tiling, aim: Aim
-) -> tuple[Rank, Tiling]:
+def grow(ranking: Ranking, tiling: Tiling) -> tuple[Rank, Tiling]:
     """Enlarge the tile whose growth gains most, while that gains anything."""
+    covering = ranking.covering
     options = {
-        loop.name: [t for t, _ in tile_options(covering, loop, hw)] for loop in covering.loops
+        loop.name: [t for t, _ in tile_options(covering, loop, ranking.hw)]
+        for loop in covering.loops
     }
-    rank = aim.rank(estimate(covering, work, tiling, hw).costs(hw))
+    least, best = ranking.rank(tiling), tiling
     while True:
-        best = None
         for name, tile in tiling.tiles:
             for bigger in _steps([t for t in options[name] if t > tile]):
                 tiles = tuple((n, bigger if n == name else t) for n, t in tiling.tiles)
                 candidate = replace(tiling, tiles=tiles)
-                if not is_legal(covering, candidate, hw):
+                if not ranking.is_possible(candidate):
                     break
-                found = aim.rank(estimate(covering, work, candidate, hw).costs(hw))
-                if found < rank and (best is None or found < best[0]):
-                    best = (found, candidate)
-        if best is None:
-            return rank, tiling
-        rank, tiling = best
+                rank = ranking.rank(candidate, least)
+                if rank < least:
+                    least, best = rank, candidate
+        if best is tiling:
+            return least, tiling
+        tiling = best
 
 
 def _steps(bigger: list[int]) -> list[int]:

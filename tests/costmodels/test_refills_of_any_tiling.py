@@ -5,13 +5,14 @@ refills there are (`test_caches`).
 """
 
 import random
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isamap.costmodels import Stay, Tiling, count_work, estimate
+from isamap.costmodels import Stay, Tiling, begin_estimate, count_work, estimate
 from isamap.costmodels.caches import refill_cycles
 from isamap.hwdesc import Hardware
 from isamap.ir import parse_semantics
@@ -40,7 +41,8 @@ def found(hw: Hardware, text: str) -> tuple[Covering, ...]:
 
 
 def check(name: str, threads: int, text: str, seed: int) -> None:
-    """No refill and no wait takes less than nothing, no tiling less than a cycle."""
+    """No refill and no wait takes less than nothing, no tiling less than a cycle, nor less than was
+    known before refills were counted."""
     hw = on_threads(machine(name), threads)
     generator = random.Random(seed)
     for covering in generator.choices(found(hw, text), k=6):
@@ -50,7 +52,12 @@ def check(name: str, threads: int, text: str, seed: int) -> None:
         for refills in refill_cycles(covering, tiling, hw):
             assert refills.busy_cycles >= 0
             assert refills.waiting_cycles >= 0
-        assert estimate(covering, count_work(covering, hw), tiling, hw).cycles > 0
+        work = count_work(covering, hw)
+        costs = estimate(covering, work, tiling, hw).costs(hw)
+        assert costs.cycles > 0
+        least = begin_estimate(covering, work, tiling, hw).least
+        assert least.cycles <= costs.cycles
+        assert replace(least, cycles=costs.cycles) == costs
 
 
 @given(

@@ -18,6 +18,7 @@ from isamap.scheduler.descend import descend
 from isamap.scheduler.greedy import grow, starts
 from isamap.scheduler.neighbours import resized, sizes_by_loop
 from isamap.scheduler.options import stay_choices
+from isamap.scheduler.ranking import NEVER, Rank, Ranking
 from tests.scheduler.cases import kernel, machine
 
 SIZES = ((("m", 7), ("n", 1), ("k", 3)), (("m", 31), ("n", 70), ("k", 300)))
@@ -43,8 +44,41 @@ def test_no_tile_of_what_is_found_is_better_smaller_or_larger(
             for other in resized(found, name, options):
                 assert not is_legal(covering, other, hw) or cycles(covering, other, hw) >= least
         first = next(starts(covering, hw, stay_choices(covering, hw)[0]))
-        _, grown = grow(covering, work, hw, first, FASTEST)
+        _, grown = grow(Ranking(covering, work, hw, FASTEST), first)
         assert least <= cycles(covering, grown, hw)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_what_is_found_is_what_would_be_found_if_refills_were_counted_for_every_tiling(
+    sizes: tuple[tuple[str, int], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hw = machine("x86_golden_cove")
+    product = kernel("gemm", "gemm_f32", sizes)
+    some = tuple(islice(coverings(product, hw, [], may_reassociate=True), 6))
+    works = [count_work(covering, hw) for covering in some]
+    found = [descend(c, work, hw, FASTEST) for c, work in zip(some, works, strict=True)]
+    counted = Ranking.rank
+
+    def count_always(self: Ranking, tiling: Tiling, most: Rank = NEVER) -> Rank:
+        return counted(self, tiling)
+
+    monkeypatch.setattr(Ranking, "rank", count_always)
+    assert found == [descend(c, work, hw, FASTEST) for c, work in zip(some, works, strict=True)]
+
+
+def test_a_rank_that_is_more_than_asked_for_is_not_less_than_it_is() -> None:
+    hw = machine("x86_golden_cove")
+    covering = next(coverings(kernel("gemm", "gemm_f32", SIZES[1]), hw, [], may_reassociate=True))
+    work = count_work(covering, hw)
+    num_open = 0
+    for start in starts(covering, hw, stay_choices(covering, hw)[0]):
+        exact = 0.0, float(cycles(covering, start, hw))
+        ranking = Ranking(covering, work, hw, FASTEST)
+        some = ranking.rank(start, (0.0, 1.0))
+        assert (0.0, 1.0) < some <= exact
+        num_open += some < exact
+        assert ranking.rank(start, exact) == ranking.rank(start) == exact
+    assert num_open
 
 
 @pytest.mark.parametrize(
