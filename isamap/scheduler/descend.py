@@ -62,10 +62,13 @@ class Descent(Ranking):
 
     def run(self) -> Tiling | None:
         """As the function."""
+        fewest = 0
         for levels in stay_choices(self.covering, self.hw):
-            self.look_at(list(starts(self.covering, self.hw, levels)))
-            if self.best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
+            if self.best is not None and _num_tiles(levels) < fewest:
                 break
+            self.look_at(list(starts(self.covering, self.hw, levels)))
+            if _num_tiles(levels) < sum(map(bool, levels)):
+                fewest = _num_tiles(levels)
         return self.best
 
     def look_at(self, tilings: list[Tiling]) -> None:
@@ -161,3 +164,7 @@ class Descent(Ranking):
                 )
                 if fitting > 0:
                     yield with_tile(tiling, name, sizes[fitting - 1])
+
+
+def _num_tiles(levels: tuple[tuple[int, ...], ...]) -> int:
+    return sum(map(sum, levels))

@@ -5,6 +5,7 @@ rest. Not its job: which coverings there are, the answer made of it (`schedule`)
 """
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import groupby, islice
@@ -20,11 +21,7 @@ from isamap.costmodels import (
     least_costs,
 )
 from isamap.hwdesc import Hardware
-from isamap.mapper import (
-    Covering,
-    TiledLoop,
-    layout_rank,
-)
+from isamap.mapper import Covering, TiledLoop, layout_rank
 
 from .answer import Alternative, Contender, Schedule
 from .compare import at_price, candidate, compare, make
@@ -81,6 +78,7 @@ class CoveringSearch:
         self.contenders: tuple[Contender, ...] = ()
         self.spreads: set[tuple[object, ...]] = set()  # over cores, that were looked at
         self.means: set[tuple[object, ...]] = set()  # of coverings that were looked at
+        self.tried: set[tuple[object, ...]] = set()  # of those that were solved, but for names
         self.packing: set[tuple[TiledLoop, ...]] = set()  # loops of natural ones that pack
         self.num_unfit = 0
         self.num_slow = 0  # not below `most`
@@ -223,6 +221,9 @@ class CoveringSearch:
             self._note_slow(rank, rivals)
             self.alternatives.append(passed)
             return
+        if self.hw.caches and self._is_tried(covering, work):
+            self.alternatives.append(passed)
+            return
         solution = solve(
             covering,
             work,
@@ -246,6 +247,13 @@ class CoveringSearch:
             self.alternatives.append(passed)
             return
         self._keep(covering, work, solution, passed)
+
+    def _is_tried(self, covering: Covering, work: Work) -> bool:
+        """Was one solved that is the same but for names? (A solver may do what it could not.)"""
+        unnamed = but_for_names(covering, work)
+        is_tried = unnamed in self.tried
+        self.tried.add(unnamed)
+        return is_tried
 
     def _is_outdone(self, rank: int, bound: float) -> bool:
         """Would a more natural schedule be chosen before one that only takes so much?"""
@@ -371,3 +379,19 @@ def packed_means(covering: Covering) -> tuple[object, ...]:
         for plan in covering.operands
     )
     return covering.loops, ways
+
+
+def but_for_names(covering: Covering, work: Work) -> tuple[object, ...]:
+    """Equal for coverings that differ only in which factor of a product is which operand: what one
+    takes, the other takes, too."""
+    ways = [
+        (
+            replace(plan, name=""),
+            tuple(replace(flow, operand="") for flow in work.flows if flow.operand == plan.name),
+        )
+        for plan in covering.operands
+    ]
+    rest = replace(work, flows=())
+    ways_of = frozenset(Counter(ways).items())
+    call = covering.instruction, covering.binding, covering.immediates
+    return *call, covering.loops, covering.shares, ways_of, rest
