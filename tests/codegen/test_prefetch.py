@@ -324,6 +324,22 @@ def test_many_hints_are_shared_out_among_the_iterations_of_a_loop(turns: int, ea
     assert len(places) <= 15
 
 
+def test_each_row_of_a_strided_read_is_asked_for_where_the_loop_around_goes_on() -> None:
+    """A copy of a column of 16 rows, 6 KiB apart, in steps of 4 bytes: the next 16 rows."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    pitch = 6 * 2**10
+    place = Address(Affine.of([("i", 16 * pitch), ("p", 4)], 64))
+    operands = (
+        Operand("S", "dram", place, (pitch,)),
+        Operand("D", "panel", Address(Affine.of([("p", 64)])), (4,)),
+    )
+    call = CCall(Issue("pack_strided_f32", operands, (("j", Span(16)),)))
+    nest = CLoop("i", 0, 2**10, (CLoop("p", 0, 1500, (call,)),))
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**30)
+    asked = {line for p in range(16) for line in _asked(outer, {"i": 0, "p": p})}
+    assert asked == {(16 + row) * pitch + 64 for row in range(16)}
+
+
 def load(place: Address, memory: str) -> CCall:
     operands = (Operand("S", memory, place, (4, 2)), Operand("D", "zmm", Address(Affine()), (4, 2)))
     name = "load_packed_pairs" if memory == "panel" else "load_pairs"

@@ -215,8 +215,15 @@ def _rows_to_come(
             is_kept = prod(map(_length, rounds)) >= MANY_ROUNDS
         runs = _runs(reads)
         if 0 < step < line <= far and ahead < count and not is_kept and len(runs) <= MAX_HINTS:
-            asked = tuple(CHint(run[0].operand, ahead * dict(terms)[outer.name]) for run in runs)
+            moved_bytes = ahead * dict(terms)[outer.name]
+            asked = tuple(_hint_for(run[0], moved_bytes) for run in runs)
             yield CTurn(loop.name, line // step, loop.first, asked)
+
+
+def _hint_for(read: _Read, ahead_bytes: int) -> CHint:
+    """For what lies so far behind where the read begins, in the row of its operand that it is."""
+    start = read.operand.address.offset.constant
+    return CHint(read.operand, ahead_bytes + read.first - start)
 
 
 def _shares(
