@@ -1,6 +1,7 @@
 """The bundled x86 machines on a processor that has their instructions: exact on whole numbers."""
 
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,8 @@ CASES = (
     ("x86_avx2", "sgemm"),
     ("x86_avx2", "dgemm"),
     ("x86_avx2", "bgemm"),
+    ("x86_avx2", "sgemm_nt"),
+    ("x86_avx2", "ugemm"),
     ("x86_avx512", "sgemm_bias_relu"),
     ("x86_avx2", "sgemm_relu"),
 )
@@ -158,11 +161,15 @@ def test_an_element_that_several_vectors_need_is_broadcast_once() -> None:
     np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
 
 
-FEW = ((1, 203, 310), (21, 1, 4099), (4, 203, 310), (3, 21, 4099), (13, 2, 57))
+MACHINES = ("x86_avx512", "x86_avx2")
+FEW = (
+    *product(MACHINES, ((1, 203, 310), (21, 1, 4099), (4, 203, 310), (13, 2, 57))),
+    ("x86_avx512", (3, 21, 4099)),
+    ("x86_avx2", (2, 21, 4099)),  # of three it takes two at once
+)
 
 
-@pytest.mark.parametrize("machine", ["x86_avx512", "x86_avx2"])
-@pytest.mark.parametrize("sizes", FEW, ids=str)
+@pytest.mark.parametrize("machine, sizes", FEW, ids=str)
 def test_rows_times_a_few_vectors_are_summed_along_the_rows(
     machine: str, sizes: tuple[int, int, int]
 ) -> None:
