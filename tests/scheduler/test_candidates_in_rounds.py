@@ -15,7 +15,7 @@ from isamap.scheduler import Answer, Progress, Schedule, Wishes, find_schedule, 
 from isamap.scheduler.neighbours import sizes_by_loop, with_tile
 from isamap.scheduler.pool import FAR
 
-HW = isamap.load_hardware(find_hardware("x86_avx2"))
+HW = isamap.load_hardware(find_hardware("arm_neon"))
 KERNEL, _ = build_kernel("gemm:gemm_f32", {"m": 120, "n": 96, "k": 128}, None)
 UNIT = 1000  # cycles
 
