@@ -33,11 +33,11 @@ SIZES = (1, 3, 8, 17, 100, 500, 2048)
 
 
 @cache
-def found(hw: Hardware, text: str) -> tuple[Covering, ...]:
+def found(hw: Hardware, text: str, count: int = 40) -> tuple[Covering, ...]:
     """The first coverings of one core and of several."""
     kernel = parse_semantics(text, "product")
     stream = coverings(kernel, hw, [], may_reassociate=True)
-    return tuple(islice(spread_coverings(stream, hw), 40))
+    return tuple(islice(spread_coverings(stream, hw), count))
 
 
 def check(name: str, threads: int, text: str, seed: int) -> None:
@@ -80,6 +80,6 @@ def test_lines_of_a_shorter_last_tile_are_not_taken_off() -> None:
     hw = on_threads(machine("x86_avx2"), 3)
     stays = (Stay("C", 0, 1, 2),)
     tiling = Tiling((("i", 2), ("j", 4), ("p", 1)), ("j", "i", "p"), ("j", "i", "p"), stays)
-    all_ways = found(hw, PRODUCT.format(role="Out", m=100, n=2048, k=8))
+    all_ways = found(hw, PRODUCT.format(role="Out", m=100, n=2048, k=8), 200)
     some = [covering for covering in all_ways if covering.loop("j").extent == 684]
     assert min(r.waiting_cycles for c in some for r in refill_cycles(c, tiling, hw)) >= 0
