@@ -36,10 +36,15 @@ def _in_use(nodes: tuple[TaskNode, ...], timed: set[str], hw: Hardware) -> froze
 
 
 def _may_use(task: Task, timed: set[str], hw: Hardware) -> bool:
+    """Does an instruction that may compute it read from such a fifo? The copy that fills the fifo,
+    which a statement that copies matches too, needs no entry in time."""
+    instructions = (
+        found.match.instruction for found in candidates(task.kernel, 0, hw, None, task.held)
+    )
     return any(
-        rule.memory in timed
-        for found in candidates(task.kernel, 0, hw, None, task.held)
-        for rule in found.match.instruction.operands
+        rule.memory in timed and rule.name != instruction.result.buffer
+        for instruction in instructions
+        for rule in instruction.operands
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import isamap
 from isamap.compile import PlanResult
 from isamap.hwdesc import load_hardware
-from isamap.ir import load_kernel
+from isamap.ir import load_kernel, parse_semantics
 from isamap.mapper import TaskNode, coverings, cut_tasks, flatten, join_tasks
 from isamap.planner.mark_late import mark_late
 
@@ -42,6 +42,21 @@ def test_buffers_written_once_the_fifo_is_in_use_are_late() -> None:
     }
     nodes = cut_tasks(SEPARABLE)
     assert mark_late(nodes, GEMMINI) is nodes
+
+
+def test_a_copy_is_not_late_because_what_fills_the_fifo_copies() -> None:
+    kernel = parse_semantics(
+        """
+x, w, W, y = In(i8, 20, 16), In(i8, 16, 16), Temp(i8, 16, 16), Out(i32, 20, 16)
+for k, j in grid(16, 16):
+  W[k, j] = w[j, k]
+for i, j, k in grid(20, 16, 16):
+  y[i, j] += i32(x[i, k]) * i32(W[k, j])
+""",
+        "copied",
+    )
+    late = [task.late for task in flatten(mark_late(cut_tasks(kernel), OPENTPU))]
+    assert late == [(), ("y",)]
 
 
 def test_a_late_buffer_does_not_pass_the_fifo() -> None:
