@@ -14,7 +14,7 @@ from isamap.costmodels import Aim, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
+from isamap.mapper import Task, candidates, cut_tasks, flatten, is_copy, spread_factors
 from isamap.rewrites import FORMS, Step, Variant, spread_by, variants
 from isamap.scheduler import Wishes
 
@@ -33,9 +33,9 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     """Schedule the kernel and the forms of it that promise less of what the aim minimises, those of
     the fewest cycles first; then let those that take least keep more on chip, and the like.
 
-    A form's promise is the sum of its tasks' least compute bounds; no plan of it is below. Tasks
-    that the best plan so far has as well take what they take there. One form after the other all
-    the way took most of the time for what other forms beat at once.
+    No plan of a form is below the sum of its tasks' least compute bounds. Tasks that the best plan
+    so far has as well take what they take there. One form after the other all the way took most of
+    the time for what other forms beat at once.
 
     Raises:
         MappingError: no form can be mapped; the error is that of the kernel as it is.
@@ -43,9 +43,10 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     begin = time.perf_counter()
     least_of: dict[TaskKey, float] = {}
     known = Known()
-    forms, cut = _list_forms(kernel, hw, wishes, least_of)
+    promised: dict[TaskKey, float] = {}
+    forms, cut = _list_forms(kernel, hw, wishes, least_of, promised)
     clock = _Clock(wishes, begin + wishes.time_limit_s)
-    plans = _plan_forms(forms, hw, clock, known, least_of, cut)
+    plans = _plan_forms(forms, hw, clock, known, least_of, promised, cut)
     best = _best_near(plans, hw, clock, known, cut)
     best = replace(best, cut=all_cuts(best.cut, *cut))
     best = overlapped(best, hw, clock.soon(), known)
@@ -76,19 +77,22 @@ def _plan_forms(
     clock: _Clock,
     known: Known,
     least_of: dict[TaskKey, float],
+    promised: dict[TaskKey, float],
     cut: list[str],
 ) -> list[Plan]:
     """Plans of the kernel as it is and of forms that promise less, as `plan_whole` finds them, each
-    in half of the time that is left. `cut` grows.
+    in half of the time that is left. `cut` and `promised` grow.
 
     What an instruction matches may still need copies that cannot be scheduled. Where a plan left a
     task to the host, no form with that task promises less than it takes there; that may be too
-    much, where it is joined with others, so it decides which form is next, and rules none out.
+    much, where it is joined with others, so it decides which form is next, and rules none out. So
+    do promises of copies (`_promise`), until a plan says what they take. Forms that only promise
+    again what another one did, such as bands along the other axis of an image, come last.
     """
     aim = clock.wishes.aim
-    promised = dict(least_of)
     form, rest = forms[0], [form for form in forms[1:] if form.least < inf]
     plans: list[Plan] = []
+    tried = {form.bounds}
     best: Plan | None = None
     failure: MappingError | None = None
     for number in count():
@@ -97,7 +101,7 @@ def _plan_forms(
             soon = clock.soon(1 / 2 if rest else 1.0)
             plan = plan_whole(form.variant.kernel, hw, soon, known, most)
             plans.append(replace(plan, steps=form.variant.steps))
-            promised |= _left_to_host(plan)
+            promised |= _taken(plan)
             best = min(plans, key=lambda plan: aim.value(plan.costs))
         except MappingError as error:
             failure = failure or error
@@ -107,8 +111,10 @@ def _plan_forms(
         if number == MAX_PLANS or (best is not None and clock.is_late):
             cut.append(f"{len(rest)} promising forms were not scheduled")
             break
-        rest.sort(key=lambda form: _sum(form.tasks, promised))  # as promises are by now
-        form = rest.pop(0)
+        # as promises are by now
+        form = min(rest, key=lambda form: (form.bounds in tried, _sum(form.tasks, promised)))
+        rest.remove(form)
+        tried.add(form.bounds)
     if not plans:
         assert failure is not None, "a form is scheduled or fails"
         raise failure
@@ -122,10 +128,10 @@ def _may_win(form: "_Form", best: Plan, aim: Aim, least_of: dict[TaskKey, float]
     return not aim.is_fastest or may_gain(form.tasks, best, least_of)
 
 
-def _left_to_host(plan: Plan) -> dict[TaskKey, float]:
-    """What tasks take that no instruction computes as they are."""
-    left = (one for one in plan.tasks if one.on_host and one.answer is None)
-    return {task_key(one.task, frozenset()): float(one.cycles) for one in left}
+def _taken(plan: Plan) -> dict[TaskKey, float]:
+    """What copies take, and tasks that no instruction computes as they are."""
+    told = (one for one in plan.tasks if one.answer is None or is_copy(one.task.statement))
+    return {task_key(one.task, frozenset()): float(one.cycles) for one in told}
 
 
 def _best_near(
@@ -158,18 +164,28 @@ def _price(plan: Plan, steps: tuple[Step, ...], aim: Aim) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A form of the kernel, its tasks, and cycles below which no plan of it can be: infinite when a
-    task has no match and the machine has no host."""
+    """A form of the kernel, its tasks, and bounds of each, in cycles, sorted: infinite when a task
+    has no match and the machine has no host."""
 
     variant: Variant
     tasks: Counter[TaskKey]
-    least: float
+    bounds: tuple[float, ...]
+
+    @property
+    def least(self) -> float:
+        """Cycles below which no plan of it can be."""
+        return sum(self.bounds)
 
 
 def _list_forms(
-    kernel: Kernel, hw: Hardware, wishes: Wishes, least_of: dict[TaskKey, float]
+    kernel: Kernel,
+    hw: Hardware,
+    wishes: Wishes,
+    least_of: dict[TaskKey, float],
+    promised: dict[TaskKey, float],
 ) -> tuple[list[_Form], list[str]]:
-    """The kernel as it is and its other forms, and what was not looked at; `least_of` grows."""
+    """The kernel as it is and its other forms, and what was not looked at; `least_of` and
+    `promised` grow."""
     until = time.perf_counter() + wishes.time_limit_s / 2
     factors = spread_factors(hw)
     search = variants(
@@ -190,8 +206,10 @@ def _list_forms(
             key = task_key(task, frozenset())
             if key not in least_of:
                 least_of[key] = _least(task, hw)
+                promised[key] = _promise(task, hw, least_of[key])
             tasks[key] += 1
-        forms.append(_Form(variant, tasks, _sum(tasks, least_of)))
+        bounds = tuple(sorted(least_of[key] for key in tasks.elements()))
+        forms.append(_Form(variant, tasks, bounds))
     return forms, cut + ([search.cut] if search.cut else [])
 
 
@@ -218,3 +236,13 @@ def _least(task: Task, hw: Hardware) -> float:
     found = candidates(task.kernel, 0, hw, held=task.held, copies=not task.begins)
     on_unit = min((candidate.bound_cycles for candidate in found), default=inf)
     return on_unit if hw.host is None else min(on_unit, host_task_cycles(task, hw.host))
+
+
+def _promise(task: Task, hw: Hardware, least: float) -> float:
+    """What the task is taken to take before it is scheduled: its bound; a copy, what it takes on
+    the host. The bound of a copy is one of full calls, but bands, diagonals and windows are moved
+    row by row, if at all: forms with several of them would come before all others.
+    """
+    if hw.host is None or not is_copy(task.statement):
+        return least
+    return host_task_cycles(task, hw.host)

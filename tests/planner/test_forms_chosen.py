@@ -131,3 +131,10 @@ def test_forms_without_the_tasks_that_turned_out_to_need_the_host_come_first() -
     assert [step.rewrite for step in plan.steps][:2] == ["sum_apart", "sum_apart"]
     products = [p for p in plan.tasks if {"W", "U"} & {b.name for b in p.task.kernel.buffers}]
     assert len(products) == 2 and not any(planned.on_host for planned in products)
+
+
+@pytest.mark.parametrize("machine", ["gemmini", "vta"])
+def test_a_diagonal_of_filters_is_tried_among_bands_and_windows(machine: str) -> None:
+    """Those promise more: their copies' bounds are of full calls, along either axis alike."""
+    plan = best(bundled("depthwise_conv", "depthwise_conv"), machine)
+    assert [step.rewrite for step in plan.steps] == ["block_diagonal"]
