@@ -31,6 +31,7 @@ import cpu_conv  # noqa: E402
 import cpu_gemm  # noqa: E402
 import cpu_rnn  # noqa: E402
 import cpu_rows  # noqa: E402
+from cpu_limit import keep_libraries_to  # noqa: E402
 from cpu_measure import Core, measure_core, pin  # noqa: E402
 from cpu_rivals import missing  # noqa: E402
 from cpu_table import Row, as_line, load_rows, table  # noqa: E402
@@ -39,6 +40,7 @@ from host import header  # noqa: E402
 from rnn_row import Cell, RnnShape  # noqa: E402
 
 from isamap.errors import IsamapError  # noqa: E402
+from isamap.hwdesc import load_hardware  # noqa: E402
 from isamap.processor import NATIVE, find_machine  # noqa: E402
 
 KINDS = ("f32", "bf16", "i8", "gru", "lstm", "conv", "rows")
@@ -68,6 +70,7 @@ def main(
     if not only_table:
         pin(core)
         hw = str(find_machine(hw))
+        keep_libraries_to(load_hardware(hw))
         own = measure_core(hw)
         for line in [
             *header(("numpy",)),

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cpu_limit import is_limited
 
 Run = Callable[[], object]
 XSMM_TILES = ((48, 16, 512), (16, 16, 512), (32, 12, 512), (64, 16, 256), (48, 48, 512))
@@ -52,7 +53,7 @@ def rivals(product: Product) -> Iterator[Rival]:
     """Every way that is installed and takes these types and this storage."""
     makers = {
         "f32": (openblas, blis, mkl, mkl_packed, onednn, onednn_packed, xsmm),
-        "bf16": (torch_bf16, onednn_bf16, onednn_bf16_packed),
+        "bf16": () if is_limited() else (torch_bf16, onednn_bf16, onednn_bf16_packed),
         "i8": (torch_i8, onednn_i8_packed),
     }
     for make in makers[product.types]:
@@ -67,7 +68,10 @@ def missing() -> list[str]:
     if find_torch() is None:
         lines.append("MKL, oneDNN: pip install torch")
     if find_blis() is None:
-        lines.append("BLIS: apt-get install libblis-dev")
+        wide = ", of a version that BLIS_ARCH_TYPE keeps to AVX2" if is_limited() else ""
+        lines.append(f"BLIS: apt-get install libblis-dev{wide}")
+    if is_limited():
+        lines.append("torch and oneDNN in bf16: without AVX-512 they have reference code only")
     if find_xsmm() is None:
         lines.append("LIBXSMM: apt-get install libxsmm-dev, and gcc")
     if find_dnnl() is None:
@@ -103,11 +107,19 @@ def find_blis() -> ctypes.CDLL | None:
         folder = "/usr/lib/x86_64-linux-gnu/blis-serial/"
         for name in (f"{folder}libblis.so.4", f"{folder}libblis.so", "libblis.so.4", "libblis.so"):
             try:
-                Found.blis = ctypes.CDLL(name)
-                break
+                found = ctypes.CDLL(name)
             except OSError:
                 continue
+            Found.blis = found if not is_limited() or _core_of(found) == "haswell" else None
+            break
     return Found.blis
+
+
+def _core_of(blis: ctypes.CDLL) -> str:
+    """The processor whose code it runs."""
+    blis.bli_init()
+    blis.bli_arch_string.restype = ctypes.c_char_p
+    return str(blis.bli_arch_string(blis.bli_arch_query_id()).decode())
 
 
 def find_xsmm() -> ctypes.CDLL | None:
