@@ -110,7 +110,7 @@ def _dim_classes(
     if tiled.name not in moving:
         return _chunked(1, count, maximum)
     whole, rest = divmod(tiled.extent, tiled.block)
-    size = part_size(tiled.block, rule, tiled.is_partial)
+    size = part_size(tiled.block, rule)
     return _chunked(whole, tiled.block, size) + _chunked(1 if rest else 0, rest, size)
 
 

@@ -198,21 +198,16 @@ def _resolve(
     )
     taken = {group for group in assigned if group is not None}
     walked = tuple(d for number in chosen if number not in taken for d in chosen[number])
-    stepped = [
-        _stepped(dims, mover.instruction.extent(loop), groups) for loop, dims in pairs if dims
-    ]
+    stepped = [_stepped(dims, mover.instruction.extent(loop)) for loop, dims in pairs if dims]
     if not _are_aligned(mover, (*walked, *(dim for dim in stepped if dim is not None))):
         return None
     return Transfer(mover.instruction.name, pairs, tuple(sorted(walked, key=_by_stride)))
 
 
-def _stepped(
-    dims: tuple[CopyDim, ...], rule: ExtentRule, groups: tuple[tuple[MoveDim, ...], ...]
-) -> CopyDim | None:
+def _stepped(dims: tuple[CopyDim, ...], rule: ExtentRule) -> CopyDim | None:
     """The dimension that program loops walk in parts, if the instruction cannot take it at once."""
     inner = dims[-1]
-    is_partial = any(d.is_partial for group in groups for d in group if d.block == inner.block)
-    size = part_size(inner.extent, rule, is_partial)
+    size = part_size(inner.extent, rule)
     if len(dims) > 1 or not inner.extent or size == inner.extent:
         return None
     return replace(
@@ -324,17 +319,9 @@ def _extent_fits(rule: ExtentRule, extent: int, is_partial: bool, members: int) 
             )
 
 
-def part_size(extent: int, rule: ExtentRule, is_partial: bool) -> int:
-    """How much of a dimension of `extent` one call takes.
-
-    Parts of a dimension whose last block is shorter are equal, so that every call can tell its
-    count from one end alone.
-    """
-    if extent <= rule.maximum:
-        return extent
-    if rule.kind is ExtentKind.EXACTLY or not is_partial:
-        return rule.maximum
-    return next(size for size in range(rule.maximum, 0, -1) if extent % size == 0)
+def part_size(extent: int, rule: ExtentRule) -> int:
+    """How much of a dimension of `extent` one call takes, but for the last one."""
+    return min(extent, rule.maximum)
 
 
 def with_planes(transfer: Transfer, planes: int, shift: Transfer) -> Transfer:

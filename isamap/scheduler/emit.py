@@ -5,10 +5,10 @@ that the instruction cannot run itself around one Issue). Not its job: where in 
 tokens, addresses.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from isamap.hwdesc import ExtentKind, Instruction, RepeatRule
+from isamap.hwdesc import Instruction, RepeatRule
 from isamap.ir import Affine, size_bytes
 from isamap.mapper import part_size
 from isamap.program import Address, Edge, For, Issue, Node, Operand, Repeat, Span, When
@@ -51,20 +51,28 @@ def emit_walks(call: Call, walks: tuple[Walk, ...]) -> tuple[Node, ...]:
     outside, inside = kept[: len(kept) - len(chosen)], kept[len(kept) - len(chosen) :]
     operands = call.operands
     for walk in outside:
-        operands = tuple(
-            _advanced(operand, walk.name, step)
-            for operand, step in zip(operands, walk.steps, strict=True)
-        )
-    node: Node = Issue(
+        operands = _walked(operands, walk)
+    node = Issue(
         call.instruction.name,
         operands,
         call.extents,
         _repeats(call, dict(zip(chosen, inside, strict=True))),
         call.immediates,
     )
-    for walk in reversed(outside):
-        node = For(walk.name, walk.span, (node,))
-    return (node,)
+    return _around(tuple(outside), (node,))
+
+
+def _walked(operands: tuple[Operand, ...], walk: Walk) -> tuple[Operand, ...]:
+    """The operands where the walk's loop has brought them."""
+    pairs = zip(operands, walk.steps, strict=True)
+    return tuple(_advanced(operand, walk.name, step) for operand, step in pairs)
+
+
+def _around(walks: tuple[Walk, ...], nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The nodes in program loops that run the walks, outermost first."""
+    for walk in reversed(walks):
+        nodes = (For(walk.name, walk.span, nodes),) if walk.span != Span(1) else nodes
+    return nodes
 
 
 def _fits(call: Call, chosen: tuple[int, ...], walks: list[Walk]) -> bool:
@@ -150,24 +158,71 @@ def at_first_and_later(
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """A count cut into calls: extent of one call, how many (None: one), how far each moves on."""
+class Cut:
+    """A dimension to be moved in one call after another: loop of the instruction, count, per
+    operand the bytes from iteration to iteration."""
 
-    extent: Span
-    calls: Span | None
-    size: int
+    loop: str
+    span: Span
+    steps: tuple[int, ...]
 
 
-def cut(span: Span, instruction: Instruction, loop: str, name: str) -> Parts:
-    """Cut a count into calls that the instruction can take; `name` is the loop over the calls."""
-    rule = instruction.extent(loop)
-    size = part_size(span.limit, rule, span.total is not None)
+def emit_cut(call: Call, walks: tuple[Walk, ...], cuts: tuple[Cut, ...]) -> tuple[Node, ...]:
+    """The call under `walks`, along each cut dimension in parts that the instruction can take.
+
+    Where a tile may end early and its parts are not all of one length, the last one stands apart,
+    so that every call can tell its count from one end alone: that of the kernel's loop, not the
+    tile's.
+    """
+    if not cuts:
+        return emit_walks(call, walks)
+    cut, others = cuts[0], cuts[1:]
+    span, rule = cut.span, call.instruction.extent(cut.loop)
+    size = part_size(span.limit, rule)
     if size == span.limit:
-        return Parts(span, None, size)
-    if rule.kind is ExtentKind.EXACTLY:
-        return Parts(Span(size), Span(span.limit // size), size)
+        return emit_cut(_with_extent(call, cut, span), walks, others)
     assert span.unit == 1, "only counts of single iterations are cut"
-    total = span.total if span.total is not None else span.limit
-    offset = span.offset + Affine.of([(name, size)])
-    calls = Span(-(-span.limit // size), span.total, span.offset, size)
-    return Parts(Span(size, total, offset), calls, size)
+    number, rest = divmod(span.limit, size)
+    if span.total is not None and rest:
+        return _emit_with_rest(call, walks, cuts, size)
+    name = f"{cut.loop}_part"
+    inside = span.offset + Affine.of([(name, size)])
+    calls = Span(number + (rest > 0), span.total, span.offset, size)
+    steps = tuple(size * step for step in cut.steps)
+    is_whole = span.total is None and not rest
+    extent = Span(size) if is_whole else Span(size, span.total or span.limit, inside)
+    part = _with_extent(call, cut, extent)
+    return emit_cut(part, (*walks, Walk(name, calls, steps)), others)
+
+
+def _emit_with_rest(
+    call: Call, walks: tuple[Walk, ...], cuts: tuple[Cut, ...], size: int
+) -> tuple[Node, ...]:
+    """As many parts of `size` along the first cut as the count has, where it gets so far what is
+    left of it; program loops run the walks that the count depends on."""
+    cut, others = cuts[0], cuts[1:]
+    span = cut.span
+    ends = [n for n, walk in enumerate(walks, 1) if walk.name in span.offset.names]
+    outside, inside = walks[: max(ends, default=0)], walks[max(ends, default=0) :]
+    for walk in outside:
+        call = replace(call, operands=_walked(call.operands, walk))
+    whole = span.limit - span.limit % size
+    whole_cut = replace(cut, span=replace(span, limit=whole))
+    nodes = emit_cut(call, inside, (whole_cut, *others))
+    left = Span(span.limit - whole, span.total, span.offset + Affine((), whole))
+    moved = [_moved(o, whole * step) for o, step in zip(call.operands, cut.steps, strict=True)]
+    last = replace(_with_extent(call, cut, left), operands=tuple(moved))
+    name = f"{cut.loop}_rest"
+    both = at_first_and_later((name,), nodes, emit_cut(last, inside, others))
+    sides = Span(2, span.total, span.offset, whole)
+    return _around(outside, (For(name, sides, both),))
+
+
+def _with_extent(call: Call, cut: Cut, span: Span) -> Call:
+    extents = tuple((name, span if name == cut.loop else old) for name, old in call.extents)
+    return replace(call, extents=extents)
+
+
+def _moved(operand: Operand, offset_bytes: int) -> Operand:
+    offset = operand.address.offset + Affine((), offset_bytes)
+    return replace(operand, address=replace(operand.address, offset=offset))

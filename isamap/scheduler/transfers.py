@@ -12,7 +12,7 @@ from isamap.ir import Affine
 from isamap.mapper import CopyDim, External, Passage, TileAxis, Transfer
 from isamap.program import Address, Edge, Node, Operand, Span, When
 
-from .emit import Call, Walk, at_first_and_later, cut, emit_walks
+from .emit import Call, Cut, Walk, at_first_and_later, emit_cut
 from .frame import Frame, tile_name, unit_name
 from .late import Loops
 from .place import Slot
@@ -252,26 +252,23 @@ class Transfers:
             span = self._dim_span(slot, dim, fine, steps)
             name = f"{dim.axis or slot.plan.blocks[dim.block or 0].loop}_walk"
             walks.append((name, span, dim.source_stride_bytes, dim.target_stride_bytes))
-        extents: list[tuple[str, Span]] = []
-        chunks: list[tuple[str, Span, int, int]] = []
+        cuts: list[tuple[str, Span, int, int]] = []
         for loop, dims in transfer.assigned:
             span = self._merged_span(slot, dims, fine, steps)
-            parts = cut(span, instruction, loop, f"{loop}_part")
-            extents.append((loop, parts.extent))
-            if parts.calls is not None:
-                source_step = parts.size * dims[-1].source_stride_bytes
-                target_step = parts.size * dims[-1].target_stride_bytes
-                chunks.append((f"{loop}_part", parts.calls, source_step, target_step))
+            ways = [(d.source_stride_bytes, d.target_stride_bytes) for d in dims[-1:]]
+            cuts.append((loop, span, *(ways or [(0, 0)])[0]))
         operands, order = self._move_operands(instruction, transfer, source, target, slot)
-        all_walks = tuple(
-            Walk(name, span, tuple(out if is_target else into for is_target in order))
-            for name, span, into, out in (*walks, *chunks)
-        )
+        stepped = [
+            (name, span, tuple(out if is_target else into for is_target in order))
+            for name, span, into, out in (*walks, *cuts)
+        ]
         given = dict(transfer.immediates)
         immediates = tuple(
             (rule.name, given.get(rule.name, immediate or 0)) for rule in instruction.immediates
         )
-        return emit_walks(Call(instruction, tuple(extents), operands, immediates), all_walks)
+        call = Call(instruction, tuple((n, s) for n, s, *_ in cuts), operands, immediates)
+        all_walks = tuple(Walk(*row) for row in stepped[: len(walks)])
+        return emit_cut(call, all_walks, tuple(Cut(*row) for row in stepped[len(walks) :]))
 
     def _move_operands(
         self,
