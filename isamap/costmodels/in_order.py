@@ -20,12 +20,14 @@ class HeldUp:
     """Per drain that stands in the queue before the fills of what is computed next: `idle_cycles`
     of the queue, from its last fill until the result is there; `waiting_cycles` of the computing
     unit, until the first fill behind the drain has arrived. `is_apart`: must it keep a distance
-    from all computing before it, that of later tiles included?"""
+    from all computing before it, that of later tiles included? `is_onward`: it goes on from a
+    passage, one block late, so that of a tile's blocks the last but one stands before fills."""
 
     drain: Flow
     idle_cycles: float
     waiting_cycles: float
     is_apart: bool
+    is_onward: bool = False
 
 
 def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) -> HeldUp | None:
@@ -33,21 +35,40 @@ def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) ->
     never_waits = hw.memory(plan.residences[residence].memory).never_waits
     if never_waits or hw.synchronisation is Synchronisation.TOKENS:
         return None
-    flows = [f for f in work.flows if f.unit != work.compute_unit]
     mine = (f for f in work.flows_at(plan.name, residence) if f.unit != work.compute_unit)
     drain = next((f for f in mine if f.is_drain), None)
     if drain is None:
         return None
     transfer = plan.residences[residence].drain
     assert transfer is not None, "it has a flow"
-    fills = [f for f in flows if f.unit == drain.unit and not f.is_drain and f.operand != plan.name]
-    if not fills or transfer.onward is not None:
+    if transfer.onward is not None:
+        return _held_up_onward(work, plan, residence)
+    fills = _other_fills(work, plan, drain)
+    if not fills:
         return None
     way = max(f.lead_cycles - f.first_cycles for f in fills)
     latency = max(work.latency_cycles, drain.apart_cycles)
     waiting = latency - work.issue_cycles + drain.first_cycles
     waiting += min(f.lead_cycles for f in fills)
     return HeldUp(drain, latency + way, waiting, drain.apart_cycles > 0)
+
+
+def _held_up_onward(work: Work, plan: OperandPlan, residence: int) -> HeldUp | None:
+    """Waiting alone: while the last block of a tile is computed, that before it goes its way."""
+    drains = [f for f in work.flows_at(plan.name, residence) if f.is_drain]
+    onward = next(f for f in drains if f.is_onward)
+    fills = _other_fills(work, plan, onward)
+    if not fills or onward.unit == work.compute_unit:
+        return None
+    way = sum(f.lead_cycles for f in drains if f != onward) + onward.first_cycles
+    waiting = work.latency_cycles - work.issue_cycles + way + min(f.lead_cycles for f in fills)
+    return HeldUp(onward, 0.0, max(0.0, waiting - work.call_cycles), False, is_onward=True)
+
+
+def _other_fills(work: Work, plan: OperandPlan, drain: Flow) -> list[Flow]:
+    """What the queue of a drain brings in of other operands."""
+    flows = (f for f in work.flows if f.unit == drain.unit != work.compute_unit)
+    return [f for f in flows if not f.is_drain and f.operand != plan.name]
 
 
 def idle_cycles(
@@ -68,8 +89,11 @@ def times_held_up(
     covering: Covering, tiling: Tiling, stay: Stay, held_up: HeldUp, hw: Hardware
 ) -> float:
     """How often a drain waits and stands before other fills: where tiles leave late, never, or with
-    every tile from which it must keep a distance; else with every block where blocks move one by
+    every tile from which it must keep a distance; from a passage on, with every tile but the last;
+    else with every block where blocks move one by
     one, as if each brought new operands."""
+    if held_up.is_onward:
+        return fetches(covering, tiling, stay) - 1 if stay.level else 0.0
     is_late = leaves_late(covering, tiling, stay)
     if is_late and not held_up.is_apart:
         return 0.0

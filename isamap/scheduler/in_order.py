@@ -19,6 +19,11 @@ def times_held_up(
 ) -> list[tuple[Linear, list[Bool]]]:
     """At least so many times, each where all its literals hold; `passes`: of the drain."""
     label = f"held_up_{stay.label}"
+    if held_up.is_onward:
+        if stay.is_always_low:
+            return []
+        is_high = [negated(x) for x in _literals(stay.is_low)]
+        return [(variables.fetches(stay, label) - 1, is_high)]
     always = stays_in_turn(variables, stay, label)
     by_tile = [] if held_up.is_apart else always
     times: list[tuple[Linear, list[Bool]]] = [(variables.fetches(stay, label), by_tile)]
