@@ -48,6 +48,12 @@ def parse_node(node: ast.stmt, body: Body, loops: tuple[Loop, ...]) -> None:
             parse_definition(node, target, value, body, loops)
         case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
             return  # a docstring or `pass`
+        case ast.If(test=test):
+            raise body.scope.source.error(
+                f"if is not part of the language: {first_line(node)}",
+                node,
+                hint=f"choose between values: y[..] = select({ast.unparse(test)}, new, old)",
+            )
         case _:
             raise body.scope.source.error(
                 f"{type(node).__name__} is not part of the language: {first_line(node)}",

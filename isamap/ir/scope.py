@@ -15,6 +15,9 @@ from .kernel import Buffer
 from .ops import RESERVED
 from .source import SourceText
 
+NO_GATHERS = (
+    "indices do not depend on data: gather the rows before, or multiply by a one-hot matrix"
+)
 INTEGER_CALLS: dict[str, Callable[[int, int], int]] = {
     "ceildiv": lambda a, b: -(-a // b),
     "min": min,
@@ -112,6 +115,12 @@ def read_affine(node: ast.expr, scope: Scope, what: str) -> Affine:
             if len(values) < 2 or (name == "ceildiv" and len(values) != 2):
                 raise scope.source.error(f"{name} takes two integers, not {len(values)}", node)
             return Affine((), fold(name, values, node, scope))
+        case ast.Subscript():
+            raise scope.source.error(
+                f"{what} must be integer arithmetic, not the element {ast.unparse(node)}",
+                node,
+                hint=NO_GATHERS,
+            )
         case _:
             raise scope.source.error(
                 f"{what} must be integer arithmetic, not {ast.unparse(node)}",
@@ -136,7 +145,7 @@ def read_name(name: str, node: ast.expr, scope: Scope, what: str) -> Affine:
     if kind := scope.kind_of(name):
         raise scope.source.error(
             f"{what} must be integer arithmetic, but {name!r} is a {kind}", node,
-            hint="data-dependent indices are not supported" if kind == "buffer" else "",
+            hint=NO_GATHERS if kind == "buffer" else "",
         )  # fmt: skip
     raise scope.unknown(name, node)
 
