@@ -1,4 +1,4 @@
-"""A product of sums becomes a sum of products, each summed on its own.
+"""A product of sums of integers becomes a sum of products, each summed on its own.
 
 In: a verified kernel and a statement. Out: an equal kernel. Not its job: sums inside casts, which
 instruction then takes which sum.
@@ -22,7 +22,7 @@ from isamap.ir import (
     Statement,
     accesses,
     covers,
-    is_integer,
+    is_float,
     wrap_integer,
 )
 
@@ -67,14 +67,21 @@ def expand(kernel: Kernel, statement: int) -> Kernel:
     statement's own, last, so that they begin from the rest as from a bias; with it from what
     `begin_from` finds.
 
+    Sums of floats stay as they are: what is small as a whole may have terms that are not. The
+    variance of x, sum((x - m)**2), would become a difference of large numbers, without a digit left
+    where x is 1000 +- 1, and below zero before a square root: no order of a sum does that.
+
     Raises:
-        KernelError: the statement is not alone under its loops, is no sum, or reads its target; no
-            loop is summed; nothing is to multiply out, or there are more than MAX_TERMS terms.
+        KernelError: the statement is not alone under its loops, is no sum, or reads its target; it
+            sums floats, or over no loop; nothing is to multiply out, or there are more than
+            MAX_TERMS terms.
 
     Source: distributive law; for quantised products Jacob et al., Quantization and Training of
     Neural Networks for Efficient Integer-Arithmetic-Only Inference, 2018, section 2.3.
     """
     found = find_sum(kernel, statement)
+    if is_float(kernel.buffer(found.target.buffer).dtype):
+        raise KernelError(f"statement {statement} sums floats", loc=found.loc)
     if (begun := attempt(begin_from, kernel, statement)) is not None:
         kernel, statement = begun, statement + 1
     kept = tuple(loop for loop in found.loops if found.target.moves_with(loop.name))
@@ -254,8 +261,8 @@ class _Parts:
         return Access(name, tuple(Affine.var(loop.name) for loop in dims))
 
     def _literal(self, number: float) -> Literal:
-        """The number in the target's type: integers wrap."""
-        return Literal(wrap_integer(int(number), self.dtype) if is_integer(self.dtype) else number)
+        """The number in the target's type, where it wraps."""
+        return Literal(wrap_integer(int(number), self.dtype))
 
 
 def expand_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
@@ -266,6 +273,6 @@ def expand_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
 EXPAND = Rewrite(
     "expand",
     "sum_k (a + u)(b + v) = sum_k ab + v * sum_k a + u * sum_k b + K * uv",
-    True,
+    False,
     expand_sites,
 )

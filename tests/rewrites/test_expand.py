@@ -9,6 +9,7 @@ from isamap.errors import KernelError
 from isamap.ir import load_kernel, pretty
 from isamap.resources import find_hardware
 from isamap.rewrites import expand
+from isamap.rewrites.expand import EXPAND
 from tests.rewrites.keeps_meaning import QUICK, assert_same_meaning, read
 
 GEMM = "for i, j, p in grid({m}, {n}, {k}):\n  C[i, j] += "
@@ -38,7 +39,7 @@ FORMS = (
 
 @QUICK
 @given(
-    st.sampled_from(FORMS), st.sampled_from(("i8", "u8", "i32", "f32")),
+    st.sampled_from(FORMS), st.sampled_from(("i8", "u8", "i32")),
     st.sampled_from(("Out", "InOut")), st.integers(1, 4), st.integers(1, 4), st.integers(1, 5),
     st.integers(0, 20),
 )  # fmt: skip
@@ -47,8 +48,7 @@ def test_sums_keep_their_value(
 ) -> None:
     kernel = read(form.replace("{m} + {n}", str(m + n)).format(m=m, n=n, k=k, t=dtype, role=role))
     rewritten = expand(kernel, len(kernel.statements) - 1)
-    # at most 5 sums of 4 terms of at most 2**15, beside results that cancel to 1
-    assert_same_meaning(rewritten, kernel, 20 * 2.0**15 * 2.0**-23, seed)
+    assert_same_meaning(rewritten, kernel, seed=seed)
 
 
 def test_zero_points_leave_a_plain_product_that_begins_from_the_rest() -> None:
@@ -75,6 +75,13 @@ def test_what_cannot_be_multiplied_out(text: str, message: str) -> None:
     kernel = read(f"{arrays}for i, j, p in grid(2, 3, 4):\n  {text}")
     with pytest.raises(KernelError, match=message):
         expand(kernel, 0)
+
+
+def test_variances_are_not_multiplied_out() -> None:
+    kernel = load_kernel("kernels/layer_norm.py", {}, "layer_norm")
+    with pytest.raises(KernelError, match="statement 2 sums floats"):
+        expand(kernel, 2)
+    assert not list(EXPAND.sites(kernel))
 
 
 def test_a_sum_over_no_loop() -> None:
