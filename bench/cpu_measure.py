@@ -37,7 +37,11 @@ FLUSH_BYTES = 2**27  # more than any cache
 SIZES = (2**14, 2**18, 2**20, 2**23, 2**25, 2**26, 2**27, 2**28)  # of data whose reading is timed
 STREAMS = (1, 8)  # parts read side by side
 AHEAD = (0, 4096)  # bytes from what is read to what is asked for
-PEAKS = {"f32": "fma_f32", "bf16": "dot_bf16", "i8": "dot_u8_i8"}
+PEAKS = {  # instructions that multiply them, of which a machine has some: the fastest counts
+    "f32": ("fma_f32",),
+    "bf16": ("dot_bf16", "fma_f32"),
+    "i8": ("dot_u8_i8", "dot_i16"),
+}
 READ = """#include <stdint.h>
 #include <immintrin.h>
 #define STEP(i) s##i = _mm256_or_ps(s##i, _mm256_load_ps((const float *)(from + 32 * i)));
@@ -151,7 +155,10 @@ def measure_core(machine: str) -> Core:
     if found is None or found.reason:
         raise IsamapError(found.reason if found else f"{machine} has no C")
     rates = {peak.instruction: 2 * peak.measured_per_s for peak in found.peaks}
-    return Core({types: rates[name] for types, name in PEAKS.items()}, _bandwidths())
+    peaks = {
+        types: max(rates[name] for name in names if name in rates) for types, names in PEAKS.items()
+    }
+    return Core(peaks, _bandwidths())
 
 
 def _bandwidths() -> dict[int, float]:
