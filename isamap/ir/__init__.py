@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from isamap.lazy import load_name
 
 from .affine import Affine
-from .covers import covers, covers_together
+from .covers import covers, covers_together, leaves_elements
 from .deps import (
     LoopKind,
     Order,
@@ -109,6 +109,7 @@ __all__ = [
     "conflict",
     "covers",
     "covers_together",
+    "leaves_elements",
     "drop_zeros",
     "exact_form",
     "exact_range",

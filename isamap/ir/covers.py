@@ -6,7 +6,7 @@ In: statements, the buffer. Out: a claim. Not its job: reads, in which order the
 from collections.abc import Iterable
 from itertools import pairwise, product
 
-from .kernel import Buffer, Statement
+from .kernel import Buffer, Role, Statement
 
 
 def covers(statement: Statement, buffer: Buffer) -> bool:
@@ -22,6 +22,11 @@ def covers(statement: Statement, buffer: Buffer) -> bool:
         if not is_single and not (is_loop and statement.extent(index.names[0]) == size):
             return False
     return True
+
+
+def leaves_elements(statement: Statement, buffer: Buffer) -> bool:
+    """Are there elements of an InOut that the statement does not write, and that must stay?"""
+    return buffer.role is Role.INOUT and not covers(statement, buffer)
 
 
 def covers_together(statements: Iterable[Statement], buffer: Buffer) -> bool:

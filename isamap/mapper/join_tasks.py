@@ -25,6 +25,7 @@ from isamap.ir import (
     conflict,
     index_range,
     is_float,
+    leaves_elements,
     may_swap,
 )
 
@@ -298,6 +299,10 @@ def _joined(kernel: Kernel, total: Task, taken: tuple[Task, ...], ends: Ends) ->
     for other in extra:
         role = Role.OUT if ends.outlet and other == ends.outlet.buffer else Role.IN
         known.setdefault(other, replace(kernel.buffer(other), role=role))
+    for task in (total, *taken):
+        target = kernel.buffer(task.statement.target.buffer)
+        if target.name in known and leaves_elements(task.statement, target):
+            known[target.name] = replace(known[target.name], role=Role.INOUT)
     buffers = tuple(known[b.name] for b in kernel.buffers if b.name in known)
     volatile = dict.fromkeys(pair for task in (total, *taken) for pair in task.volatile)
     return Task(

@@ -22,7 +22,7 @@ from isamap.ir import (
     Role,
     Statement,
     accesses,
-    covers,
+    leaves_elements,
     loop_kinds,
     may_distribute,
     may_permute,
@@ -244,7 +244,7 @@ class _Cutter:
         if statement.update == "=":
             buffer = self.kernel.buffer(target.buffer)
             is_read = any(access.buffer == target.buffer for access in accesses(statement.value))
-            is_part = buffer.role is Role.INOUT and not covers(statement, buffer)
+            is_part = leaves_elements(statement, buffer)
             return Role.INOUT if is_read or is_part else Role.OUT
         is_fresh = self.kernel.buffer(target.buffer).role in (Role.OUT, Role.TEMP)
         is_first = not any(s.target.buffer == target.buffer for s in self.statements[:number])

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan, tile_strides
 from isamap.hwdesc import Hardware
-from isamap.ir import Role, covers
+from isamap.ir import leaves_elements
 from isamap.mapper import Covering, OperandPlan, Passage, Residence
 from isamap.program import Layout, Placement
 
@@ -233,10 +233,8 @@ def _with_externals(covering: Covering, slots: tuple[Slot, ...]) -> Places:
 
 
 def _keeps_elements(covering: Covering, buffer: str) -> bool:
-    """Are there elements of an InOut that the statement does not write, and that must stay?"""
-    held = covering.kernel.buffer(buffer)
     statement = covering.kernel.statements[covering.statement]
-    return held.role is Role.INOUT and not covers(statement, held)
+    return leaves_elements(statement, covering.kernel.buffer(buffer))
 
 
 def external_bytes(covering: Covering) -> int:

@@ -50,6 +50,28 @@ for i, j, k in grid(3, 3, 5):
 for i, j in grid(3, 3):
   D[i, j] = sat_i8(relu(T[i, j]))
 """,
+    "finished sums into the end of an array": """
+A, B, D, T = In(i8, 3, 5), In(i8, 5, 3), InOut(i8, 5, 3), Temp(i32, 3, 3)
+for i, j, k in grid(3, 3, 5):
+  T[i, j] += i32(A[i, k]) * i32(B[k, j])
+for i, j in grid(3, 3):
+  D[i + 2, j] = sat_i8(relu(T[i, j]))
+""",
+    "sums begun elsewhere into the end of an array": """
+A, B, D, S = In(i8, 3, 5), In(i8, 5, 3), InOut(i32, 5, 3), In(i32, 3, 3)
+for i, j in grid(3, 3):
+  D[i + 2, j] = S[i, j]
+for i, j, k in grid(3, 3, 5):
+  D[i + 2, j] += i32(A[i, k]) * i32(B[k, j])
+""",
+    "steps' sums begun elsewhere": """
+A, B, D, S = In(i8, 3, 6, 33), In(i8, 4, 6, 2), InOut(i32, 4, 33, 2), In(i32, 33, 2)
+for t in range(3):
+  for i, j in grid(33, 2):
+    D[t + 1, i, j] = S[i, j]
+  for i, j, k in grid(33, 2, 6):
+    D[t + 1, i, j] += i32(A[t, k, i]) * i32(B[t + 1, k, j])
+""",
     "finished sums begun beside an array": """
 A, B, b, D, T = In(i8, 3, 5), In(i8, 5, 3), In(i32, 3), Out(i32, 3, 3), Temp(i32, 3, 3)
 for i, j, k in grid(3, 3, 5):
