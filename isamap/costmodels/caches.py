@@ -331,7 +331,7 @@ def _asks_along_rows(
 
 def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory) -> bool:
     """Does the program's innermost loop, along lines, ask for what the loop around it reads in a
-    later iteration?"""
+    later iteration, or leave it to prefetchers that follow, in no more time?"""
     loops = [depth for depth, loop in enumerate(nest) if not loop.is_written_out]
     if len(loops) < 2:
         return False

@@ -125,10 +125,14 @@ def test_what_stays_in_a_line_or_walks_outside_is_not_asked_for(tmp_path: Path) 
     assert len(hints(generate_c(program(hw, "ijp"), hw).text)) == 2  # B over p, not over j
 
 
-def test_rows_of_the_next_round_are_asked_for_line_by_line_unless_all_are_kept(
+def test_rows_of_the_next_round_are_asked_for_line_by_line_unless_followed_or_kept(
     tmp_path: Path,
 ) -> None:
-    """p moves A by 4 of a line's 16 bytes; i by two rows of 4 k bytes, twice; 512 are kept."""
+    """p moves A by 4 of a line's 16 bytes; i by two rows of 4 k bytes, twice; 512 are kept. Rows of
+    16 lines are followed, those of 15 are not, nor two where only one can be told apart."""
+    for rows, k, is_followed in ((0, 64, True), (2, 64, True), (2, 60, False), (1, 64, False)):
+        hw = asking(tmp_path, f"{FORM}\n    prefetched_rows: {rows}" if rows else FORM)
+        assert is_followed == ("%" not in generate_c(program(hw, "jip", k=k), hw).text)
     hw = asking(tmp_path)
     text = generate_c(program(hw, "jip", k=40), hw).text
     (turn,) = re.findall(r"if \(p_tile % 4 == 0\) \{([^}]*)\}", text)
@@ -229,11 +233,13 @@ def _asked(node: CNode, values: dict[str, int]) -> Iterator[int]:
 def test_parts_of_rows_that_many_rounds_find_in_the_cache_are_not_asked_for(
     rounds: int, parts: int, is_asked: bool
 ) -> None:
-    """200 rows 64 KiB apart, of which as many steps of 16 bytes are read in each round: 200 or 6400
-    KiB. Fewer rounds than 8 gain by what is asked for in the first one."""
+    """17 * 12 rows 64 KiB apart, more side by side than prefetchers follow, of which as many steps
+    of 16 bytes are read in each round: 204 or 6528 KiB. Fewer rounds than 8 gain by what is asked
+    for in the first one."""
     hw = load_hardware(find_hardware("x86_avx512"))
-    row = _load(Affine.of([("i", 2**16), ("p", 16), ("s", 16 * parts)]))
-    inner = CLoop("i", 0, 200, (CLoop("p", 0, parts, (row,) * 9),))
+    at = [("i", 17 * 2**16), ("p", 16), ("s", 16 * parts)]
+    rows = tuple(_load(Affine.of(at, row * 2**16)) for row in range(17))
+    inner = CLoop("i", 0, 12, (CLoop("p", 0, parts, rows),))
     nest = CLoop("s", 0, 4, (CLoop("j", 0, rounds, (inner,)),))
     (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
     asked = list(_asked(outer, {"s": 0, "j": 0, "i": 0, "p": 0}))

@@ -8,15 +8,15 @@ of the hardware follows; where it moves by a few lines that lie side by side, pr
 the end of each page. Each line that its own calls read, of neighbours each that is new, is asked
 for as many iterations ahead as the machine says. Where a loop over rows is shorter than that, and
 the one around it moves along them, it asks for what lies next in each row: prefetchers stop at the
-end of each page, of which such loops walk through many at once. A loop that moves within lines is
-followed by prefetchers, but not to the rows where a loop around it goes on: these are asked for,
-line by line, while it runs, unless all that the outer loop walks over stays in the cache. Many
-hints of an iteration that runs a loop are shared out among that loop's iterations. What several
-rounds of a loop read again stays in the cache. Where there is room, too, for what comes after it,
-each round asks for its share of that: otherwise the first round waits for all of it, and the others
-ask for what is there. Copies in memories within the external one are like arrays, unless they stay
-there. Of a program whose arrays all stay in the cache, from one run to the next, nothing is asked
-for.
+end of each page, of which such loops walk through many at once. A loop that moves within lines asks
+for the rows where a loop around it goes on, line by line, while it runs, unless all that the outer
+loop walks over stays in the cache, or its calls walk along one row each, so few and so long that
+prefetchers follow them. Many hints of an iteration that runs a loop are shared out among that
+loop's iterations. What several rounds of a loop read again stays in the cache. Where there is room,
+too, for what comes after it, each round asks for its share of that: otherwise the first round waits
+for all of it, and the others ask for what is there. Copies in memories within the external one are
+like arrays, unless they stay there. Of a program whose arrays all stay in the cache, from one run
+to the next, nothing is asked for.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -214,7 +214,12 @@ def _rows_to_come(
             rounds = around[1 : moved[0] if moved else len(around)]
             is_kept = prod(map(_length, rounds)) >= MANY_ROUNDS
         runs = _runs(reads)
-        if 0 < step < line <= far and ahead < count and not is_kept and len(runs) <= MAX_HINTS:
+        # a call on many rows waits for the slowest
+        is_one_each = len({run[0].number for run in runs}) == len(runs)
+        is_followed = is_one_each and cache.follows(len(runs), step * _length(loop))
+        if is_kept or is_followed or len(runs) > MAX_HINTS:
+            continue
+        if 0 < step < line <= far and ahead < count:
             moved_bytes = ahead * dict(terms)[outer.name]
             asked = tuple(_hint_for(run[0], moved_bytes) for run in runs)
             yield CTurn(loop.name, line // step, loop.first, asked)
