@@ -21,7 +21,7 @@ the more is wanted of it.
 
 import functools
 from bisect import insort
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, exp, gcd, prod
 
 from isamap.hwdesc import Direction, Hardware, Memory, PrefetchForm
@@ -126,17 +126,16 @@ def _shared(
     touched: _Touched,
     hints: list[_Hints],
 ) -> Refills:
-    """As `_refills`; what is between the size that others leave and all of it stays in part."""
-    whole = _refills(cache, nest, streams, touched, hints)
+    """As `_refills`; what is between the size that others leave and all of it stays in part. Others
+    lie in all sets alike: rows that crowd have all ways of theirs."""
+    whole = _refills(cache, cache.size_bytes, nest, streams, touched, hints)
     if not cache.left_bytes:
         return whole
     room = max((room for room in touched.rooms if room < cache.size_bytes), default=0.0)
     share = (room - cache.left_bytes) / (cache.size_bytes - cache.left_bytes)
     if share <= 0.0:
         return whole
-    ways = cache.ways * cache.left_bytes // cache.size_bytes
-    rest = replace(cache, size_bytes=cache.left_bytes, ways=ways)
-    left = _refills(rest, nest, streams, touched, hints)
+    left = _refills(cache, cache.left_bytes, nest, streams, touched, hints)
     return Refills(
         whole.busy_cycles + share * (left.busy_cycles - whole.busy_cycles),
         whole.waiting_cycles + share * (left.waiting_cycles - whole.waiting_cycles),
@@ -145,17 +144,18 @@ def _shared(
 
 def _refills(
     cache: Memory,
+    room_bytes: int,
     nest: list[NestLoop],
     streams: list[Stream],
     touched: _Touched,
     hints: list[_Hints],
 ) -> Refills:
-    spread = _num_fitting(cache, touched)
+    spread = _num_fitting(room_bytes, touched)
     crowded = _num_in_ways(cache, touched, spread)
     if crowded == len(nest):
         return Refills(0.0, 0.0)
-    in_rows = _shares(cache, cache.ways, touched, crowded)
-    in_order = _shares(cache, 0, touched, spread)
+    in_rows = _shares(cache, room_bytes, cache.ways, touched, crowded)
+    in_order = _shares(cache, room_bytes, 0, touched, spread)
     busy = starts = conflicts = 0.0
     line = cache.granule_bytes / _bytes_per_cycle(cache)
     asked = max(line, cache.asked_cycles)
@@ -181,7 +181,9 @@ def _refills(
     return Refills(busy, starts * cache.latency_cycles + conflicts)
 
 
-def _shares(cache: Memory, ways: int, touched: _Touched, fitting: int) -> list[tuple[int, float]]:
+def _shares(
+    cache: Memory, room_bytes: int, ways: int, touched: _Touched, fitting: int
+) -> list[tuple[int, float]]:
     """How many innermost loops' lines stay, and in which share of cases: where the line used least
     recently makes room, as many as fit; where any does, some stay of what is too much, too. `ways`:
     0 where lines lie in all sets alike."""
@@ -190,7 +192,7 @@ def _shares(cache: Memory, ways: int, touched: _Touched, fitting: int) -> list[t
     for depth in range(fitting, len(touched.rooms) - 1):
         share = 1.0
         if cache.replaces_at_random:
-            share = missing_share(_crowding(cache, ways, touched, depth + 1))
+            share = missing_share(_crowding(cache, room_bytes, ways, touched, depth + 1))
         found.append((depth, left * share))
         left *= 1.0 - share
         if left < LEAST_SHARE:
@@ -198,12 +200,10 @@ def _shares(cache: Memory, ways: int, touched: _Touched, fitting: int) -> list[t
     return found
 
 
-def _crowding(cache: Memory, ways: int, touched: _Touched, depth: int) -> float:
+def _crowding(cache: Memory, room_bytes: int, ways: int, touched: _Touched, depth: int) -> float:
     """How many times as many lines as there are places: in all, or where most share a set."""
-    crowding = touched.rooms[depth] / cache.size_bytes
-    if not ways:
-        return crowding
-    return max(crowding, _ways_taken(cache, touched, depth) / ways)
+    crowding = touched.rooms[depth] / room_bytes
+    return max(crowding, _ways_taken(cache, touched, depth) / ways) if ways else crowding
 
 
 def missing_share(crowding: float) -> float:
@@ -340,11 +340,11 @@ def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory) -> bool:
     return 0 < along < cache.granule_bytes <= far and not is_kept
 
 
-def _num_fitting(cache: Memory, touched: _Touched) -> int:
-    """How many loops' lines stay in the cache, by their size, while others enter (-1: not even a
-    single call's)."""
+def _num_fitting(room_bytes: int, touched: _Touched) -> int:
+    """How many loops' lines stay in a cache of that size, while others enter (-1: not even a single
+    call's)."""
     rooms = enumerate(touched.rooms)
-    return next((n for n, room in rooms if room >= cache.size_bytes), len(touched.rooms)) - 1
+    return next((n for n, room in rooms if room >= room_bytes), len(touched.rooms)) - 1
 
 
 def _num_in_ways(cache: Memory, touched: _Touched, fitting: int) -> int:

@@ -156,6 +156,23 @@ def test_rows_that_share_few_sets_are_fetched_again(tmp_path: Path) -> None:
     assert found[1] > 2 * found[0]
 
 
+def test_rows_that_share_few_sets_have_all_ways_of_a_cache_that_others_use(tmp_path: Path) -> None:
+    """Twelve rows 256 bytes apart: eight places in each of four ways of 2 KiB hold them, and would
+    not in a quarter of the ways."""
+    hw = machine(tmp_path, 8192)
+    covering = product(hw, 24, 8, 64)
+    tiling = tiled(covering, 12, 1, ("j", "i", "p"))
+    text = (tmp_path / "vec4.yaml").read_text()
+    found = []
+    for ways in ("", "ways: 4\n    "):
+        given = f"left: 2 KiB\n    {ways}granule: 16 bytes\n    ports"
+        changed = text.replace("granule: 16 bytes\n    ports", given)
+        (tmp_path / "vec4.yaml").write_text(changed)
+        (refills,) = refill_cycles(covering, tiling, load_hardware(tmp_path / "vec4.yaml"))
+        found.append(refills.busy_cycles)
+    assert 0 < found[0] == found[1]
+
+
 @pytest.mark.parametrize("size", [512, 65536])
 def test_a_schedule_on_a_machine_with_a_cache_is_right(size: int, tmp_path: Path) -> None:
     result = isamap.map(
