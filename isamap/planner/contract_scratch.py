@@ -79,7 +79,10 @@ def _dims_of_rounds(call: Kernel, name: str, rounds: set[str]) -> tuple[int, ...
     nest = call.statements[numbers[0] : numbers[-1] + 1]
     first, buffer = nest[0], call.buffer(name)
     used = [a for s in nest for a in s.accesses if a.buffer == name]
-    if buffer.role is not Role.OUT or any(access.pad is not None for access in used):
+    is_written = first.target.buffer == name and first.update == "="
+    is_written = is_written and all(access.buffer != name for access in accesses(first.value))
+    is_plain = buffer.role is Role.OUT and all(access.pad is None for access in used)
+    if not is_written or not is_plain:
         return ()
     dims: list[int] = []
     for loop in takewhile(rounds.__contains__, _shared(nest)):
@@ -92,9 +95,7 @@ def _dims_of_rounds(call: Kernel, name: str, rounds: set[str]) -> tuple[int, ...
     left = [d for d in range(len(buffer.shape)) if d not in dims]
     row = replace(buffer, shape=tuple(buffer.shape[d] for d in left))
     target = Access(name, tuple(first.target.indices[d] for d in left))
-    is_written = first.target.buffer == name and first.update == "="
-    is_written = is_written and all(access.buffer != name for access in accesses(first.value))
-    return tuple(dims) if is_written and covers(replace(first, target=target), row) else ()
+    return tuple(dims) if covers(replace(first, target=target), row) else ()
 
 
 def _shared(statements: tuple[Statement, ...]) -> list[str]:

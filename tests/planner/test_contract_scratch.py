@@ -120,6 +120,11 @@ def test_what_earlier_rounds_wrote_is_kept() -> None:
     assert shapes(text.format("j")) == {"T": (1,)}
 
 
+def test_what_rounds_read_first_is_kept() -> None:
+    text = "for i in range(6):\n  U[i] = T[i, 3]\n  T[i, 3] = U[i]\n  S[i] = U[i]\n"
+    assert shapes(text) == {"T": (6, 40), "U": (1,)}
+
+
 def test_what_a_round_does_not_write_whole_is_kept() -> None:
     part = ROWS.format(read="T[i, b]", row="i").replace("range(40)", "range(39)")
     assert shapes(part) == {"T": (6, 40), "U": (1,)}
