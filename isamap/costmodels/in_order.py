@@ -90,8 +90,7 @@ def times_held_up(
 ) -> float:
     """How often a drain waits and stands before other fills: where tiles leave late, never, or with
     every tile from which it must keep a distance; from a passage on, with every tile but the last;
-    else with every block where blocks move one by
-    one, as if each brought new operands."""
+    else with every block where blocks move one by one, as if each brought new operands."""
     if held_up.is_onward:
         return fetches(covering, tiling, stay) - 1 if stay.level else 0.0
     is_late = leaves_late(covering, tiling, stay)

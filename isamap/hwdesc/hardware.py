@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import prod
 
 from isamap.errors import Loc
-from isamap.ir import Access, Kernel, accesses, without_casts
+from isamap.ir import Access, Kernel, accesses, is_copy
 
 from .c_form import AssemblyRule, CForm, CompilerRule, CTemplate
 from .encoding import Bits, Encoding, Obeyed
@@ -196,10 +196,8 @@ class Instruction:
     @property
     def is_copy(self) -> bool:
         """Does it only put elsewhere what it reads, cast or not?"""
-        if len(self.semantics.statements) != 1 or self.semantics.statements[0].update != "=":
-            return False
-        value = without_casts(self.semantics.statements[0].value)
-        return isinstance(value, Access) and value.buffer != self.result.buffer
+        statements = self.semantics.statements
+        return len(statements) == 1 and is_copy(statements[0]) and len(statements[0].touched) == 2
 
     def operand(self, name: str) -> OperandRule:
         """The rule of the operand called `name`."""

@@ -38,7 +38,7 @@ from .dtypes import (
     size_bytes,
     wrap_integer,
 )
-from .exact_form import exact_form, exact_range, saturations, without_casts
+from .exact_form import exact_form, exact_range, is_copy, saturations, without_casts
 from .innermost import innermost, may_reorder
 from .kernel import (
     Access,
@@ -109,7 +109,6 @@ __all__ = [
     "conflict",
     "covers",
     "covers_together",
-    "leaves_elements",
     "drop_zeros",
     "exact_form",
     "exact_range",
@@ -119,11 +118,13 @@ __all__ = [
     "interpret",
     "interpret_slow",
     "is_cast",
+    "is_copy",
     "is_float",
     "is_integer",
     "is_widening",
     "kernel_loop_kinds",
     "kind_within",
+    "leaves_elements",
     "load_kernel",
     "load_kernels",
     "load_reference",

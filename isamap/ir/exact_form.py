@@ -9,7 +9,7 @@ they are), algebra beyond ranges.
 from collections.abc import Callable
 
 from .dtypes import integer_range, is_integer
-from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal
+from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, Statement
 from .ops import OPS, is_cast
 from .type_of import infer_type
 
@@ -96,6 +96,11 @@ def saturations(expr: Expr) -> tuple[str, ...]:
         return ()
     own = (expr.op,) if OPS[expr.op].is_saturating else ()
     return own + tuple(op for arg in expr.args for op in saturations(arg))
+
+
+def is_copy(statement: Statement) -> bool:
+    """Does it only copy, cast or not?"""
+    return statement.update == "=" and isinstance(without_casts(statement.value), Access)
 
 
 def without_casts(expr: Expr) -> Expr:

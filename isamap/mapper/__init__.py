@@ -30,7 +30,6 @@ from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
 from .pretty import show_layout_kind, show_layouts, show_route
-from .roles import is_copy
 from .spread import spread, spread_coverings, spread_like, why_one_core
 from .spread_factors import spread_factors
 from .tasks import ALONE, Ends, Setting, Task, TaskLoop, TaskNode, cut_tasks, flatten
@@ -68,7 +67,6 @@ __all__ = [
     "cut_tasks",
     "find_missing",
     "flatten",
-    "is_copy",
     "join_tasks",
     "keeps_order",
     "layout_rank",

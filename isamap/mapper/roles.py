@@ -14,9 +14,9 @@ from isamap.ir import (
     Immediate,
     Literal,
     Statement,
+    is_copy,
     is_integer,
     size_bytes,
-    without_casts,
 )
 
 from .covering import Covering
@@ -75,11 +75,6 @@ def takes_only_computed(covering: Covering, hw: Hardware) -> bool:
     """Does an instruction that takes home only what is computed bring any of the results home?"""
     drains = (r.drain for plan in covering.operands for r in plan.residences if r.drain)
     return any(hw.instruction(drain.instruction).only_computed for drain in drains)
-
-
-def is_copy(statement: Statement) -> bool:
-    """Does it only copy, cast or not?"""
-    return statement.update == "=" and isinstance(without_casts(statement.value), Access)
 
 
 def as_mover(instruction: Instruction) -> Mover | None:

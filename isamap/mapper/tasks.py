@@ -22,13 +22,12 @@ from isamap.ir import (
     Role,
     Statement,
     accesses,
+    is_copy,
     leaves_elements,
     loop_kinds,
     may_distribute,
     may_permute,
 )
-
-from .roles import is_copy
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

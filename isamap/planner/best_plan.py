@@ -13,8 +13,8 @@ from math import inf
 from isamap.costmodels import Aim, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
-from isamap.ir import Kernel
-from isamap.mapper import Task, candidates, cut_tasks, flatten, is_copy, spread_factors
+from isamap.ir import Kernel, is_copy
+from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
 from isamap.rewrites import FORMS, Step, Variant, spread_by, variants
 from isamap.scheduler import Wishes
 

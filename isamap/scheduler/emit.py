@@ -11,7 +11,7 @@ from itertools import combinations
 from isamap.hwdesc import Instruction, RepeatRule
 from isamap.ir import Affine, size_bytes
 from isamap.mapper import part_size
-from isamap.program import Address, Edge, For, Issue, Node, Operand, Repeat, Span, When
+from isamap.program import Edge, For, Issue, Node, Operand, Repeat, Span, When
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def emit_walks(call: Call, walks: tuple[Walk, ...]) -> tuple[Node, ...]:
 def _walked(operands: tuple[Operand, ...], walk: Walk) -> tuple[Operand, ...]:
     """The operands where the walk's loop has brought them."""
     pairs = zip(operands, walk.steps, strict=True)
-    return tuple(_advanced(operand, walk.name, step) for operand, step in pairs)
+    return tuple(_advanced(operand, Affine.of([(walk.name, step)])) for operand, step in pairs)
 
 
 def _around(walks: tuple[Walk, ...], nodes: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -140,10 +140,9 @@ def _idle_step(call: Call, rule: RepeatRule, operand: int, inner: Repeat | None)
     return 0 if stride.may_be_zero else stride.multiple_bytes
 
 
-def _advanced(operand: Operand, loop: str, step: int) -> Operand:
-    offset = operand.address.offset + Affine.of([(loop, step)])
-    address = Address(offset, operand.address.rotations)
-    return Operand(operand.name, operand.memory, address, operand.strides_bytes)
+def _advanced(operand: Operand, by_bytes: Affine) -> Operand:
+    address = replace(operand.address, offset=operand.address.offset + by_bytes)
+    return replace(operand, address=address)
 
 
 def at_first_and_later(
@@ -210,8 +209,11 @@ def _emit_with_rest(
     whole_cut = replace(cut, span=replace(span, limit=whole))
     nodes = emit_cut(call, inside, (whole_cut, *others))
     left = Span(span.limit - whole, span.total, span.offset + Affine((), whole))
-    moved = [_moved(o, whole * step) for o, step in zip(call.operands, cut.steps, strict=True)]
-    last = replace(_with_extent(call, cut, left), operands=tuple(moved))
+    moved = tuple(
+        _advanced(operand, Affine((), whole * step))
+        for operand, step in zip(call.operands, cut.steps, strict=True)
+    )
+    last = replace(_with_extent(call, cut, left), operands=moved)
     name = f"{cut.loop}_rest"
     both = at_first_and_later((name,), nodes, emit_cut(last, inside, others))
     sides = Span(2, span.total, span.offset, whole)
@@ -221,8 +223,3 @@ def _emit_with_rest(
 def _with_extent(call: Call, cut: Cut, span: Span) -> Call:
     extents = tuple((name, span if name == cut.loop else old) for name, old in call.extents)
     return replace(call, extents=extents)
-
-
-def _moved(operand: Operand, offset_bytes: int) -> Operand:
-    offset = operand.address.offset + Affine((), offset_bytes)
-    return replace(operand, address=replace(operand.address, offset=offset))

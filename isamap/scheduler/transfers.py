@@ -255,8 +255,10 @@ class Transfers:
         cuts: list[tuple[str, Span, int, int]] = []
         for loop, dims in transfer.assigned:
             span = self._merged_span(slot, dims, fine, steps)
-            ways = [(d.source_stride_bytes, d.target_stride_bytes) for d in dims[-1:]]
-            cuts.append((loop, span, *(ways or [(0, 0)])[0]))
+            into, out = (
+                (dims[-1].source_stride_bytes, dims[-1].target_stride_bytes) if dims else (0, 0)
+            )
+            cuts.append((loop, span, into, out))
         operands, order = self._move_operands(instruction, transfer, source, target, slot)
         stepped = [
             (name, span, tuple(out if is_target else into for is_target in order))

@@ -139,38 +139,31 @@ def test_without_caches_nothing_is_added(tmp_path: Path) -> None:
     assert estimate(covering, count_work(covering, hw), tiling, hw).refill_cycles == 0
 
 
-def test_rows_that_share_few_sets_are_fetched_again(tmp_path: Path) -> None:
-    """Twelve rows 256 bytes apart: two ways of 1 KiB hold eight of them."""
-    hw = machine(tmp_path, 2048)
+def busy_cycles(tmp_path: Path, size: int, settings: str) -> float:
+    """Of refilling a cache of a size, and what else its entry says, with twelve rows 256 bytes
+    apart."""
+    hw = machine(tmp_path, size)
     covering = product(hw, 24, 8, 64)
     tiling = tiled(covering, 12, 1, ("j", "i", "p"))
-    text = (tmp_path / "vec4.yaml").read_text()
-    found = []
-    for ways in ("", "    ways: 2\n"):
-        changed = text.replace(
-            "granule: 16 bytes\n    ports", f"granule: 16 bytes\n{ways}    ports"
-        )
-        (tmp_path / "vec4.yaml").write_text(changed)
-        (refills,) = refill_cycles(covering, tiling, load_hardware(tmp_path / "vec4.yaml"))
-        found.append(refills.busy_cycles)
-    assert found[1] > 2 * found[0]
+    path = tmp_path / "vec4.yaml"
+    entry = "granule: 16 bytes\n    ports"
+    path.write_text(path.read_text().replace(entry, f"{settings}{entry}"))
+    (refills,) = refill_cycles(covering, tiling, load_hardware(path))
+    return refills.busy_cycles
+
+
+def test_rows_that_share_few_sets_are_fetched_again(tmp_path: Path) -> None:
+    """Two ways of 1 KiB hold eight of twelve rows."""
+    in_all_sets = busy_cycles(tmp_path, 2048, "")
+    assert busy_cycles(tmp_path, 2048, "ways: 2\n    ") > 2 * in_all_sets
 
 
 def test_rows_that_share_few_sets_have_all_ways_of_a_cache_that_others_use(tmp_path: Path) -> None:
-    """Twelve rows 256 bytes apart: eight places in each of four ways of 2 KiB hold them, and would
-    not in a quarter of the ways."""
-    hw = machine(tmp_path, 8192)
-    covering = product(hw, 24, 8, 64)
-    tiling = tiled(covering, 12, 1, ("j", "i", "p"))
-    text = (tmp_path / "vec4.yaml").read_text()
-    found = []
-    for ways in ("", "ways: 4\n    "):
-        given = f"left: 2 KiB\n    {ways}granule: 16 bytes\n    ports"
-        changed = text.replace("granule: 16 bytes\n    ports", given)
-        (tmp_path / "vec4.yaml").write_text(changed)
-        (refills,) = refill_cycles(covering, tiling, load_hardware(tmp_path / "vec4.yaml"))
-        found.append(refills.busy_cycles)
-    assert 0 < found[0] == found[1]
+    """Eight places in each of four ways of 2 KiB hold twelve rows, and would not in a quarter of
+    the ways."""
+    left = "left: 2 KiB\n    "
+    in_all_sets = busy_cycles(tmp_path, 8192, left)
+    assert 0 < in_all_sets == busy_cycles(tmp_path, 8192, f"{left}ways: 4\n    ")
 
 
 @pytest.mark.parametrize("size", [512, 65536])
