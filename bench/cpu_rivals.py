@@ -144,10 +144,11 @@ def _compiled(name: str, libraries: tuple[str, ...]) -> ctypes.CDLL | None:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
-    target = Path(tempfile.mkdtemp(prefix="isamap-rival-"), "rival.so")
-    command = [compiler, "-O2", "-shared", "-fPIC", str(Path(__file__).with_name(name)), "-o"]
-    done = subprocess.run([*command, str(target), *libraries], capture_output=True, check=False)
-    return ctypes.CDLL(str(target)) if done.returncode == 0 else None
+    with tempfile.TemporaryDirectory(prefix="isamap-rival-") as folder:
+        target = Path(folder, "rival.so")
+        command = [compiler, "-O2", "-shared", "-fPIC", str(Path(__file__).with_name(name)), "-o"]
+        done = subprocess.run([*command, str(target), *libraries], capture_output=True, check=False)
+        return ctypes.CDLL(str(target)) if done.returncode == 0 else None
 
 
 def openblas(product: Product) -> Rival:

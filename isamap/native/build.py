@@ -4,7 +4,9 @@ In: a kernel, a machine with `emit: c`. Out: files and a callable. Not its job: 
 C text (`codegen`).
 """
 
+import atexit
 import ctypes
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -48,7 +50,8 @@ def build(
         ahead: inputs that stay the same over many calls, such as weights: the program takes them
             in the order of its use, and `BuiltKernel.prepare` packs them, once.
         threads: how many share the work, as the schedule splits it; the numbers stay the same.
-        out: folder for the C file, header, depfile and library; a temporary one if left out.
+        out: folder for the C file, header, depfile and library; if left out, one that goes with
+            this process.
         verify: how much of what the function computes on random inputs is compared: quick, at the
             real sizes what can be computed again in a few tenths of a second.
 
@@ -68,7 +71,7 @@ def build(
         )
     library, code = _compile(source, toolchain)
     packers = {parameter: library[name] for parameter, name in source.packers.items()}
-    folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="isamap-build-"))
+    folder = Path(out) if out is not None else _temporary_folder()
     files = _name_files(folder, source.name)
     built = BuiltKernel(mapped, source, files, library[source.name], packers)
     found = verify_built(built, check)
@@ -77,6 +80,13 @@ def build(
     origins = [*mapped.hardware.files, *([] if isinstance(kernel, Kernel) else [str(kernel)])]
     _write_files(files, source, code, origins)
     return replace(built, verification=found)
+
+
+def _temporary_folder() -> Path:
+    """A folder that goes when Python ends: whoever built without one may still read its files."""
+    folder = tempfile.mkdtemp(prefix="isamap-build-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _compile(source: CSource, toolchain: Toolchain) -> tuple[ctypes.CDLL, bytes]:

@@ -1,9 +1,11 @@
 """Compiled kernels as functions on NumPy arrays: results, and what they refuse."""
 
 import ctypes
+import os
 import pickle
 import shutil
 import subprocess
+import sys
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,6 +60,16 @@ def test_the_files_are_there_and_the_depfile_names_what_they_were_made_of(
     assert files.library.stat().st_size > 0
     made_of = files.depfile.read_text().split(": ")[1].split()
     assert made_of == [product.mapped.hardware.file, str(MACHINES / "vec4.yaml")]
+
+
+def test_files_without_a_folder_of_their_own_last_as_long_as_the_process(tmp_path: Path) -> None:
+    given = f"{f'{KERNELS}:sgemm'!r}, {str(MACHINES / 'vec4.yaml')!r}, may_reassociate=True"
+    script = f"import isamap; print(isamap.build({given}).files.source.read_text())"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "void sgemm(" in done.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
