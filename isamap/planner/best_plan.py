@@ -6,7 +6,7 @@ was not looked at. Not its job: the rewrites themselves, scheduling one form (`p
 
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import inf
 
@@ -41,12 +41,11 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
         MappingError: no form can be mapped; the error is that of the kernel as it is.
     """
     begin = time.perf_counter()
-    least_of: dict[TaskKey, float] = {}
     known = Known()
-    promised: dict[TaskKey, float] = {}
-    forms, cut = _list_forms(kernel, hw, wishes, least_of, promised)
+    prices = _Prices(hw)
+    forms, cut = _list_forms(kernel, prices, wishes)
     clock = _Clock(wishes, begin + wishes.time_limit_s)
-    plans = _plan_forms(forms, hw, clock, known, least_of, promised, cut)
+    plans = _plan_forms(forms, clock, known, prices, cut)
     best = _best_near(plans, hw, clock, known, cut)
     best = replace(best, cut=all_cuts(best.cut, *cut))
     best = overlapped(best, hw, clock.soon(), known)
@@ -71,22 +70,40 @@ class _Clock:
         return time.perf_counter() >= self.until or self.wishes.watch.is_stopped
 
 
+@dataclass(frozen=True, slots=True)
+class _Prices:
+    """Cycles of tasks on a machine. `least`: no plan of the task takes fewer. `expected`: what it
+    is taken to take, as far as plans have told."""
+
+    hw: Hardware
+    least: dict[TaskKey, float] = field(default_factory=dict)
+    expected: dict[TaskKey, float] = field(default_factory=dict)
+
+    def look_at(self, task: Task) -> TaskKey:
+        """The task's key; its prices are known from now on."""
+        key = task_key(task, frozenset())
+        if key not in self.least:
+            self.least[key] = _least(task, self.hw)
+            self.expected[key] = _expected(task, self.hw, self.least[key])
+        return key
+
+    def learn_from(self, plan: Plan) -> None:
+        """Expect what copies take there, and tasks that no instruction computes as they are."""
+        for one in plan.tasks:
+            if one.answer is None or is_copy(one.task.statement):
+                self.expected[task_key(one.task, frozenset())] = float(one.cycles)
+
+
 def _plan_forms(
-    forms: "list[_Form]",
-    hw: Hardware,
-    clock: _Clock,
-    known: Known,
-    least_of: dict[TaskKey, float],
-    promised: dict[TaskKey, float],
-    cut: list[str],
+    forms: "list[_Form]", clock: _Clock, known: Known, prices: _Prices, cut: list[str]
 ) -> list[Plan]:
     """Plans of the kernel as it is and of forms that promise less, as `plan_whole` finds them, each
-    in half of the time that is left. `cut` and `promised` grow.
+    in half of the time that is left. `cut` and what is expected grow.
 
     What an instruction matches may still need copies that cannot be scheduled. Where a plan left a
     task to the host, no form with that task promises less than it takes there; that may be too
     much, where it is joined with others, so it decides which form is next, and rules none out. So
-    do promises of copies (`_promise`), until a plan says what they take. Forms that only promise
+    do promises of copies (`_expected`), until a plan says what they take. Forms that only promise
     again what another one did, such as bands along the other axis of an image, come last.
     """
     aim = clock.wishes.aim
@@ -99,20 +116,19 @@ def _plan_forms(
         most = FAR * best.cycles if best and aim.is_fastest else inf
         try:
             soon = clock.soon(1 / 2 if rest else 1.0)
-            plan = plan_whole(form.variant.kernel, hw, soon, known, most)
+            plan = plan_whole(form.variant.kernel, prices.hw, soon, known, most)
             plans.append(replace(plan, steps=form.variant.steps))
-            promised |= _taken(plan)
+            prices.learn_from(plan)
             best = min(plans, key=lambda plan: aim.value(plan.costs))
         except MappingError as error:
             failure = failure or error
-        rest = [other for other in rest if best is None or _may_win(other, best, aim, least_of)]
+        rest = [other for other in rest if best is None or _may_win(other, best, aim, prices.least)]
         if not rest:
             break
         if number == MAX_PLANS or (best is not None and clock.is_late):
             cut.append(f"{len(rest)} promising forms were not scheduled")
             break
-        # as promises are by now
-        form = min(rest, key=lambda form: (form.bounds in tried, _sum(form.tasks, promised)))
+        form = min(rest, key=lambda form: (form.bounds in tried, _sum(form.tasks, prices.expected)))
         rest.remove(form)
         tried.add(form.bounds)
     if not plans:
@@ -126,12 +142,6 @@ def _may_win(form: "_Form", best: Plan, aim: Aim, least_of: dict[TaskKey, float]
     if aim.value(Costs(form.least, 0, 0)) >= CLEAR_GAIN * aim.value(best.costs):
         return False
     return not aim.is_fastest or may_gain(form.tasks, best, least_of)
-
-
-def _taken(plan: Plan) -> dict[TaskKey, float]:
-    """What copies take, and tasks that no instruction computes as they are."""
-    told = (one for one in plan.tasks if one.answer is None or is_copy(one.task.statement))
-    return {task_key(one.task, frozenset()): float(one.cycles) for one in told}
 
 
 def _best_near(
@@ -177,17 +187,10 @@ class _Form:
         return sum(self.bounds)
 
 
-def _list_forms(
-    kernel: Kernel,
-    hw: Hardware,
-    wishes: Wishes,
-    least_of: dict[TaskKey, float],
-    promised: dict[TaskKey, float],
-) -> tuple[list[_Form], list[str]]:
-    """The kernel as it is and its other forms, and what was not looked at; `least_of` and
-    `promised` grow."""
+def _list_forms(kernel: Kernel, prices: _Prices, wishes: Wishes) -> tuple[list[_Form], list[str]]:
+    """The kernel as it is and its other forms, and what was not looked at; `prices` grow."""
     until = time.perf_counter() + wishes.time_limit_s / 2
-    factors = spread_factors(hw)
+    factors = spread_factors(prices.hw)
     search = variants(
         kernel,
         rewrites=(spread_by(factors), *FORMS) if factors else FORMS,
@@ -201,14 +204,8 @@ def _list_forms(
         if forms and (wishes.watch.is_stopped or time.perf_counter() > until):
             cut.append("stopped before all forms were listed")
             break
-        tasks: Counter[TaskKey] = Counter()
-        for task in flatten(cut_tasks(variant.kernel)):
-            key = task_key(task, frozenset())
-            if key not in least_of:
-                least_of[key] = _least(task, hw)
-                promised[key] = _promise(task, hw, least_of[key])
-            tasks[key] += 1
-        bounds = tuple(sorted(least_of[key] for key in tasks.elements()))
+        tasks = Counter(prices.look_at(task) for task in flatten(cut_tasks(variant.kernel)))
+        bounds = tuple(sorted(prices.least[key] for key in tasks.elements()))
         forms.append(_Form(variant, tasks, bounds))
     return forms, cut + ([search.cut] if search.cut else [])
 
@@ -228,8 +225,8 @@ def may_gain(tasks: Counter[TaskKey], best: Plan, least_of: dict[TaskKey, float]
     return differing - _sum(tasks, least_of) > (1 - CLEAR_GAIN) * own
 
 
-def _sum(tasks: Counter[TaskKey], least_of: dict[TaskKey, float]) -> float:
-    return sum(least_of[key] * count for key, count in tasks.items())
+def _sum(tasks: Counter[TaskKey], cycles: dict[TaskKey, float]) -> float:
+    return sum(cycles[key] * count for key, count in tasks.items())
 
 
 def _least(task: Task, hw: Hardware) -> float:
@@ -238,7 +235,7 @@ def _least(task: Task, hw: Hardware) -> float:
     return on_unit if hw.host is None else min(on_unit, host_task_cycles(task, hw.host))
 
 
-def _promise(task: Task, hw: Hardware, least: float) -> float:
+def _expected(task: Task, hw: Hardware, least: float) -> float:
     """What the task is taken to take before it is scheduled: its bound; a copy, what it takes on
     the host. The bound of a copy is one of full calls, but bands, diagonals and windows are moved
     row by row, if at all: forms with several of them would come before all others.
