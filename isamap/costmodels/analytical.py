@@ -30,6 +30,7 @@ from .passes import (
     flow_passes,
     moves_blocks,
     needs_one_slot,
+    packs,
     paid_cycles,
     stay_of,
     tile_cycles,
@@ -216,12 +217,8 @@ def packing_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
     """Cycles of copies into packed stays, which are taken to be hidden by nothing: all of them
     happen in the first round of a loop, beside the calls that read what they write, not spread over
     the run."""
-    packing = 0.0
-    for flow in work.flows:
-        residence = operand_plan(covering, flow.operand).residences[flow.residence]
-        if residence.is_packed and residence.again is None:
-            packing += flow_passes(covering, tiling, flow) * flow.pass_cycles
-    return packing
+    flows = (flow for flow in work.flows if packs(covering, flow))
+    return sum(flow_passes(covering, tiling, flow) * flow.pass_cycles for flow in flows)
 
 
 def resumed_sum_cycles(

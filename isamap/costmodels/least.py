@@ -15,7 +15,7 @@ from .aim import Costs
 from .analytical import first_fetch_cycles
 from .direct_ports import Port
 from .ends import first_call_cycles, onward_cycles, port_ends, unit_ends
-from .passes import needs_one_slot
+from .passes import needs_one_slot, packs
 from .tiling import Stay, Tiling
 from .traffic import add_up_moved
 from .work import Flow, Work
@@ -73,7 +73,13 @@ def _least_cycles(covering: Covering, work: Work, hw: Hardware) -> float:
         else:
             longest = max(longest, unit_ends(work, unit).around(busy, finish))
     ports = (port_ends(work, port).around(cycles, finish) for port, cycles in load.ports)
-    return max(longest, *ports) if load.ports else longest
+    return max([longest, *ports]) + _least_packing(covering, work)
+
+
+def _least_packing(covering: Covering, work: Work) -> float:
+    """Of one pass of each copy into a packed stay, which nothing hides."""
+    flows = (flow for flow in work.flows if packs(covering, flow))
+    return sum(_least_positions(covering, flow) * flow.pass_cycles for flow in flows)
 
 
 def least_edges(covering: Covering, work: Work, hw: Hardware) -> tuple[float, float]:

@@ -34,6 +34,12 @@ def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
     return passes
 
 
+def packs(covering: Covering, flow: Flow) -> bool:
+    """Does the flow copy what a packed stay holds for many rounds (not unfinished sums)?"""
+    residence = operand_plan(covering, flow.operand).residences[flow.residence]
+    return residence.is_packed and residence.again is None
+
+
 def flow_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:
     """Issue cycles of all calls of a flow."""
     return flow_passes(covering, tiling, flow) * paid_cycles(covering, tiling, flow)
