@@ -120,8 +120,11 @@ def match_statement(
 
 def several(instruction: Instruction) -> str:
     """Why an instruction of several statements computes none of them alone."""
-    count = len(instruction.semantics.statements)
-    return f"computes {count} statements at once; together are matched only a sum and what follows"
+    statements = instruction.semantics.statements
+    together = f"computes {len(statements)} statements at once; together are matched only"
+    if sum(statement.update == "+=" for statement in statements) < 2:
+        return f"{together} a sum and what follows"
+    return f"{together} one sum and what follows: describe one instruction per sum"
 
 
 def unify(
@@ -318,7 +321,9 @@ class Unifier:
             self._fail(depth, f"operand {pattern.buffer} is {needs}, {subject.buffer} is {has}")
             return
         if pattern != self.instruction.access(pattern.buffer):
-            self._fail(depth, f"reads {pattern.buffer} at two places at once")
+            self._fail(
+                depth, f"reads {pattern.buffer} at two places at once: make them two operands"
+            )
             return
         is_read = pattern == self.target  # the target itself comes first, in its own call
         known = dict(bound.operands).get(pattern.buffer)

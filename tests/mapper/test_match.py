@@ -224,8 +224,13 @@ def test_instructions_of_several_statements_do_not_match_one(tmp_path: Path) -> 
     subject = written(GEMM, tmp_path)
     smopa = machine("outer").instruction("smopa")
     twice = replace(smopa.semantics, statements=smopa.semantics.statements * 2)
-    expected = "computes 2 statements at once; together are matched only a sum and what follows"
+    together = "computes 2 statements at once; together are matched only"
+    expected = f"{together} one sum and what follows: describe one instruction per sum"
     assert reason(subject, replace(smopa, semantics=twice)) == expected
+    (only,) = smopa.semantics.statements
+    copied = replace(twice, statements=(only, replace(only, update="=")))
+    expected = f"{together} a sum and what follows"
+    assert reason(subject, replace(smopa, semantics=copied)) == expected
 
 
 @pytest.mark.parametrize("hw_name", ["gemmini", "vta", "vecdot", "outer"])

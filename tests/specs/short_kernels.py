@@ -1,4 +1,4 @@
-"""Kernels whose sums are short, or are rescaled.
+"""Kernels whose sums are short, or rescaled, or parts of complex numbers.
 
 In: sizes. Out: kernels. Not its job: references: they are held against the interpreter.
 """
@@ -30,3 +30,12 @@ def converted(m=5, n=13, k=7):
         T[i, j] += i32(A[i, p]) * i32(B[p, j])
     for i, j in grid(m, n):
         C[i, j] = sat_i8(rshift_round(T[i, j], 4))
+
+
+@kernel
+def complex_filtered(n=13, taps=3):
+    """y = x through a filter of complex taps; real and imaginary parts lie beside each other."""
+    x, w, y = In(i16, n + taps, 2), In(i16, taps, 2), Out(i32, n, 2)
+    for i, u in grid(n, taps):
+        y[i, 0] += i32(x[i + u, 0]) * i32(w[u, 0]) - i32(x[i + u, 1]) * i32(w[u, 1])
+        y[i, 1] += i32(x[i + u, 0]) * i32(w[u, 1]) + i32(x[i + u, 1]) * i32(w[u, 0])

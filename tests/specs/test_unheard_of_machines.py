@@ -32,8 +32,13 @@ RESCALED: list[tuple[str, Sizes]] = [
     (f"{SHORT}:converted", {}),
     (f"{SHORT}:converted", {"m": 1, "n": 1, "k": 8}),
 ]
+COMPLEX: list[tuple[str, Sizes]] = [
+    (f"{SHORT}:complex_filtered", {}),
+    (f"{SHORT}:complex_filtered", {"n": 1, "taps": 5}),
+]
 OWN = {  # machines that do not compute long i32 sums, and one whose sums have to be taken apart
     "short_sums": SHORTS,
+    "complex_products": COMPLEX,
     "crossbar": RESCALED,
     "in_memory": PRODUCTS[:3],  # convolutions in that form take seconds
 }
