@@ -22,7 +22,7 @@ from isamap.costmodels import (
     roofline,
 )
 from isamap.emulator import Timing, set_starts, time_program
-from isamap.errors import IsamapError, KernelError, ProgramError, closest
+from isamap.errors import IsamapError, KernelError, ProgramError, closest, expect_mapping
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, KernelSource, drop_zeros, load_kernels
 from isamap.measured import Learned, Measured
@@ -205,12 +205,12 @@ def map(
     machine = load_machine(hw)
     used = file.sizes if file else ()
     model = cost_model(cost)
+    check_aim(aim, machine)
+    roomy = limit_machine(machine, max_bytes or {})
     request = Request(
         built.name, machine.name, used, model.name, layouts, Check(verify), time_limit_s,
         workers, seed, may_reassociate, aim, tuple((max_bytes or {}).items()),
     )  # fmt: skip
-    check_aim(aim, machine)
-    roomy = limit_machine(machine, max_bytes or {})
     wishes = Wishes(model, layouts, time_limit_s, workers, seed, may_reassociate, aim, watch)
     found = search(built, roomy, wishes)
     return judge(request, built, machine, file, found, watch=watch)
@@ -287,9 +287,12 @@ def cost_model(cost: str | CostModel) -> CostModel:
     Raises:
         IsamapError: there is none, or a user's one cannot be used.
     """
-    if not isinstance(cost, str):
-        return cost
     models = {**COST_MODELS, **ON_THIS_PROCESSOR}
+    if not isinstance(cost, str):
+        if hasattr(cost, "num_candidates"):
+            return cost
+        hint = f"cost models are {', '.join(models)}, or FILE.py:NAME"
+        raise IsamapError(f"cost={cost!r}, expected a cost model or its name", hint=hint)
     if cost in models:
         return models[cost]
     if names_file(cost):
@@ -317,6 +320,7 @@ def build_kernel(
 
     Products of padding's zeros with floats, which may be infinite, go where `may_reassociate`.
     """
+    expect_mapping("sizes", sizes, {"m": 512})
     if isinstance(kernel, Kernel):
         if sizes or name:
             raise KernelError("sizes and a name choose within a file; a Kernel has both already")

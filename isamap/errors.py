@@ -4,7 +4,7 @@ In: what was found, what was expected, where. Out: exceptions whose `str` is the
 reads. Not its job: deciding that something is wrong, printing, exit codes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -41,6 +41,16 @@ class IsamapError(Exception):
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
+
+
+def expect_mapping(name: str, value: object, example: Mapping[str, object]) -> None:
+    """An argument that must be a mapping.
+
+    Raises:
+        IsamapError: it is none.
+    """
+    if not isinstance(value, Mapping):
+        raise IsamapError(f"{name}={value!r}, expected a mapping", hint=f"{example}")
 
 
 class KernelError(IsamapError):

@@ -30,6 +30,7 @@ def import_file(path: str | PathLike[str], prefix: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     root = str(packages[-1].parent if packages else place.parent)
+    _forget_namesakes(Path(root))
     sys.path.append(root)  # last: what lies there hides nothing that is installed
     try:
         spec.loader.exec_module(module)
@@ -39,6 +40,27 @@ def import_file(path: str | PathLike[str], prefix: str) -> ModuleType:
     finally:
         sys.path.remove(root)
     return module
+
+
+def _forget_namesakes(root: Path) -> None:
+    """Modules called as those in this folder that nothing finds any more: they came with a file
+    from another folder, and would be taken for these."""
+    here = {file.stem for file in root.glob("*.py")}
+    here |= {file.parent.name for file in root.glob("*/__init__.py")}
+    for top in sorted(here & sys.modules.keys()):
+        origin = getattr(sys.modules[top], "__file__", None)
+        if origin is None or origin in _origins(top) or root in Path(origin).parents[:2]:
+            continue
+        for name in [n for n in sys.modules if n == top or n.startswith(f"{top}.")]:
+            del sys.modules[name]
+
+
+def _origins(top: str) -> Iterator[str | None]:
+    """Files that an import would take a module from."""
+    for finder in sys.meta_path:
+        spec = finder.find_spec(top, None)
+        if spec is not None:
+            yield spec.origin
 
 
 def _packages(file: Path) -> Iterator[Path]:

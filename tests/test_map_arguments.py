@@ -46,15 +46,44 @@ def test_reasons_and_mappings_print_in_a_line_too() -> None:
         ({"verify": "fast"}, "no check 'fast'", "full, quick, off"),
         ({"layouts": "natrual"}, "no layouts 'natrual'", "natural, packed"),
         ({"time_limit_s": float("nan")}, "a time limit of nan, expected a number of seconds", ""),
+        ({"sizes": [("m", 3)]}, r"sizes=\[\('m', 3\)\], expected a mapping", "{'m': 512}"),
+        ({"sizes": ["m=3"]}, r"sizes=\['m=3'\], expected a mapping", "{'m': 512}"),
+        ({"cost": 3}, "cost=3, expected a cost model or its name", "analytical, emulated"),
         ({"time_limit_s": "3"}, "a time limit of '3', expected a number of seconds", ""),
     ],
 )
 def test_mistaken_choices_are_named(choice: dict[str, object], message: str, hint: str) -> None:
     with pytest.raises(isamap.IsamapError, match=message) as raised:
-        isamap.map("gemm", "outer", sizes=SIZES, **choice)  # type: ignore[arg-type]
+        isamap.map("gemm", "outer", **{"sizes": SIZES, **choice})  # type: ignore[arg-type]
     assert hint in raised.value.hint
     with pytest.raises(isamap.IsamapError, match=message):
-        isamap.build("gemm", "outer", sizes=SIZES, **choice)  # type: ignore[arg-type]
+        isamap.build("gemm", "outer", **{"sizes": SIZES, **choice})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"max_bytes": ["scratchpad"]}, r"max_bytes=\['scratchpad'\], expected a mapping"),
+        ({"max_bytes": {"scratchpad": "1 KiB"}}, "max_bytes of 'scratchpad' is '1 KiB', expected"),
+        ({"aim": "energy"}, "aim='energy', expected an Aim"),
+    ],
+)
+def test_mistaken_limits_and_aims_are_named(choice: dict[str, object], message: str) -> None:
+    with pytest.raises(isamap.IsamapError, match=message):
+        isamap.map("gemm", "gemmini", sizes=SIZES, **choice)  # type: ignore[arg-type]
+
+
+def test_one_name_is_no_list_of_names() -> None:
+    with pytest.raises(isamap.IsamapError, match="ahead='B', expected several names") as raised:
+        isamap.build("gemm", "outer", sizes=SIZES, ahead="B")
+    assert raised.value.hint == "['B']"
+
+
+def test_settings_of_variants_are_a_mapping() -> None:
+    message = r"settings=\['parameters.dim=8'\], expected a mapping"
+    with pytest.raises(isamap.IsamapError, match=message) as raised:
+        isamap.explore("gemm", "gemmini", ["parameters.dim=8"])  # type: ignore[arg-type]
+    assert raised.value.hint == "{'parameters.dim': [8, 16]}"
 
 
 @pytest.mark.parametrize("name", ["workers", "seed"])
@@ -108,6 +137,28 @@ def test_a_reference_may_import_what_lies_beside_it(tmp_path: Path) -> None:
         reference = load_reference(tmp_path / folder / "k.py", "k")
         assert reference is not None and reference(x=21) == {"y": 42}
     assert sys.path == before
+
+
+@pytest.mark.parametrize("how", ["from factors import FACTOR", "from .factors import FACTOR"])
+def test_modules_of_the_same_name_beside_references_are_told_apart(
+    tmp_path: Path, how: str
+) -> None:
+    text = (
+        f"from isamap.lang import In, Out, i32, kernel\n{how}\n\n\n"
+        "@kernel\ndef k(n=3):\n    x, y = In(i32, n), Out(i32, n)\n"
+        "    for i in range(n):\n        y[i] = x[i]\n\n\n"
+        "def k_reference(x):\n    return {'y': FACTOR * x}\n"
+    )
+    for place, factor in (("one", 2), ("other", 3), ("one", 2)):
+        folder = tmp_path / place / "mine"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "k.py").write_text(text)
+        (folder / "factors.py").write_text(f"FACTOR = {factor}\n")
+        if how.startswith("from ."):
+            (folder / "__init__.py").touch()
+        reference = load_reference(folder / "k.py", "k")
+        assert reference is not None and reference(x=7) == {"y": 7 * factor}
+    assert sys.modules["isamap"] is isamap
 
 
 def test_an_assignment_that_was_meant_as_a_sum_is_explained(tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ def value_type(dtype: str) -> str:
     named = {"i4": "int8_t", "u4": "uint8_t", "bf16": "float"}.get(dtype)
     found = named or scalar_type(dtype).c_name
     if found is None:
-        raise ProgramError(f"scalar type {dtype} has no C form")
+        hint = "'isamap map' and 'isamap emulate' compute it; C has f16, bf16, f32, f64, integers"
+        raise ProgramError(f"scalar type {dtype} has no C form", hint=hint)
     return found
 
 

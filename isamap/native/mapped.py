@@ -71,6 +71,8 @@ def map_program(
 
 
 def _check_inputs(kernel: Kernel, ahead: Sequence[str]) -> None:
+    if isinstance(ahead, str):
+        raise KernelError(f"ahead={ahead!r}, expected several names", hint=f"[{ahead!r}]")
     inputs = [buffer.name for buffer in kernel.buffers if buffer.role is Role.IN]
     for name in ahead:
         if name not in inputs:

@@ -6,9 +6,10 @@ mistake. Not its job: schedules.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import SupportsIndex
 
 from isamap.costmodels import Aim, Metric
-from isamap.errors import MappingError, closest
+from isamap.errors import MappingError, closest, expect_mapping
 from isamap.hwdesc import Hardware, Memory
 
 
@@ -18,11 +19,14 @@ def limit_machine(hw: Hardware, max_bytes: Mapping[str, int]) -> Hardware:
     Raises:
         MappingError: no such memory, or not even one granule.
     """
+    expect_mapping("max_bytes", max_bytes, {hw.memories[-1].name: 65536})
     names = [memory.name for memory in hw.memories]
     for name, most in max_bytes.items():
         if name not in names:
             hint = closest(name, names) or f"memories are {', '.join(names)}"
             raise MappingError(f"{hw.name} has no memory {name!r}", hint=hint)
+        if not isinstance(most, SupportsIndex):
+            raise MappingError(f"max_bytes of {name!r} is {most!r}, expected a number of bytes")
         granule = hw.memory(name).granule_bytes
         if most < granule:
             raise MappingError(
@@ -42,8 +46,10 @@ def check_aim(aim: Aim, hw: Hardware) -> None:
     """An aim about energy needs a machine that says what takes energy.
 
     Raises:
-        MappingError: it does not.
+        MappingError: it does not, or it is no aim.
     """
+    if not isinstance(aim, Aim):
+        raise MappingError(f"aim={aim!r}, expected an Aim", hint="Aim.least(Metric.ENERGY)")
     energies = [m.read_energy_pj_per_byte + m.write_energy_pj_per_byte for m in hw.memories]
     if (aim.uses(Metric.ENERGY) or aim.uses(Metric.EDP)) and not any(energies):
         raise MappingError(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from isamap.compile import kernel_sizes
 from isamap.costmodels import Aim, CostModel, Metric
+from isamap.errors import expect_mapping
 
 from .ask import Asking
 from .compare import Comparison, compare
@@ -57,6 +58,8 @@ def explore(
         IsamapError: the user's mistake in a kernel, a cost model or an expression. That a variant
             is no machine, or has no mapping, stands in the comparison.
     """
+    expect_mapping("settings", settings, {"parameters.dim": [8, 16]})
+    expect_mapping("sizes", sizes, {"m": 512})
     metric = Metric(objective)
     asking = Asking(cost, layouts, verify, time_limit_s, may_reassociate, Aim.least(metric))
     workloads = [
