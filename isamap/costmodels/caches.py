@@ -22,7 +22,7 @@ the more is wanted of it.
 import functools
 from bisect import insort
 from dataclasses import dataclass
-from math import ceil, exp, gcd, prod
+from math import ceil, exp, gcd, inf, prod
 
 from isamap.hwdesc import Direction, Hardware, Memory, PrefetchForm
 from isamap.mapper import Covering
@@ -307,7 +307,7 @@ def _hints(
         return NO_HINTS
     late = min(1.0, ceil(form.ahead_cycles / cycles) / nest[depth].count)
     asked = 1.0 - late
-    if not _asks_ahead(nest, stream, cache):
+    if not _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):
         around = (x for x, step in zip(nest[:depth], steps) if x.is_sum and step)
         sums = prod(x.count for x in around if not x.is_written_out)
         ends = 0 if nest[depth].is_sum else 2
@@ -329,15 +329,17 @@ def _asks_along_rows(
     return ceil(ahead_calls / calls) >= nest[rows[0]].count
 
 
-def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory) -> bool:
+def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory, num_rows: float) -> bool:
     """Does the program's innermost loop, along lines, ask for what the loop around it reads in a
-    later iteration, or leave it to prefetchers that follow, in no more time?"""
+    later iteration? Not where prefetchers follow its rows (infinitely many: those of single calls),
+    all but the first lines of each."""
     loops = [depth for depth, loop in enumerate(nest) if not loop.is_written_out]
     if len(loops) < 2:
         return False
     along, far = stream.strides[loops[0]], stream.strides[loops[1]]
     is_kept = nest[loops[1]].count * far <= cache.size_bytes
-    return 0 < along < cache.granule_bytes <= far and not is_kept
+    is_left = num_rows < inf and cache.follows(num_rows, along * nest[loops[0]].count)
+    return 0 < along < cache.granule_bytes <= far and not is_kept and not is_left
 
 
 def _num_fitting(room_bytes: int, touched: _Touched) -> int:

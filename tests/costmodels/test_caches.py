@@ -341,6 +341,20 @@ def test_rows_that_the_innermost_loop_asks_for_are_announced() -> None:
     assert asked["l3"] < unasked["l3"] / 8 and asked["l2"] < unasked["l2"] / 8
 
 
+def test_rows_that_are_left_to_prefetchers_begin_unannounced() -> None:
+    """Parts of rows of A of 10 and of 20 lines: the program asks for the shorter ones, of which
+    there are twice as many."""
+    hw, covering = avx512_product(1760, 64, 1920)
+    has_hints = []
+    for p in (160, 320):
+        program = lower(covering, sums_of_products(covering, "pji", 5, p), hw)
+        assert program is not None
+        text = generate_c(program, hw, frozenset("AB")).text
+        has_hints.append(any("_mm_prefetch" in x and ")A" in x for x in text.splitlines()))
+    asked, unasked = (waits("pji", 5, p, (1760, 64, 1920))["l3"] for p in (160, 320))
+    assert has_hints == [True, False] and asked < unasked / 2
+
+
 @pytest.mark.parametrize(
     "n, p, is_crowded", [(1024, 5, True), (1040, 5, False), (1024, 256, False)]
 )
