@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from types import ModuleType
 
+_neighbours: dict[str, ModuleType] = {}  # what imported files brought from their folders
+
 
 def import_file(path: str | PathLike[str], prefix: str) -> ModuleType:
     """The file's module, called `<prefix>_<stem>`; dataclasses and pickle find it there.
@@ -29,38 +31,39 @@ def import_file(path: str | PathLike[str], prefix: str) -> ModuleType:
         raise ImportError("it must be a .py file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    root = str(packages[-1].parent if packages else place.parent)
-    _forget_namesakes(Path(root))
-    sys.path.append(root)  # last: what lies there hides nothing that is installed
+    root = packages[-1].parent if packages else place.parent
+    _forget_namesakes(root)
+    before = set(sys.modules)
+    sys.path.append(str(root))  # last: what lies there hides nothing that is installed
     try:
         spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
     finally:
-        sys.path.remove(root)
+        sys.path.remove(str(root))
+        for new in sys.modules.keys() - before:
+            if _lies_in(root, new, sys.modules[new]):
+                _neighbours[new] = sys.modules[new]
     return module
 
 
 def _forget_namesakes(root: Path) -> None:
-    """Modules called as those in this folder that nothing finds any more: they came with a file
-    from another folder, and would be taken for these."""
+    """Neighbours of files in other folders are imported anew where this folder has a module of
+    that name, too."""
     here = {file.stem for file in root.glob("*.py")}
     here |= {file.parent.name for file in root.glob("*/__init__.py")}
-    for top in sorted(here & sys.modules.keys()):
-        origin = getattr(sys.modules[top], "__file__", None)
-        if origin is None or origin in _origins(top) or root in Path(origin).parents[:2]:
-            continue
-        for name in [n for n in sys.modules if n == top or n.startswith(f"{top}.")]:
-            del sys.modules[name]
+    for name, module in list(_neighbours.items()):
+        if name.split(".")[0] in here and not _lies_in(root, name, module):
+            del _neighbours[name]
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
 
 
-def _origins(top: str) -> Iterator[str | None]:
-    """Files that an import would take a module from."""
-    for finder in sys.meta_path:
-        spec = finder.find_spec(top, None)
-        if spec is not None:
-            yield spec.origin
+def _lies_in(folder: Path, name: str, module: ModuleType) -> bool:
+    """Is the module one of this folder's own, and not of an environment below it?"""
+    file, top = Path(getattr(module, "__file__", None) or ""), folder / name.split(".")[0]
+    return file == top.with_suffix(".py") or top in file.parents
 
 
 def _packages(file: Path) -> Iterator[Path]:
