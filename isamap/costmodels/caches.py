@@ -161,7 +161,8 @@ def _refills(
     asked = max(line, cache.asked_cycles)
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
         new = 0.0 if stream.is_read else by_depth[-1].count
-        for fitting, share in in_order if _lie_side_by_side(by_depth, crowded) else in_rows:
+        # lines side by side lie in all sets alike, and those where other rows crowd are few
+        for fitting, share in in_rows if by_depth[crowded + 1].pitch_bytes else in_order:
             lines = by_depth[fitting + 1]
             times = _times(nest, stream, fitting)
             count = stream.times * times * lines.count
@@ -361,13 +362,7 @@ def _num_in_ways(cache: Memory, touched: _Touched, fitting: int) -> int:
 
 def _ways_taken(cache: Memory, touched: _Touched, depth: int) -> float:
     """By the rows that stay meanwhile, where they crowd most."""
-    return sum(_ways(cache, stream, lines) for stream, lines in touched.kept[depth])
-
-
-def _lie_side_by_side(by_depth: list[Lines], fitting: int) -> bool:
-    """Are the lines that one loop more than fits touches in no rows? They lie in all sets alike,
-    and those where other rows crowd are few."""
-    return not by_depth[fitting + 1].pitch_bytes
+    return sum([_ways(cache, s, lines) for s, lines in touched.kept[depth] if lines.pitch_bytes])
 
 
 def _ways(cache: Memory, stream: Stream, lines: Lines) -> float:

@@ -99,13 +99,12 @@ def find_nest(covering: Covering, tiling: Tiling, hw: Hardware) -> list[NestLoop
 
 def moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> frozenset[str]:
     """Loops over the units of tiles that lie in registers, side by side."""
-    plans = ((stay, operand_plan(covering, stay.operand)) for stay in tiling.stays)
-    return frozenset(
-        name
-        for stay, plan in plans
-        if hw.memory(plan.residences[stay.residence].memory).within is None
-        for name in (plan.loops if stay.level else stay.kept_units)
-    )
+    moving: set[str] = set()
+    for stay in tiling.stays:
+        plan = operand_plan(covering, stay.operand)
+        if hw.memory(plan.residences[stay.residence].memory).within is None:
+            moving.update(plan.loops if stay.level else stay.kept)
+    return frozenset(moving)
 
 
 def find_streams(

@@ -88,9 +88,8 @@ def moves_blocks(covering: Covering, stay: Stay, hw: Hardware) -> bool:
     """Are blocks moved one by one inside the unit loops (else whole tiles before and after
     them)?"""
     plan = operand_plan(covering, stay.operand)
-    has_window = any(axis.is_window for axis in plan.axes)
     is_token = hw.synchronisation is Synchronisation.TOKENS
-    return stay.level == 0 or (not is_token and not has_window)
+    return stay.level == 0 or (not is_token and not plan.has_window)
 
 
 def needs_one_slot(plan: OperandPlan, hw: Hardware) -> bool:

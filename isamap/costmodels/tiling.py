@@ -91,7 +91,7 @@ class Guards:
 
 def trips(covering: Covering, tiling: Tiling, loop: str) -> int:
     """Tiles of `loop`."""
-    return -(-covering.loop(loop).units // tiling.tile(loop))
+    return -(-covering.units[loop] // tiling._tile_of[loop])
 
 
 def last_units(covering: Covering, tiling: Tiling, loop: TiledLoop) -> int:
@@ -111,8 +111,9 @@ def guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:
 
 def _find_guards(covering: Covering, tiling: Tiling, stay: Stay) -> Guards:
     moving = covering.operand(stay.operand).loops
-    inner = [name for name in tiling.inner if tiling.tile(name) > 1]
-    outer = [name for name in tiling.outer if trips(covering, tiling, name) > 1]
+    tiles, units = tiling._tile_of, covering.units
+    inner = [name for name in tiling.inner if tiles[name] > 1]
+    outer = [name for name in tiling.outer if tiles[name] < units[name]]
     blocks = tuple(name for name in moving if name not in stay.kept_units)
     changing = blocks if stay.level == 0 else ()
     keeps_inner, refetch_inner, is_changed = _part(inner, moving, changing, False)
@@ -157,9 +158,9 @@ def tile_units(covering: Covering, tiling: Tiling, stay: Stay, loop: str) -> int
 
 def axis_extent(covering: Covering, tiling: Tiling, stay: Stay, axis: TileAxis) -> int:
     """Positions of `axis` that the stay holds."""
+    if not axis.spans:
+        return tile_units(covering, tiling, stay, axis.loops[0])
     units = {name: tile_units(covering, tiling, stay, name) for name in axis.loops}
-    if not axis.is_window:
-        return axis.extent(units)
     loops = {name: covering.loop(name) for name in axis.loops}
     return axis.extent({n: min(units[n] * loop.block, loop.extent) for n, loop in loops.items()})
 

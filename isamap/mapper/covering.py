@@ -234,7 +234,8 @@ class OperandPlan:
     `inlet`, `outlet`: the buffer before and after. `inlet_buffer`: what lies in the inlet;
     `buffer`, unless an instruction that updates in place begins with another one. `is_reordered`:
     its buffer will lie in the order of its use, which the schedule decides, not as the inlet says.
-    `loops`: kernel loops that move this operand, in axis order; follows from `axes`.
+    `loops`: kernel loops that move this operand, in axis order; `has_window`: does any axis slide?
+    Both follow from `axes`.
     """
 
     name: str
@@ -249,8 +250,10 @@ class OperandPlan:
     outlet: External | None
     is_reordered: bool = False
     loops: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    has_window: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "has_window", any(axis.is_window for axis in self.axes))
         moving = dict.fromkeys(loop for axis in self.axes for loop in axis.loops)
         object.__setattr__(self, "loops", tuple(moving))
 
@@ -307,13 +310,20 @@ class Covering:
     operands: tuple[OperandPlan, ...]
     shares: tuple[CoreShare, ...] = ()
     single: "Covering | None" = field(default=None, compare=False)
+    units: Mapping[str, int] = field(init=False, repr=False, compare=False)  # of each loop
     _loop_of: dict[str, TiledLoop] = field(init=False, repr=False, compare=False)
     _operand_of: dict[str, OperandPlan] = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # the closed form asks for them by name thousands of times
+        # the closed form asks for them by name thousands of times, and for what follows from it
+        object.__setattr__(self, "_hash", hash((self.instruction, self.binding, self.loops)))
+        object.__setattr__(self, "units", {loop.name: loop.units for loop in self.loops})
         object.__setattr__(self, "_loop_of", {loop.name: loop for loop in self.loops})
         object.__setattr__(self, "_operand_of", {plan.name: plan for plan in self.operands})
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def loop(self, name: str) -> TiledLoop:
         """The loop called `name`."""

@@ -20,6 +20,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .greedy import grow, starts
+from .legality import fits
 from .neighbours import resized, sizes_by_loop, swapped, with_tile
 from .options import stay_choices
 from .ranking import Rank, Ranking
@@ -144,7 +145,7 @@ class Descent(Ranking):
             yield replace(tiling, inner=order)
         for name, tile in tiling.tiles:
             for changed in resized(tiling, name, self.sizes[name]):
-                if changed.tile(name) < tile or self.is_possible(changed):
+                if changed.tile(name) < tile or fits(self.covering, changed, self.hw):
                     yield changed
                     continue
                 yield from self.smaller(changed, name)
@@ -160,7 +161,7 @@ class Descent(Ranking):
                     sizes,
                     True,
                     hi=last,
-                    key=lambda n: not self.is_possible(with_tile(tiling, name, n)),
+                    key=lambda n: not fits(self.covering, with_tile(tiling, name, n), self.hw),
                 )
                 if fitting > 0:
                     yield with_tile(tiling, name, sizes[fitting - 1])

@@ -53,9 +53,12 @@ class Breach:
 def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
     """Does everything fit, is every output written back only where it may be, are held loops
     outermost?"""
-    if any(_overfull(covering, tiling, hw, NOTHING)):
-        return False
-    return next(_nest_breaches(covering, tiling, hw), None) is None
+    return fits(covering, tiling, hw) and next(_nest_breaches(covering, tiling, hw), None) is None
+
+
+def fits(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
+    """Is there room for everything?"""
+    return next(_overfull(covering, tiling, hw, NOTHING), None) is None
 
 
 def may_fit(covering: Covering, hw: Hardware) -> bool:
@@ -65,7 +68,7 @@ def may_fit(covering: Covering, hw: Hardware) -> bool:
     tiles = tuple((name, 1) for name in names)
     choices = stay_choices(covering, hw)
     least = (Tiling(tiles, names, names, stays_of(covering, levels, {})) for levels in choices)
-    return not choices or not all(any(_overfull(covering, t, hw, NOTHING)) for t in least)
+    return not choices or any(fits(covering, tiling, hw) for tiling in least)
 
 
 def breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Breach]:

@@ -5,11 +5,14 @@ tiling legal (`legality`).
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 
 from isamap.costmodels import Stay, is_renamed, moves_blocks
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
+
+KNOWN = 1 << 10  # answers that are remembered: every tiling of a covering asks again
 
 
 def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tuple[int, int], ...]:
@@ -66,6 +69,8 @@ def must_fill_shares(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
 
     Where whole tiles are moved, the end of a tile is one bound, its share's or the loop's.
     """
+    if not (loop.is_ragged or loop.is_uneven):
+        return False
     for plan in covering.operands:
         slides = any(axis.is_window and loop.name in axis.loops for axis in plan.axes)
         stay = Stay(plan.name, 0, 1, 1)
@@ -87,6 +92,7 @@ def must_divide(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
     return False
 
 
+@lru_cache(KNOWN)
 def why_alone(covering: Covering, loop: TiledLoop) -> str:
     """Why a tile, and whatever a stay keeps, may hold only one unit of the loop; empty if it may
     hold more."""
@@ -176,7 +182,7 @@ def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
 def _may_be_low(plan: OperandPlan, hw: Hardware) -> bool:
     """May single blocks be moved one by one?"""
     is_token = hw.synchronisation is Synchronisation.TOKENS
-    return not is_token and not any(axis.is_window for axis in plan.axes)
+    return not is_token and not plan.has_window
 
 
 def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...], ...], ...]:

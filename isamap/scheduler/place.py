@@ -155,11 +155,12 @@ def _rooms(covering: Covering, tiling: Tiling) -> tuple[tuple[str, int, int], ..
     if known is not None and known[0] is covering:
         return known[1]
     found = []
-    for stay in _laid_out(covering, tiling):
+    for stay in tiling.stays:
         plan = operand_plan(covering, stay.operand)
         residence = plan.residences[stay.residence]
         _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
         found.append((residence.memory, residence.align_bytes, slot_bytes * stay.slots))
+    found.sort(key=_by_align)
     for passage in passages(covering).values():
         found.append((passage.memory, passage.align_bytes, passage.slots * passage.block_bytes))
     tiling.rooms[id(covering)] = covering, tuple(found)
@@ -169,6 +170,11 @@ def _rooms(covering: Covering, tiling: Tiling) -> tuple[tuple[str, int, int], ..
 def _laid_out(covering: Covering, tiling: Tiling) -> list[Stay]:
     """The stays in the order in which they lie: that wastes least room."""
     return sorted(tiling.stays, key=lambda stay: -_align(covering, stay))
+
+
+def _by_align(room: tuple[str, int, int]) -> int:
+    """The same for their rooms."""
+    return -room[1]
 
 
 def _lay_out(

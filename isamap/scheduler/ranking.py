@@ -34,9 +34,10 @@ class Ranking:
 
     def is_possible(self, tiling: Tiling) -> bool:
         """Is it legal?"""
-        if tiling not in self.possible:
-            self.possible[tiling] = is_legal(self.covering, tiling, self.hw)
-        return self.possible[tiling]
+        known = self.possible.get(tiling)
+        if known is None:
+            known = self.possible[tiling] = is_legal(self.covering, tiling, self.hw)
+        return known
 
     def rank(self, tiling: Tiling, most: Rank = NEVER) -> Rank:
         """Least for the tiling that the aim likes best, more than of all others if it is illegal;
