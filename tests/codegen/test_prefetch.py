@@ -171,16 +171,18 @@ def test_what_stays_from_one_run_to_the_next_is_not_asked_for(tmp_path: Path) ->
     ("step", "lines", "counts"),
     [(64, 1, (100, 5)), (192, 3, (100, 14)), (192, 3, (50, 2)), (4096, 2, (40, 3))],
 )
+@pytest.mark.parametrize("first", [0, 1])
 def test_each_round_asks_for_its_share_of_what_all_read_next(
-    step: int, lines: int, counts: tuple[int, int]
+    step: int, lines: int, counts: tuple[int, int], first: int
 ) -> None:
     """Rounds of j over lines of a panel, for each i those of another one: what is asked for during
-    one i holds all that the next one reads, and at most twice as many lines."""
+    one i holds all that the next one reads, and at most twice as many lines; where the first i
+    stands apart, too."""
     hw = load_hardware(find_hardware("x86_avx512"))
     length, rounds = counts
     far = step * length
     calls = tuple(_load(Affine.of([("i", far), ("p", step)], 64 * n)) for n in range(lines))
-    nest = CLoop("i", 0, 50, (CLoop("j", 0, rounds, (CLoop("p", 0, length, calls * 9),)),))
+    nest = CLoop("i", first, 50, (CLoop("j", 0, rounds, (CLoop("p", 0, length, calls * 9),)),))
     (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
     values = [{"i": 3, "j": j, "p": p} for j in range(rounds) for p in range(length)]
     asked = [line for value in values for line in _asked(outer, value)]

@@ -245,7 +245,7 @@ def _shares(
         if not moving or not moving[0] or steps.get(loop.name, 0) < line:
             continue
         rounds, further = (loop, *around[: moving[0]]), around[moving[0]]
-        if any(not isinstance(x.stop, int) or x.first for x in (*rounds, further)):
+        if any(not isinstance(x.stop, int) or x.first for x in rounds):
             continue
         used = sum(_touched(some, rounds, line) for some in places.values())
         more = _touched(reads, rounds, line)
