@@ -32,6 +32,7 @@ CASES = (
     ("x86_avx2", "sgemm_nt"),
     ("x86_avx2", "ugemm"),
     ("x86_golden_cove_avx2", "sgemm"),
+    ("x86_golden_cove_avx2", "ugemm"),
     ("x86_avx512", "sgemm_bias_relu"),
     ("x86_avx2", "sgemm_relu"),
 )
