@@ -107,8 +107,9 @@ def test_golden_cove_has_the_instructions_it_builds_on_and_its_own_units_for_the
     core: str, below: str, counts: tuple[int, int]
 ) -> None:
     hw, base = (load_hardware(FOLDER / f"x86_{name}.yaml") for name in (core, below))
-    assert [i.name for i in hw.instructions] == [i.name for i in base.instructions]
-    assert all(a.semantics == b.semantics for a, b in zip(hw.instructions, base.instructions))
+    own = hw.instructions[: len(base.instructions)]
+    assert [i.name for i in own] == [i.name for i in base.instructions]
+    assert all(a.semantics == b.semantics for a, b in zip(own, base.instructions))
     units = {unit.name: unit.count for unit in hw.units}
     assert (units["fma"], units["load"]) == counts
 
