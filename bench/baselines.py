@@ -17,7 +17,7 @@ from itertools import product
 
 from tilings import active_loops, all_tilings, keepable_loops, slot_choices
 
-from isamap.costmodels import Stay, Tiling, Work, estimate
+from isamap.costmodels import Stay, Tiling, Work, count_work, estimate
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.scheduler.greedy import schedule_greedily
@@ -101,11 +101,12 @@ def _draw(covering: Covering, hw: Hardware, generator: random.Random) -> Tiling:
     rest = tuple(loop.name for loop in covering.loops if loop.name not in active)
     levels = generator.choice(stay_choices(covering, hw))
     stays = []
+    work = count_work(covering, hw)
     for plan, choice in zip(covering.operands, levels, strict=True):
         for number, level in enumerate(choice):
             may_keep = keepable_loops(covering, plan, hw, level, tiles)
             kept = tuple(name for name in may_keep if generator.random() < 0.2)
-            slots = generator.choice(slot_choices(plan, hw))
+            slots = generator.choice(slot_choices(covering, work, plan, number, hw))
             stays.append(Stay(plan.name, number, level, slots, kept))
     outer, inner = ((*generator.sample(active, len(active)), *rest) for _ in range(2))
     return Tiling(tuple(tiles.items()), outer, inner, tuple(stays))

@@ -60,6 +60,7 @@ from .users_model import load_cost_model, load_offered, names_file, offered_mode
 from .waiting import (
     block_limits,
     drain_latency_cycles,
+    enough_slots,
     swap_limits,
     sweep_wait,
     waits_for_port,
@@ -111,6 +112,7 @@ __all__ = [
     "compulsory_bytes",
     "count_work",
     "drain_latency_cycles",
+    "enough_slots",
     "estimate",
     "find_bounds",
     "find_held_up",

@@ -248,6 +248,13 @@ def block_wait(flows: list[Flow], slots: int, use_cycles: float) -> float:
     return max(0.0, (latency - (turns - 1) * use_cycles) / turns, pace - use_cycles)
 
 
+def enough_slots(flows: list[Flow], use_cycles: float, most: int) -> int:
+    """Least number of slots, two or up to `most`, with which more of them save no waiting."""
+    few = range(2, most)
+    least = block_wait(flows, most, use_cycles)
+    return next((s for s in few if block_wait(flows, s, use_cycles) <= least), max(2, most))
+
+
 def block_limits(flows: list[Flow], slots: int) -> tuple[float, float, int]:
     """Latency of a single block's fetch, least cycles between two fetches, blocks in turn."""
     latency = sum(f.lead_cycles for f in flows)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from isamap.costmodels import Stay, Tiling, operand_plan
 from isamap.hwdesc import Hardware, Reader
 from isamap.mapper import Covering, TiledLoop
-from isamap.scheduler import Breach, Part, breaches, may_keep_units, option_breaches
+from isamap.scheduler import MAX_SLOTS, Breach, Part, breaches, may_keep_units, option_breaches
 
 from .schema import StayRef, TaskRef
 
 Path = tuple[str | int, ...]
-MAX_SLOTS = 2
 
 
 def read_tiling(
@@ -129,7 +128,7 @@ class _TilingReader:
         if not self.reader.known(what, ref.memory, memories, (*path, "memory")):
             return None
         if not 1 <= ref.slots <= MAX_SLOTS:
-            self.reader.error(f"slots are 1 or {MAX_SLOTS}, not {ref.slots}", (*path, "slots"))
+            self.reader.error(f"slots are 1 to {MAX_SLOTS}, not {ref.slots}", (*path, "slots"))
         level = 1 if ref.holds == "tile" else 0
         for position, name in enumerate(ref.keeps):
             place = (*path, "keeps", position)

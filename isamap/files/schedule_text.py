@@ -28,7 +28,7 @@ HEAD = """\
 # says what it takes then, checks it, or names the rule that it breaks.
 #   tiles   iterations of each loop in a tile: a multiple of its block, or all of them
 #   outer   loops over tiles, outermost first; inner: loops over the blocks of a tile
-#   stays   what lies in which memory: a tile or a block, in 1 or 2 slots; of loops in 'keeps'
+#   stays   what lies in which memory: a tile or a block, in 1, 2 or more slots; of loops in 'keeps'
 #           all tiles lie there side by side, so that loops outside do not fetch them again
 """
 

@@ -59,7 +59,7 @@ class StayRef(Model):
     operand: StrictStr = Field(description="An operand of the instruction.")
     memory: StrictStr = Field(description="A memory on the operand's route.")
     holds: Literal["tile", "block"] = Field(description="A whole tile, or single blocks.")
-    slots: StrictInt = Field(description="1, or 2 for double buffering.")
+    slots: StrictInt = Field(description="1, or 2 for double buffering; more for slow fetches.")
     keeps: tuple[StrictStr, ...] = Field(
         default=(), description="Loops all of whose tiles are kept side by side."
     )

@@ -7,7 +7,7 @@ from .legality import Breach, Part, breaches, is_legal, memory_of, option_breach
 from .limit_error import limit_error, with_nearest
 from .limit_machine import check_aim, limit_machine, without
 from .lower import lower, lower_nest
-from .options import may_keep_units
+from .options import MAX_SLOTS, may_keep_units
 from .place import EXTERNAL_ALIGN_BYTES, NOTHING, place, room_ends, used_bytes
 from .same_layout import LayoutKey, layout_key, same_layout
 from .schedule import find_schedule
@@ -27,6 +27,7 @@ __all__ = [
     "EXTERNAL_ALIGN_BYTES",
     "KnownModels",
     "LayoutKey",
+    "MAX_SLOTS",
     "NOBODY",
     "NOTHING",
     "Part",

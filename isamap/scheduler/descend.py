@@ -67,7 +67,7 @@ class Descent(Ranking):
         for levels in stay_choices(self.covering, self.hw):
             if self.best is not None and _num_tiles(levels) < fewest:
                 break
-            self.look_at(list(starts(self.covering, self.hw, levels)))
+            self.look_at(list(starts(self.covering, self.work, self.hw, levels)))
             if _num_tiles(levels) < sum(map(bool, levels)):
                 fewest = _num_tiles(levels)
         return self.best

@@ -8,19 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, permutations, product
 
-from isamap.costmodels import (
-    FASTEST,
-    Aim,
-    Tiling,
-    Work,
-    may_double,
-    operand_plan,
-)
+from isamap.costmodels import FASTEST, Aim, Tiling, Work, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .legality import is_legal
-from .options import stay_choices, stays_of, tile_options
+from .options import slot_options, stay_choices, stays_of, tile_options
 from .ranking import Rank, Ranking
 
 Kept = Mapping[tuple[str, int], tuple[str, ...]]  # per operand and residence the loops it keeps
@@ -34,7 +27,7 @@ def schedule_greedily(
     best: tuple[Rank, Tiling] | None = None
     ranking = Ranking(covering, work, hw, aim)
     for levels in stay_choices(covering, hw):
-        for start in starts(covering, hw, levels):
+        for start in starts(covering, work, hw, levels):
             rank, grown = grow(ranking, start)
             if best is None or rank < best[0]:
                 best = (rank, grown)
@@ -44,12 +37,12 @@ def schedule_greedily(
 
 
 def starts(
-    covering: Covering, hw: Hardware, levels: tuple[tuple[int, ...], ...]
+    covering: Covering, work: Work, hw: Hardware, levels: tuple[tuple[int, ...], ...]
 ) -> Iterator[Tiling]:
     """Legal tilings of single units, of different loop orders and kept loops."""
     for outer in _orders(covering):
         for kept in _kept_choices(covering, outer):
-            start = _smallest(covering, hw, levels, outer, kept)
+            start = _smallest(covering, work, hw, levels, outer, kept)
             if start is not None:
                 yield start
 
@@ -111,12 +104,13 @@ def inner_order(covering: Covering, levels: tuple[tuple[int, ...], ...]) -> tupl
 
 def _smallest(
     covering: Covering,
+    work: Work,
     hw: Hardware,
     levels: tuple[tuple[int, ...], ...],
     outer: tuple[str, ...],
     kept: Kept,
 ) -> Tiling | None:
-    """Single-unit tiles, double-buffered as far as there is room."""
+    """Single-unit tiles, in as many slots as serve and have room."""
     tiles = tuple((loop.name, 1) for loop in covering.loops)
     stays = tuple(
         replace(stay, kept=kept.get((stay.operand, stay.residence), ()))
@@ -126,12 +120,12 @@ def _smallest(
     if not is_legal(covering, tiling, hw):
         return None
     for number, stay in enumerate(tiling.stays):
-        if not may_double(operand_plan(covering, stay.operand), stay.residence, hw):
-            continue
-        more = (replace(stay, slots=2), *tiling.stays[number + 1 :])
-        doubled = replace(tiling, stays=(*tiling.stays[:number], *more))
-        if is_legal(covering, doubled, hw):
-            tiling = doubled
+        plan = operand_plan(covering, stay.operand)
+        for slots in slot_options(covering, work, plan, stay.residence, hw)[1:]:
+            more = (replace(stay, slots=slots), *tiling.stays[number + 1 :])
+            doubled = replace(tiling, stays=(*tiling.stays[:number], *more))
+            if is_legal(covering, doubled, hw):
+                tiling = doubled
     return tiling
 
 

@@ -184,8 +184,11 @@ def _stay_breaches(
         )
     if not alternates(covering, tiling, stay):
         yield breach(
-            f"two slots of single blocks of {stay.operand} do not take turns around shorter tiles",
-            "make tiles of even size, or slots 1",
+            f"{stay.slots} slots of single blocks of {stay.operand} do not take turns around"
+            " shorter tiles",
+            "make tiles of even size, or slots 1"
+            if stay.slots == 2
+            else f"make tiles that differ by multiples of {stay.slots} blocks, or slots 2",
         )
 
 
@@ -243,11 +246,12 @@ def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
 
 
 def alternates(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
-    """Do two slots of single blocks take turns even around the last, shorter tiles?
+    """Do slots of single blocks take turns even around the last, shorter tiles?
 
-    The slot is the parity of a weighted sum of the loops that change blocks; the weight of a unit
-    loop is the product of the full tiles inside it. An odd number of missing units times an odd
-    weight puts the next block into the slot of the one before it, and they wait for each other.
+    The slot is a weighted sum of the loops that change blocks, modulo the number of slots; the
+    weight of a unit loop is the product of the full tiles inside it. With two, an odd number of
+    missing units times an odd weight puts the next block into the slot of the one before it, and
+    they wait for each other. With more, whatever the weight: less is lost, and told by less.
     """
     if stay.level == 1 or stay.slots == 1:
         return True
@@ -256,7 +260,8 @@ def alternates(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
     for name in reversed(tiling.inner):
         tile = tiling.tile(name)
         if tile > 1 and name not in still:
-            if is_uneven(covering.loop(name), tile) and weight % 2:
+            is_odd = weight % 2 or stay.slots > 2
+            if is_uneven(covering.loop(name), tile, stay.slots) and is_odd:
                 return False
             weight *= tile
     return True

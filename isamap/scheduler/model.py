@@ -26,7 +26,7 @@ class TilingModel:
 
     def __init__(self, covering: Covering, work: Work, hw: Hardware) -> None:
         self.covering = covering
-        self.vars = Variables(covering, hw)
+        self.vars = Variables(covering, work, hw)
         self.model = self.vars.cp.model
         objective = Objective(self.vars, work, hw)
         self.cycles = objective.cycles
@@ -91,7 +91,7 @@ class TilingModel:
             stay.plan.name,
             stay.number,
             0 if is_low else 1,
-            1 + solver.value(stay.is_double),
+            stay.slots[solver.value(stay.is_double) + solver.value(stay.is_deep)],
             tuple(name for name, kept in stay.kept.items() if solver.boolean_value(kept)),
         )
 
@@ -115,6 +115,8 @@ class TilingModel:
             if not isinstance(stay.is_low, int):
                 self.model.add_hint(stay.is_low, known.level == 0)
             if not isinstance(stay.is_double, int):
-                self.model.add_hint(stay.is_double, known.slots == 2)
+                self.model.add_hint(stay.is_double, known.slots > 1)
+            if not isinstance(stay.is_deep, int):
+                self.model.add_hint(stay.is_deep, known.slots > 2)
             for name, kept in stay.kept.items():
                 self.model.add_hint(kept, name in known.kept)

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 
-from isamap.costmodels import Stay, is_renamed, moves_blocks
+from isamap.costmodels import Stay, Work, enough_slots, is_renamed, may_double, moves_blocks
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
 KNOWN = 1 << 10  # answers that are remembered: every tiling of a covering asks again
+MAX_SLOTS = 16  # of single blocks
 
 
 def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tuple[int, int], ...]:
@@ -185,6 +186,27 @@ def _may_be_low(plan: OperandPlan, hw: Hardware) -> bool:
     return not is_token and not plan.has_window
 
 
+def slot_options(
+    covering: Covering, work: Work, plan: OperandPlan, number: int, hw: Hardware
+) -> tuple[int, ...]:
+    """Numbers of slots worth trying, ascending.
+
+    Two hide a fetch behind one use. Where nothing but single blocks may stay, and a block's fetch
+    takes longer than the calls on another one, as many as hide it behind one call on each.
+    """
+    if not may_double(plan, number, hw):
+        return (1,)
+    if any(levels[number] for levels in level_options(covering, plan, hw)):
+        return (1, 2)
+    residence = plan.residences[number]
+    flows = [f for f in work.flows_at(plan.name, number) if f.unit != work.compute_unit]
+    if not flows or is_renamed(plan, number, hw):
+        return (1, 2)
+    room = hw.memory(residence.memory).size_bytes // residence.position_bytes
+    deep = enough_slots(flows, work.call_cycles, min(room, MAX_SLOTS))
+    return tuple(sorted({1, 2, deep}))
+
+
 def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """All combinations of levels, one tuple of levels per operand, tiles before single blocks."""
     per_operand = [level_options(covering, plan, hw) for plan in covering.operands]
@@ -200,10 +222,9 @@ def must_stay_whole(covering: Covering, plan: OperandPlan) -> bool:
     return plan.inlet_buffer != plan.buffer or plan.inlet.layout != plan.outlet.layout
 
 
-def is_uneven(loop: TiledLoop, tile: int) -> bool:
-    """Has the last tile an odd number of units and the others an even one, or the reverse?"""
-    last = loop.units - (-(-loop.units // tile) - 1) * tile
-    return (tile - last) % 2 == 1
+def is_uneven(loop: TiledLoop, tile: int, slots: int = 2) -> bool:
+    """Does the last tile lack a number of units that is no multiple of the slots?"""
+    return -loop.units % tile % slots != 0
 
 
 def stays_of(

@@ -1,7 +1,7 @@
 """The decisions of a tiling as CP-SAT variables, and what follows from them for reuse and room.
 
-In: a covering, the machine. Out: variables per loop and stay, constraints on legality and capacity.
-Not its job: costs.
+In: a covering, its work, the machine. Out: variables per loop and stay, constraints on legality and
+capacity. Not its job: costs.
 
 Per loop one (tile, trips) pair of those worth trying; both loop orders as pairwise booleans; per
 stay its level, slots and kept loops. A loop that an operand ignores multiplies its traffic when
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
 
-from isamap.costmodels import may_double
+from isamap.costmodels import Work
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, Residence
 
@@ -22,6 +22,7 @@ from .options import (
     level_options,
     may_keep_over,
     must_stay_whole,
+    slot_options,
     tile_options,
     why_alone,
 )
@@ -36,7 +37,9 @@ class StayVars:
     residence: Residence
     number: int
     is_low: Number  # 1: a single block (level 0)
-    is_double: Number  # 1: two slots
+    is_double: Number  # 1: two slots, or more
+    is_deep: Number  # 1: the largest number of slots that is worth trying
+    slots: tuple[int, ...]  # worth trying
     kept: dict[str, cp_model.IntVar] = field(default_factory=dict)
     changes: dict[str, cp_model.IntVar] = field(
         default_factory=dict
@@ -70,8 +73,9 @@ class StayVars:
 class Variables:
     """All decisions of one covering's tiling."""
 
-    def __init__(self, covering: Covering, hw: Hardware) -> None:
+    def __init__(self, covering: Covering, work: Work, hw: Hardware) -> None:
         self.covering = covering
+        self.work = work
         self.hw = hw
         self.is_token = hw.synchronisation is Synchronisation.TOKENS
         self.cp = Algebra()
@@ -154,10 +158,9 @@ class Variables:
         is_low: Number = int(levels == [0])
         if levels == [0, 1]:
             is_low = self.cp.model.new_bool_var(f"low_{label}")
-        is_double: Number = 0
-        if may_double(plan, number, self.hw):
-            is_double = self.cp.model.new_bool_var(f"double_{label}")
-        stay = StayVars(plan, residence, number, is_low, is_double)
+        slots = slot_options(self.covering, self.work, plan, number, self.hw)
+        is_double, is_deep = self._add_slots(slots, label)
+        stay = StayVars(plan, residence, number, is_low, is_double, is_deep, slots)
         moving = [name for name in plan.loops if name in self.loops]
         for name in moving:
             self._add_changes(stay, name, label)
@@ -172,6 +175,17 @@ class Variables:
             for literal in (*stay.refetch.values(), *stay.refetch_inner.values()):
                 self.cp.model.add(literal == 0)
         return stay
+
+    def _add_slots(self, slots: tuple[int, ...], label: str) -> tuple[Number, Number]:
+        """Several slots? As many as are worth trying?"""
+        if len(slots) == 1:
+            return 0, 0
+        is_double = self.cp.model.new_bool_var(f"double_{label}")
+        if len(slots) == 2:
+            return is_double, 0
+        is_deep = self.cp.model.new_bool_var(f"deep_{label}")
+        self.cp.model.add_implication(is_deep, is_double)
+        return is_double, is_deep
 
     def _add_changes(self, stay: StayVars, name: str, label: str) -> None:
         """Does the tile loop `name` replace the stay's data? Does the unit loop?"""
@@ -200,7 +214,7 @@ class Variables:
             )
 
     def _alternate(self, stay: StayVars, label: str) -> None:
-        """Two slots of single blocks take turns (see options.alternates)."""
+        """Slots of single blocks take turns (see legality.alternates)."""
         if stay.is_never_low or (isinstance(stay.is_double, int) and not stay.is_double):
             return
         chosen = [stay.is_low, stay.is_double]
@@ -220,6 +234,18 @@ class Variables:
             self.cp.model.add_bool_or(
                 *excused, negated(self.uneven[name]), negated(counted), *even_inside
             )
+            if not isinstance(stay.is_deep, int):
+                uneven = self._is_uneven(name, stay.slots[-1], label)
+                self.cp.model.add_bool_or(negated(stay.is_deep), negated(uneven), negated(counted))
+
+    def _is_uneven(self, name: str, slots: int, label: str) -> Bool:
+        """Does the loop's last tile put so many slots out of step?"""
+        loop = self.loops[name]
+        uneven = self.cp.model.new_bool_var(f"uneven_{label}_{name}")
+        tiles = tile_options(self.covering, loop, self.hw)
+        rows = [(tile, int(is_uneven(loop, tile, slots))) for tile, _ in tiles]
+        self.cp.model.add_allowed_assignments([self.tile[name], uneven], rows)
+        return uneven
 
     def _keep_inside(self, stay: StayVars, moving: list[str]) -> None:
         """Kept loops lie inside the loops that replace the data (elsewhere keeping gains
@@ -282,7 +308,10 @@ class Variables:
         stay.volume = self.cp.product(factors, f"volume_{label}")
         stay.kept_volume = self.cp.product(roomy, f"kept_volume_{label}")
         if not isinstance(stay.is_double, int):
-            roomy.append(self.cp.either(1, 2, stay.is_double, f"slots_{label}"))
+            count = self.cp.either(1, 2, stay.is_double, f"slots_{label}")
+            if not isinstance(stay.is_deep, int):
+                count = self.cp.either(count, stay.slots[-1], stay.is_deep, f"places_{label}")
+            roomy.append(count)
         stay.room = self.cp.product(roomy, f"room_{label}")
 
     def _window_extent(self, loops: tuple[str, ...], spans: tuple[int, ...], label: str) -> Number:
@@ -332,4 +361,8 @@ class Variables:
         """Possible numbers of slots, each with the literals that say so."""
         if isinstance(stay.is_double, int):
             return [(1 + stay.is_double, [])]
-        return [(1, [negated(stay.is_double)]), (2, [stay.is_double])]
+        single = 1, [negated(stay.is_double)]
+        if isinstance(stay.is_deep, int):
+            return [single, (2, [stay.is_double])]
+        deep = stay.slots[-1], [stay.is_deep]
+        return [single, (2, [stay.is_double, negated(stay.is_deep)]), deep]

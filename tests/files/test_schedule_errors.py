@@ -62,7 +62,7 @@ RULES: list[Case] = [
     (GEMM, "i: 16 ", "i: 20 ", "20", "a tile of i must be a multiple of its block of 16, or all 40",
      "16 or 32"),
     (GEMM, "i: 16 ", "i: 64 ", "64", "a tile of i has 1 to 40 iterations, not 64", ""),
-    (GEMM, A_STAY, A_STAY.replace("2", "3"), "3", "slots are 1 or 2, not 3", ""),
+    (GEMM, A_STAY, A_STAY.replace("2", "17"), "17", "slots are 1 to 16, not 17", ""),
     (GEMM, A_STAY, A_STAY.replace("[i]", "[j]"), "j]", "loop j does not move A", "drop j"),
     (GEMM, W_BLOCK, W_BLOCK.replace("}", ", keeps: [j]}"), "[j]", "single blocks keep no tiles",
      "'holds: tile'"),
@@ -115,7 +115,11 @@ def test_sums_that_cannot_be_read_back_must_end_in_one_stay(tmp_path: Path) -> N
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
     text = (GOLDEN / GEMM).read_text(encoding="utf-8")
     path = tmp_path / "schedule.yaml"
-    for old, new in (("i: 16 ", "i: 20 "), ("outer: [j", "outer: [q, j"), ("slots: 2", "slots: 4")):
+    for old, new in (
+        ("i: 16 ", "i: 20 "),
+        ("outer: [j", "outer: [q, j"),
+        ("slots: 2", "slots: 40"),
+    ):
         text = text.replace(old, new)
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SpecErrors) as caught:

@@ -62,7 +62,13 @@ def model_cycles(covering: Covering, work: Work, hw: Hardware, tiling: Tiling) -
     stays = {(stay.operand, stay.residence): stay for stay in tiling.stays}
     for stay in variables.stays:
         wanted = stays[stay.plan.name, stay.number]
-        decisions = ((stay.is_low, wanted.level == 0), (stay.is_double, wanted.slots == 2))
+        if wanted.slots not in stay.slots:
+            return None
+        decisions = (
+            (stay.is_low, wanted.level == 0),
+            (stay.is_double, wanted.slots > 1),
+            (stay.is_deep, wanted.slots > 2),
+        )
         for variable, value in decisions:
             if not isinstance(variable, int):
                 model.add(variable == int(value))

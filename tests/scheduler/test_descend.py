@@ -45,7 +45,7 @@ def test_no_tile_of_what_is_found_is_better_smaller_or_larger(
         for name, options in sizes_by_loop(covering, hw).items():
             for other in resized(found, name, options):
                 assert not is_legal(covering, other, hw) or cycles(covering, other, hw) >= least
-        first = next(starts(covering, hw, stay_choices(covering, hw)[0]))
+        first = next(starts(covering, work, hw, stay_choices(covering, hw)[0]))
         _, grown = grow(Ranking(covering, work, hw, FASTEST), first)
         assert least <= cycles(covering, grown, hw)
 
@@ -73,7 +73,7 @@ def test_a_rank_that_is_more_than_asked_for_is_not_less_than_it_is() -> None:
     covering = next(coverings(kernel("gemm", "gemm_f32", SIZES[1]), hw, [], may_reassociate=True))
     work = count_work(covering, hw)
     num_open = 0
-    for start in starts(covering, hw, stay_choices(covering, hw)[0]):
+    for start in starts(covering, work, hw, stay_choices(covering, hw)[0]):
         exact = 0.0, float(cycles(covering, start, hw))
         ranking = Ranking(covering, work, hw, FASTEST)
         some = ranking.rank(start, (0.0, 1.0))
@@ -179,7 +179,7 @@ def test_a_tiling_that_is_known_is_improved() -> None:
     product = kernel("gemm", "gemm_f32", SIZES[1])
     covering = next(coverings(product, hw, [], may_reassociate=True))
     work = count_work(covering, hw)
-    first = next(starts(covering, hw, stay_choices(covering, hw)[0]))
+    first = next(starts(covering, work, hw, stay_choices(covering, hw)[0]))
     found = descend(covering, work, hw, FASTEST, first)
     assert found is not None and is_legal(covering, found, hw)
     assert cycles(covering, found, hw) < cycles(covering, first, hw)
@@ -198,5 +198,5 @@ def test_what_stays_far_above_what_is_wanted_is_not_improved() -> None:
     rough = descend(covering, work, hw, FASTEST, cutoff=least / 3)
     assert rough is not None and is_legal(covering, rough, hw)
     assert cycles(covering, rough, hw) >= least
-    first = next(starts(covering, hw, stay_choices(covering, hw)[0]))
+    first = next(starts(covering, work, hw, stay_choices(covering, hw)[0]))
     assert descend(covering, work, hw, FASTEST, first, least / 3) == first

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, permutations, product
 
-from isamap.costmodels import Stay, Tiling, needs_one_slot
+from isamap.costmodels import Stay, Tiling, Work, count_work, needs_one_slot
 from isamap.hwdesc import Hardware, MemoryKind, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 from isamap.scheduler.legality import is_legal
-from isamap.scheduler.options import must_divide, stay_choices, tile_options
+from isamap.scheduler.options import must_divide, slot_options, stay_choices, tile_options
 
 Levels = tuple[tuple[int, ...], ...]
 
@@ -23,9 +23,12 @@ def active_loops(covering: Covering) -> tuple[str, ...]:
     return tuple(loop.name for loop in covering.loops if loop.units > 1)
 
 
-def slot_choices(plan: OperandPlan, hw: Hardware) -> tuple[int, ...]:
-    """Numbers of buffers that a stay of the operand may have."""
-    return (1,) if needs_one_slot(plan, hw) else (1, 2)
+def slot_choices(
+    covering: Covering, work: Work, plan: OperandPlan, number: int, hw: Hardware
+) -> tuple[int, ...]:
+    """Numbers of buffers that a stay of the operand may have, also where they would not serve."""
+    more = slot_options(covering, work, plan, number, hw)[2:]
+    return (1,) if needs_one_slot(plan, hw) else (1, 2, *more)
 
 
 def keepable_loops(
@@ -91,7 +94,8 @@ def _all_stays(
         for number, level in enumerate(choice)
     ]
     kept = [_subsets(keepable_loops(covering, p, hw, level, tiles)) for p, _, level in keys]
-    slots = [slot_choices(plan, hw)[::-1] for plan, _, _ in keys]
+    work = count_work(covering, hw)
+    slots = [slot_choices(covering, work, plan, number, hw)[::-1] for plan, number, _ in keys]
     for kept_choice in product(*kept):
         legal: list[tuple[int, ...]] = []
         for slot_choice in product(*slots):
@@ -127,11 +131,12 @@ def random_tiling(
     rest = [loop.name for loop in covering.loops if loop.name not in active]
     levels = generator.choice(stay_choices(covering, hw))
     stays = []
+    work = count_work(covering, hw)
     for plan, choice in zip(covering.operands, levels, strict=True):
         for number, level in enumerate(choice):
             may_keep = keepable_loops(covering, plan, hw, level, tiles)
             kept = tuple(name for name in may_keep if generator.random() < 0.3)
-            slots = generator.choice(slot_choices(plan, hw))
+            slots = generator.choice(slot_choices(covering, work, plan, number, hw))
             stays.append(Stay(plan.name, number, level, slots, kept))
     orders = [(*generator.sample(active, len(active)), *rest) for _ in range(2)]
     return Tiling(tuple(tiles.items()), orders[0], orders[1], tuple(stays))
