@@ -232,4 +232,5 @@ def build_compiler(model: HardwareModel, reader: Reader) -> CompilerRule | None:
         tuple(compiler.features),
         tuple(compiler.run),
         tuple(compiler.packages),
+        reader.integer(compiler.unroll, ("compiler", "unroll"), 0),
     )

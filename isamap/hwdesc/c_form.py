@@ -82,7 +82,8 @@ class CompilerRule:
     `command` None: the system's compiler. `preamble`: C before every function; `functions`: C of
     those that programs may call, by name; `begin`, `end`: around a program's body.
     `features`: of the processor, as /proc/cpuinfo spells them. `run`: what runs the programs, none
-    on the machine itself. `packages`: where compiler and emulator come from.
+    on the machine itself. `packages`: where compiler and emulator come from. `unrolled_calls`: so
+    many at most in four rounds of an innermost loop that are compiled as one.
     """
 
     command: str | None = None
@@ -95,6 +96,7 @@ class CompilerRule:
     features: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    unrolled_calls: int = 0
 
     def preamble_for(self, text: str) -> list[str]:
         """Lines before C text: the preamble, and the functions that the text names, after those

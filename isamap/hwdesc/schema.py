@@ -240,6 +240,10 @@ class CompilerModel(Model):
         description="C functions that the instructions' C calls, by name, in any order; a file gets"
         " those that it needs.",
     )
+    unroll: Integer = Field(
+        default="0",
+        description="Calls that four rounds of an innermost loop may have to be compiled as one.",
+    )
     begin: Text | None = Field(default=None, description="C at the start of every function.")
     end: Text | None = Field(default=None, description="C at the end of every function.")
     features: list[Text] = Field(

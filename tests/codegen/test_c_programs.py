@@ -116,6 +116,30 @@ def test_c_keeps_the_loops_of_the_listing() -> None:
     assert "if (" not in text  # edges are code of their own
 
 
+@pytest.mark.parametrize("limit, k, is_unrolled", [(32, 64, 1), (31, 64, 0), (32, 62, 0)])
+def test_loops_of_few_calls_are_unrolled_where_rounds_divide(
+    limit: int, k: int, is_unrolled: int
+) -> None:
+    """A round has eight calls."""
+    found = mapped("sgemm", {"m": 64, "n": 64, "k": k}, "vec4")
+    assert found.hardware.compiler is not None
+    rule = replace(found.hardware.compiler, unrolled_calls=limit)
+    text = generate_c(found.program, replace(found.hardware, compiler=rule)).text
+    pragma = "#pragma GCC unroll 4\n      for (int64_t p_tile = "
+    assert text.count(pragma) == text.count("unroll") == is_unrolled
+
+
+@needs_compiler
+def test_unrolled_loops_are_exact(tmp_path: Path) -> None:
+    text = (HERE / "vec4.yaml").read_text().replace("compiler:", "compiler:\n  unroll: 80", 1)
+    (tmp_path / "vec4.yaml").write_text(text)
+    kernel, sizes = f"{KERNELS}:sgemm", {"m": 7, "n": 9, "k": 12}
+    done = isamap.run_on(
+        kernel, tmp_path / "vec4.yaml", sizes=sizes, may_reassociate=True, flags=STRICT
+    )
+    assert done.mismatch is None
+
+
 def test_a_program_that_writes_into_an_input_is_refused() -> None:
     found = mapped("sgemm", {}, "vec4")
     places = {p.buffer: p.address for p in (*found.program.inputs, *found.program.outputs)}

@@ -80,13 +80,17 @@ def test_holes_are_operands_or_expressions_with_parameters_replaced(tmp_path: Pa
 
 
 def test_the_compiler_entry_and_registers_are_read(tmp_path: Path) -> None:
-    entry = "compiler: {command: cc, flags: [-O1], headers: [a.h], run: [qemu], source: x}"
+    entry = (
+        "compiler: {command: cc, flags: [-O1], headers: [a.h], run: [qemu], unroll: 80, source: x}"
+    )
     text = TINY.replace("units:", f"{entry}\nunits:")
     text = text.replace(
         "kind: managed", "kind: managed\n    renamed: true\n    c_types: {i32: int}"
     )
     hardware = load(text, tmp_path)
-    assert hardware.compiler == CompilerRule("cc", ("-O1",), ("a.h",), run=("qemu",))
+    assert hardware.compiler == CompilerRule(
+        "cc", ("-O1",), ("a.h",), run=("qemu",), unrolled_calls=80
+    )
     sram = hardware.memory("sram")
     assert sram.is_renamed and sram.c_types == (("i32", "int"),)
 

@@ -18,7 +18,7 @@ from isamap.program import Edge, Program, Span
 
 from .calls import CallWriter, c_identifier
 from .host_loops import host_functions
-from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
+from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn, count_calls
 from .pack_loops import fill_lines, pack_function, pack_signature
 from .parameters import Parameter, parameters_of
 from .prefetch import add_prefetches
@@ -30,6 +30,7 @@ from .toolchain import FLAGS, GCC_FLAGS, LIBRARIES, OPTIMISED
 LINE_COLUMNS = 100
 CORE = "isamap_core"  # number of the core that runs an iteration of a parallel loop
 THREAD_FLAGS = ("-fopenmp",)
+UNROLLED = 4  # rounds of a short loop that are compiled as one, on machines that gain by it
 
 # GCC cannot see that cores which load a register are those which use it
 SHARES = """\
@@ -123,6 +124,8 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
         match node:
             case CLoop(name, first, stop, body):
                 end = str(stop) if isinstance(stop, int) else span_text(stop)
+                if _is_unrolled(node, calls.hw.compiler):
+                    lines.append(f"#pragma GCC unroll {UNROLLED}")
                 lines.append(f"{indent}for (int64_t {name} = {first}; {name} < {end}; ++{name}) {{")
                 with calls.inside(node) as begin:
                     lines += [f"{indent}  {line}" for line in begin]
@@ -149,6 +152,15 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
                 lines += _write_nodes(body, calls, depth + 1)
                 lines.append(f"{indent}}}")
     return lines
+
+
+def _is_unrolled(loop: CLoop, rule: CompilerRule | None) -> bool:
+    """Does the machine want it, and do rounds divide evenly, so that no code stands beside?"""
+    if rule is None or not rule.unrolled_calls or not isinstance(loop.stop, int):
+        return False
+    is_innermost = not any(isinstance(node, CLoop | CIf | CShare | CRegion) for node in loop.body)
+    is_even = (loop.stop - loop.first) % UNROLLED == 0
+    return is_innermost and is_even and UNROLLED * count_calls(loop.body) <= rule.unrolled_calls
 
 
 def _write_region(
