@@ -165,7 +165,7 @@ def _refills(
         for fitting, share in in_rows if by_depth[crowded + 1].pitch_bytes else in_order:
             lines = by_depth[fitting + 1]
             times = _times(nest, stream, fitting)
-            count = stream.times * times * lines.count
+            count = stream.times * stream.gaps * times * lines.count
             busy += share * count * (line + hint.in_rows * (asked - line))
             # a last, shorter tile is part of `times`, its lines are whole among the new ones
             again = max(0.0, times * lines.count - new)

@@ -45,7 +45,9 @@ class Stream:
     `still`: is it touched in the first iteration alone, of each loop of the nest? `num_quiet`: of
     how many innermost ones. `times`: 2 for a target. `is_packed`: a stay's. `page_bytes`: of the
     pages that it lies on. `is_read`: before the first time that it is written. `is_awaited`: it
-    holds unfinished sums, and what goes on with them waits for them.
+    holds unfinished sums, and what goes on with them waits for them. `gaps`: how much larger the
+    array is that is packed ahead than what is in it, since its last tiles take as much room as the
+    others; prefetchers of the hardware fetch what lies between.
     """
 
     strides: tuple[int, ...]
@@ -58,6 +60,7 @@ class Stream:
     page_bytes: int
     is_read: bool
     is_awaited: bool
+    gaps: float
     # what `lines_by_depth` found, by the lines' size, and `caches` about rows
     _lines: "dict[int, list[Lines]]" = field(init=False, repr=False, compare=False)
     runs: dict[tuple[int, int], float] = field(init=False, repr=False, compare=False)
@@ -142,6 +145,7 @@ def _streams_of(
             page_bytes=_page_bytes(covering.kernel.buffer(plan.buffer), hw),
             is_read=plan.inlet is not None and plan.inlet_buffer == plan.buffer,
             is_awaited=bool(plan.residences) and plan.residences[-1].again is not None,
+            gaps=_gaps(nest, plan) if plan.is_reordered else 1.0,
         )  # fmt: skip
     for number, residence in enumerate(plan.residences):
         if residence.is_packed:
@@ -182,6 +186,10 @@ def _in_use_order(
     return strides, tuple(reversed(inside))
 
 
+def _gaps(nest: list[NestLoop], plan: OperandPlan) -> float:
+    return prod(ceil(loop.count) / loop.count for loop in nest if loop.loop in plan.loops)
+
+
 def _stream(
     covering: Covering,
     tiling: Tiling,
@@ -197,6 +205,7 @@ def _stream(
     page_bytes: int = PAGE_BYTES,
     is_read: bool = True,
     is_awaited: bool = False,
+    gaps: float = 1.0,
 ) -> Stream:
     """An array of `dtype` that is touched whenever `stay` (None: every call) needs other data."""
     inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
@@ -207,7 +216,7 @@ def _stream(
     steps = tuple(strides.get((loop.loop, loop.is_tile), 0) for loop in nest)
     size = size_bytes(dtype)
     return Stream(
-        steps, inside, size, still, quiet, times, is_packed, page_bytes, is_read, is_awaited
+        steps, inside, size, still, quiet, times, is_packed, page_bytes, is_read, is_awaited, gaps
     )
 
 

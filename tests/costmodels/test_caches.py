@@ -20,6 +20,7 @@ from isamap.costmodels.lines import touched_lines
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings, layout_rank
+from isamap.program import in_use_order
 from isamap.resources import find_hardware
 from isamap.scheduler.descend import descend
 from isamap.scheduler.lower import lower
@@ -129,6 +130,25 @@ def test_of_what_others_do_not_leave_for_certain_a_part_stays(tmp_path: Path) ->
         found.append(refill_cycles(covering, tiling, hw)[0].busy_cycles)
     assert found[0] == 0
     assert 0.3 * found[2] < found[1] < 0.5 * found[2]
+
+
+def test_what_is_packed_ahead_enters_with_the_gaps_behind_its_last_tiles(tmp_path: Path) -> None:
+    """B has 800 floats; three tiles of four vectors hold its ten, at 4 bytes a cycle."""
+    hw = machine(tmp_path, 512)
+    covering = product(hw, 8, 40, 20)
+    plans = (replace(p, is_reordered=p.buffer == "B") for p in covering.operands)
+    ahead = replace(covering, operands=tuple(plans))
+    busy = []
+    for j in (5, 4):
+        tiling = tiled(covering, 8, j, ("j", "i", "p"))
+        found = [refill_cycles(c, tiling, hw)[0].busy_cycles for c in (covering, ahead)]
+        busy.append(found[1] - found[0])
+        program = lower(ahead, tiling, hw)
+        assert program is not None
+        packed = in_use_order(program, hw, ("B",))
+        (layout,) = (x.layout for x in packed.inputs if x.buffer == "B")
+        assert 4 * busy[-1] == pytest.approx(layout.size_bytes - 3200)
+    assert busy == pytest.approx([0, 160])
 
 
 def test_without_caches_nothing_is_added(tmp_path: Path) -> None:
