@@ -24,7 +24,7 @@ from bisect import insort
 from dataclasses import dataclass
 from math import ceil, exp, gcd, inf, prod
 
-from isamap.hwdesc import Direction, Hardware, Memory, PrefetchForm
+from isamap.hwdesc import Hardware, Memory, PrefetchForm
 from isamap.mapper import Covering
 
 from .lines import (
@@ -157,7 +157,7 @@ def _refills(
     in_rows = _shares(cache, room_bytes, cache.ways, touched, crowded)
     in_order = _shares(cache, room_bytes, 0, touched, spread)
     busy = starts = conflicts = 0.0
-    line = cache.granule_bytes / _bytes_per_cycle(cache)
+    line = cache.granule_bytes / cache.refill_bytes_per_cycle
     asked = max(line, cache.asked_cycles)
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
         new = 0.0 if stream.is_read else by_depth[-1].count
@@ -302,11 +302,13 @@ def _hints(
     new = min(rows.count, rows.rows * stride / line)
     if _asks_along_rows(nest, depth, steps, line, form.ahead_cycles / call_cycles):
         return _Hints(min(1.0, ceil(form.ahead_cycles / cycles) / nest[depth].count), 0.0)
-    is_fast = cycles < cache.asked_cycles * new and not (form.in_walks and rows.rows == 1)
+    is_along = form.walk is not None and rows.rows == 1 and stride <= reach
+    is_fast = cycles < cache.asked_cycles * new and not is_along
     is_outer = any(not loop.is_written_out for loop in nest[:depth])
     if stride <= reach and (call > line or is_outer or is_fast):
         return NO_HINTS
-    late = min(1.0, ceil(form.ahead_cycles / cycles) / nest[depth].count)
+    entering = new * line / cache.refill_bytes_per_cycle if is_along else 0.0
+    late = min(1.0, ceil(form.ahead_cycles / max(cycles, entering)) / nest[depth].count)
     asked = 1.0 - late
     if not _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):
         around = (x for x, step in zip(nest[:depth], steps) if x.is_sum and step)
@@ -389,9 +391,3 @@ def _conflicts(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines
     moving = (loop.count for loop, still in zip(nest, stream.still, strict=True) if not still)
     share = missing_share(ways / cache.ways) if cache.replaces_at_random else 1.0
     return share * block.rows * prod(moving)
-
-
-def _bytes_per_cycle(cache: Memory) -> float:
-    """The pace at which lines enter."""
-    paces = [p.bytes_per_cycle for p in cache.ports if p.direction is not Direction.READ]
-    return min(paces, default=float("inf"))

@@ -111,10 +111,10 @@ def _build_prefetch(model: MemoryModel, path: Path, reader: Reader) -> PrefetchF
         hint = "other memories hold what the program puts there"
         reader.error("only caches have 'prefetch'", path, hint, at_key=True)
     ahead = reader.amount(model.prefetch.ahead, Quantity.TIME, (*path, "ahead"))
-    text = _template(
-        model.prefetch.c, (*path, "c"), HoleNames(("line",), (), reader.parameters), reader
-    )
-    return PrefetchForm(float(ahead), text, model.prefetch.walks) if text else None
+    names, walk = HoleNames(("line",), (), reader.parameters), model.prefetch.walk
+    text = _template(model.prefetch.c, (*path, "c"), names, reader)
+    along = _template(walk, (*path, "walk"), names, reader) if walk else None
+    return PrefetchForm(float(ahead), text, along) if text else None
 
 
 def _build_large_pages(model: MemoryModel, path: Path, reader: Reader) -> LargePages | None:

@@ -65,11 +65,12 @@ class CopyForm:
 @dataclass(frozen=True, slots=True)
 class PrefetchForm:
     """How C asks a cache for a line (hole: `{line}`, a pointer into it), and how many cycles before
-    it is used; `in_walks`: also in loops that move along a single row however fast."""
+    it is used; `walk`: how it asks in loops that move along a single row, however fast they are
+    (None: as elsewhere, where they are not too fast)."""
 
     ahead_cycles: float
     c: CTemplate
-    in_walks: bool = False
+    walk: CTemplate | None = None
 
 
 COPY_OPERANDS, COPY_NUMBERS = ("bytes", "register"), ("at",)

@@ -112,6 +112,12 @@ class Memory:
         return is_few and row_bytes >= FOLLOWED_LINES * self.granule_bytes
 
     @property
+    def refill_bytes_per_cycle(self) -> float:
+        """The pace at which a cache's lines enter."""
+        paces = [p.bytes_per_cycle for p in self.ports if p.direction is not Direction.READ]
+        return min(paces, default=float("inf"))
+
+    @property
     def never_waits(self) -> bool:
         """Does a write wait for no earlier use of its address?"""
         return self.is_renamed or self.fifo is not None

@@ -43,10 +43,11 @@ class PrefetchModel(Model):
 
     ahead: Text = Field(description="How long before its use, '1000 cycles'.")
     c: Text = Field(description="Asks for the line that the pointer `{line}` points into.")
-    walks: bool = Field(
-        default=False,
-        description="Is it worth asking where a loop moves along a single row faster than "
-        "`asked`? Not where the hardware's own prefetchers bring such lines sooner.",
+    walk: Text | None = Field(
+        default=None,
+        description="As `c`, where a loop moves along a single row, which it reads once: into a "
+        "nearer cache. Left out where the hardware's own prefetchers bring such lines sooner than "
+        "`asked`.",
     )
 
 

@@ -27,6 +27,7 @@ from tests.codegen.test_c_programs import needs_compiler
 from tests.costmodels.test_caches import machine, product, tiled
 
 FORM = 'prefetch: {ahead: 12 cycles, c: "__builtin_prefetch({line});"}'
+WALK = FORM.replace("{ahead", '{walk: "__builtin_prefetch({line}, 0, 3);", ahead', 1)
 
 
 def asking(folder: Path, form: str = FORM, kind: str = "granule: 16 bytes\n    ports") -> Hardware:
@@ -95,12 +96,30 @@ def test_a_walk_faster_than_lines_that_are_asked_for_is_left_to_the_hardware(
     tmp_path: Path,
 ) -> None:
     """One step of j takes 8 cycles and two lines."""
-    walks = FORM.replace("{ahead", "{walks: true, ahead", 1)
-    for form, asked, is_left in ((FORM, 4, False), (FORM, 5, True), (walks, 5, False)):
+    for form, asked, is_left in ((FORM, 4, False), (FORM, 5, True), (WALK, 5, False)):
         hw = asking(tmp_path, f"{form}\n    asked: {asked} cycles")
         text = generate_c(program(hw, "pij"), hw).text
         inside = text[text.rindex("for (int64_t j_tile") :]
         assert is_left != any(")B" in place for place in hints(inside))
+
+
+@pytest.mark.parametrize(("pace", "steps"), [(4, 2), (1, 1)])
+def test_a_single_row_is_asked_for_by_a_form_of_its_own_no_earlier_than_it_enters(
+    tmp_path: Path, pace: int, steps: int
+) -> None:
+    """One step of j takes 8 cycles, in which two lines of 16 bytes enter at 4 bytes a cycle, and
+    32 at one byte; it needs them 12 cycles ahead. Rows that lie apart are asked for as ever."""
+    asking(tmp_path, WALK)
+    text = (tmp_path / "vec4.yaml").read_text()
+    text = text.replace("{write: 4 bytes/cycle}", f"{{write: {pace} bytes/cycle}}")
+    (tmp_path / "vec4.yaml").write_text(text)
+    hw = load_hardware(tmp_path / "vec4.yaml")
+    text = generate_c(program(hw, "pij"), hw).text
+    inside = text[text.rindex("for (int64_t j_tile") :]
+    found = [place.rpartition("+ ")[2] for place in hints(inside) if ")B" in place]
+    assert found == [f"{32 * steps + line}), 0, 3" for line in (0, 16)]
+    rows = hints(generate_c(program(hw, "ijp"), hw).text)
+    assert rows and not any(", 0, 3" in place for place in rows)
 
 
 @pytest.mark.parametrize(("asked", "units", "is_left"), [(3, 1, False), (4, 1, True), (3, 2, True)])
@@ -261,6 +280,7 @@ def test_hints_change_nothing(tmp_path: Path) -> None:
     "form, kind, message",
     [
         (FORM, "kind: managed", "only caches have 'prefetch'"),
+        (WALK.replace("{line}, 0", "{lime}, 0"), "granule: 16 bytes\n    ports", "lime"),
         (FORM.replace("{line}", "{lime}"), "granule: 16 bytes\n    ports", "lime"),
         (FORM.replace("cycles", "bytes"), "granule: 16 bytes\n    ports", "bytes"),
     ],

@@ -137,8 +137,9 @@ class CallWriter:
         ahead = Address(place.offset + hint.ahead_bytes, place.rotations)
         text = f"(const void *)({_sum(f'(uintptr_t){name}', ahead)})"
         forms = (memory.prefetch for memory in self.hw.caches if memory.prefetch is not None)
-        parts = next(forms).c.parts
-        lines = "".join(part if isinstance(part, str) else text for part in parts)
+        form = next(forms)
+        asked = form.walk if hint.is_along and form.walk else form.c
+        lines = "".join(part if isinstance(part, str) else text for part in asked.parts)
         return lines.strip().splitlines()
 
     def _find(self, operand: Operand) -> tuple[Array, Address] | None:

@@ -57,10 +57,12 @@ class CCall:
 
 @dataclass(frozen=True, slots=True)
 class CHint:
-    """Ask for the line `ahead_bytes` behind the place of an operand that is read soon."""
+    """Ask for the line `ahead_bytes` behind the place of an operand that is read soon; `is_along`:
+    of a single row, along which a loop moves."""
 
     operand: Operand
     ahead_bytes: int
+    is_along: bool = False
 
 
 @dataclass(frozen=True, slots=True)

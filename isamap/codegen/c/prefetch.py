@@ -5,18 +5,18 @@ hints are worth (`costmodels`).
 
 A loop that moves by a row in each iteration touches lines that lie far apart, which no prefetcher
 of the hardware follows; where it moves by a few lines that lie side by side, prefetchers stop at
-the end of each page. Each line that its own calls read, of neighbours each that is new, is asked
-for as many iterations ahead as the machine says. Where a loop over rows is shorter than that, and
-the one around it moves along them, it asks for what lies next in each row: prefetchers stop at the
-end of each page, of which such loops walk through many at once. A loop that moves within lines asks
-for the rows where a loop around it goes on, line by line, while it runs, unless all that the outer
-loop walks over stays in the cache, or its calls walk along one row each, so few and so long that
-prefetchers follow them. Many hints of an iteration that runs a loop are shared out among that
-loop's iterations. What several rounds of a loop read again stays in the cache. Where there is room,
-too, for what comes after it, each round asks for its share of that: otherwise the first round waits
-for all of it, and the others ask for what is there. Copies in memories within the external one are
-like arrays, unless they stay there. Of a program whose arrays all stay in the cache, from one run
-to the next, nothing is asked for.
+the end of each page; a single row of them may be asked for into a nearer cache. Each line that its
+own calls read, of neighbours each that is new, is asked for as many iterations ahead as the machine
+says. Where a loop over rows is shorter than that, and the one around it moves along them, it asks
+for what lies next in each row: prefetchers stop at the end of each page, of which such loops walk
+through many at once. A loop that moves within lines asks for the rows where a loop around it goes
+on, line by line, while it runs, unless all that the outer loop walks over stays in the cache, or
+its calls walk along one row each, so few and so long that prefetchers follow them. Many hints of an
+iteration that runs a loop are shared out among that loop's iterations. What several rounds of a
+loop read again stays in the cache. Where there is room, too, for what comes after it, each round
+asks for its share of that: otherwise the first round waits for all of it, and the others ask for
+what is there. Copies in memories within the external one are like arrays, unless they stay there.
+Of a program whose arrays all stay in the cache, from one run to the next, nothing is asked for.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -24,29 +24,15 @@ from dataclasses import dataclass, replace
 from math import ceil, gcd, prod
 
 from isamap.hwdesc import Hardware, Memory
-from isamap.ir import Affine, size_bytes
-from isamap.program import Operand
+from isamap.ir import Affine
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
+from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of
 
 TOGETHER = 8  # lines asked for at once keep nobody waiting: estimate, half of what may be under way
 MORE = 1 / 4  # of the lines may be asked for in vain
 MANY_ROUNDS = 8  # that find what the first one brought
 MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
-
-Terms = tuple[tuple[str, int], ...]
-Place = tuple[str, Terms]  # of reads that differ by constants: the memory, and how loops move them
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Bytes `first` to `last` that call `number` reads at an operand, in a row of its own if the
-    operand's rows lie apart, where all loops are at 0."""
-
-    number: int
-    operand: Operand
-    first: int
-    last: int
 
 
 def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware, arrays_bytes: int) -> tuple[CNode, ...]:
@@ -91,7 +77,7 @@ def _hinted(
     line = cache.granule_bytes
     is_outer = any(isinstance(node, CLoop) for node in loop.body)
     hints: dict[int, list[CNode]] = {}
-    for (memory, terms), reads in _reads_by_terms(loop.body, hw, line).items():
+    for (memory, terms), reads in reads_by_terms(loop.body, hw, line).items():
         step = dict(terms).get(loop.name, 0)
         if abs(step) < line or (memory, terms) in asked:
             continue  # in the same line for some iterations
@@ -101,14 +87,14 @@ def _hinted(
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
         if is_walk and (is_outer or any(r.last - r.first >= line for r in reads)):
             continue  # each call walks by itself, or most of them in a loop further inside
-        runs = _runs(reads)
+        runs = runs_of(reads)
         found = [
             (place, run)
             for run in runs
-            for place in (_new_lines(run, line, step) if is_walk else _places(run, line, grid))
+            for place in (new_lines(run, line, step) if is_walk else lines_of(run, line, grid))
         ]
-        may_ask = cache.prefetch.in_walks and len(runs) == 1
-        if is_walk and cycles < cache.asked_cycles * len(found) and not may_ask:
+        is_along = is_walk and len(runs) == 1 and cache.prefetch.walk is not None
+        if is_walk and cycles < cache.asked_cycles * len(found) and not is_along:
             continue  # prefetchers of the hardware are faster
         if len(found) > MAX_HINTS:
             continue
@@ -116,7 +102,8 @@ def _hinted(
         for place, run in found[: inside.count] if inside else found:
             read = next(r for r in run if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
-            hint = CHint(read.operand, ahead * step + place - start)
+            far = _ahead_along(cycles, len(found), cache) if is_along else ahead
+            hint = CHint(read.operand, far * step + place - start, is_along)
             number = inside.number if inside else read.number
             hints.setdefault(number, []).append(inside.in_loop(hint) if inside else hint)
     return tuple(x for n, node in enumerate(loop.body) for x in _with_all(hints.get(n, ()), node))
@@ -137,7 +124,9 @@ class _Turns:
         address = hint.operand.address
         moved = address.offset + Affine.of([(self.loop.name, self.step_bytes)])
         operand = replace(hint.operand, address=replace(address, offset=moved))
-        return CHint(operand, hint.ahead_bytes - self.loop.first * self.step_bytes)
+        return replace(
+            hint, operand=operand, ahead_bytes=hint.ahead_bytes - self.loop.first * self.step_bytes
+        )
 
 
 def _in_turns(places: list[int], body: tuple[CNode, ...], hw: Hardware) -> _Turns | None:
@@ -171,6 +160,15 @@ def _ahead(loop: CLoop, hw: Hardware, cache: Memory) -> int | None:
     return None if isinstance(loop.stop, int) and ahead >= loop.stop - loop.first else ahead
 
 
+def _ahead_along(cycles: float, num_lines: int, cache: Memory) -> int:
+    """How many iterations ahead, of so many cycles, each of which reads so many lines further on
+    along a row, unless they enter the cache more slowly: what is asked for long before its use
+    finds no room in a nearer one."""
+    assert cache.prefetch is not None, "the cache takes hints"
+    entering = num_lines * cache.granule_bytes / cache.refill_bytes_per_cycle
+    return ceil(cache.prefetch.ahead_cycles / max(cycles, entering, 1.0))
+
+
 def _next_to_rows(
     loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], asked: Collection[Place]
 ) -> tuple[CNode, ...]:
@@ -179,15 +177,15 @@ def _next_to_rows(
     """
     ahead, line = _ahead(around[0], hw, cache), cache.granule_bytes
     hints: dict[int, list[CNode]] = {}
-    for (memory, terms), reads in _reads_by_terms(loop.body, hw, line).items():
+    for (memory, terms), reads in reads_by_terms(loop.body, hw, line).items():
         steps, size = dict(terms), max(r.last for r in reads) - reads[0].first + 1
         far = steps.get(around[0].name, 0)
-        is_along = line <= far <= size < steps.get(loop.name, 0) and len(_runs(reads)) == 1
+        is_along = line <= far <= size < steps.get(loop.name, 0) and len(runs_of(reads)) == 1
         is_kept = _walked(terms, (loop, *around)) <= cache.size_bytes
         is_asked = (memory, terms) in asked
         if ahead is None or is_asked or not is_along or is_kept or size > MAX_HINTS * line:
             continue
-        for place in _places(reads, line, gcd(line, *steps.values())):
+        for place in lines_of(reads, line, gcd(line, *steps.values())):
             read = next(r for r in reads if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
             hint = CHint(read.operand, ahead * far + place - start)
@@ -206,14 +204,14 @@ def _rows_to_come(
     line, count = cache.granule_bytes, _length(outer)
     cycles = max(_busy_cycles(outer.body, hw).values(), default=0.0)
     ahead = ceil(cache.prefetch.ahead_cycles / max(cycles, 1.0))
-    for (_, terms), reads in _reads_by_terms(loop.body, hw, line).items():
+    for (_, terms), reads in reads_by_terms(loop.body, hw, line).items():
         step, far = (abs(dict(terms).get(x.name, 0)) for x in (loop, outer))
         is_kept = count * far <= cache.size_bytes
         if not is_kept and _touched(reads, (loop, outer), line) <= cache.size_bytes:
             moved = [n for n, x in enumerate(around) if n and dict(terms).get(x.name)]
             rounds = around[1 : moved[0] if moved else len(around)]
             is_kept = prod(map(_length, rounds)) >= MANY_ROUNDS
-        runs = _runs(reads)
+        runs = runs_of(reads)
         # a call on many rows waits for the slowest
         is_one_each = len({run[0].number for run in runs}) == len(runs)
         is_followed = is_one_each and cache.follows(len(runs), step * _length(loop))
@@ -225,7 +223,7 @@ def _rows_to_come(
             yield CTurn(loop.name, line // step, loop.first, asked)
 
 
-def _hint_for(read: _Read, ahead_bytes: int) -> CHint:
+def _hint_for(read: Read, ahead_bytes: int) -> CHint:
     """For what lies so far behind where the read begins, in the row of its operand that it is."""
     start = read.operand.address.offset.constant
     return CHint(read.operand, ahead_bytes + read.first - start)
@@ -238,7 +236,7 @@ def _shares(
     read, where there is room for it beside all that they read."""
     found: dict[Place, tuple[CHint | CTurn, ...]] = {}
     line = cache.granule_bytes
-    places = _reads_by_terms(loop.body, hw, line)
+    places = reads_by_terms(loop.body, hw, line)
     for (memory, terms), reads in places.items():
         steps = dict(terms)
         moving = [n for n, x in enumerate(around) if steps.get(x.name)]
@@ -254,9 +252,9 @@ def _shares(
     return {place: hints for place, hints in found.items() if hints}
 
 
-def _touched(reads: list[_Read], loops: tuple[CLoop, ...], line: int) -> int:
+def _touched(reads: list[Read], loops: tuple[CLoop, ...], line: int) -> int:
     """Bytes of the lines that reads touch while loops run, the innermost first."""
-    runs = _runs(reads)
+    runs = runs_of(reads)
     length, rows = max(max(r.last for r in run) - run[0].first + 1 for run in runs), len(runs)
     for loop in loops:
         step = abs(reads[0].operand.address.offset.coefficient(loop.name))
@@ -268,7 +266,7 @@ def _touched(reads: list[_Read], loops: tuple[CLoop, ...], line: int) -> int:
 
 
 def _share(
-    rounds: tuple[CLoop, ...], far: int, reads: list[_Read], line: int
+    rounds: tuple[CLoop, ...], far: int, reads: list[Read], line: int
 ) -> tuple[CHint | CTurn, ...]:
     """Of what lies `far` bytes on, as many lines in each iteration of the innermost loop as it
     takes for all, or some in each second, fourth, ... one; none where so many rounds read it that
@@ -276,12 +274,12 @@ def _share(
     loop, length = rounds[0], _length(rounds[0])
     offset = reads[0].operand.address.offset
     step = offset.coefficient(loop.name)
-    runs = _runs(reads)
+    runs = runs_of(reads)
     if len(runs) == 1 and step <= max(r.last for r in reads) - reads[0].first + 1:
         unit, places = line, [reads[0].first]  # one line after the other
     else:
         grid = gcd(line, *(c for _, c in offset.terms))
-        unit, places = step, [place for run in runs for place in _places(run, line, grid)]
+        unit, places = step, [place for run in runs for place in lines_of(run, line, grid)]
     total, turns = ceil(length * step / unit), prod(map(_length, rounds))
     several, period = ceil(total / turns), 1
     while 2 * period * total <= turns and unit % (2 * period) == 0:
@@ -313,62 +311,6 @@ def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
     """Bytes from the first place to the last one, loops of unknown length at their longest."""
     counts = {x.name: (x.stop if isinstance(x.stop, int) else x.stop.limit) for x in loops}
     return sum(abs(step) * counts.get(name, 1) for name, step in terms)
-
-
-def _reads_by_terms(body: tuple[CNode, ...], hw: Hardware, line: int) -> dict[Place, list[_Read]]:
-    """What calls read in the external memory, or in one within it, by memory and how loops move it;
-    lowest addresses first."""
-    places = {hw.external.name} | {m.name for m in hw.memories if m.within == hw.external.name}
-    found: dict[Place, list[_Read]] = {}
-    for number, node in enumerate(body):
-        if not isinstance(node, CCall):
-            continue
-        instruction = hw.instruction(node.issue.instruction)
-        written = {s.target.buffer for s in instruction.semantics.statements}
-        extents = {name: span.limit for name, span in node.issue.extents}
-        for operand in node.issue.operands:
-            address = operand.address
-            if operand.memory not in places or operand.name in written or address.rotations:
-                continue
-            size = size_bytes(instruction.semantics.buffer(operand.name).dtype)
-            starts = [address.offset.constant]
-            indices = instruction.access(operand.name).indices
-            for index, stride in zip(indices, operand.strides_bytes, strict=True):
-                for step, count in ((stride * c, extents[name]) for name, c in index.terms):
-                    if step > line:
-                        starts = [start + step * n for n in range(count) for start in starts]
-                    else:
-                        size += step * (count - 1)
-            rows = found.setdefault((operand.memory, address.offset.terms), [])
-            rows += [_Read(number, operand, first, first + size - 1) for first in starts]
-    return {key: sorted(reads, key=lambda r: r.first) for key, reads in found.items()}
-
-
-def _runs(reads: list[_Read]) -> list[list[_Read]]:
-    """Reads that leave no gap between them."""
-    runs = [[reads[0]]]
-    for read in reads[1:]:
-        if read.first <= max(r.last for r in runs[-1]) + 1:
-            runs[-1].append(read)
-        else:
-            runs.append([read])
-    return runs
-
-
-def _places(run: list[_Read], line: int, grid: int) -> tuple[int, ...]:
-    """A byte in each line that the run may touch where loops move it by multiples of `grid`: one
-    line more if it may begin late in the first one."""
-    first, last = run[0].first, max(r.last for r in run)
-    latest = first % grid + line - grid  # in its line
-    inside = tuple(max(place, first) for place in range(first - first % grid, last + 1, line))
-    num_lines = (latest + last - first) // line + 1
-    return inside if len(inside) >= num_lines else (*inside, last)
-
-
-def _new_lines(run: list[_Read], line: int, step: int) -> range:
-    """A byte in each line of the run that the iteration before did not touch."""
-    first, end = run[0].first, max(r.last for r in run) + 1
-    return range(max(first, end - step), end, line) if step > 0 else range(first, end, line)
 
 
 def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:

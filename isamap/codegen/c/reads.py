@@ -1,0 +1,83 @@
+"""What the calls of a loop's body read in arrays.
+
+In: nodes for C, the machine. Out: their bytes by how loops move them, in runs without gaps, line by
+line. Not its job: which lines are asked for early (`prefetch`).
+"""
+
+from dataclasses import dataclass
+
+from isamap.hwdesc import Hardware
+from isamap.ir import size_bytes
+from isamap.program import Operand
+
+from .nodes import CCall, CNode
+
+Terms = tuple[tuple[str, int], ...]
+Place = tuple[str, Terms]  # of reads that differ by constants: the memory, and how loops move them
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Bytes `first` to `last` that call `number` reads at an operand, in a row of its own if the
+    operand's rows lie apart, where all loops are at 0."""
+
+    number: int
+    operand: Operand
+    first: int
+    last: int
+
+
+def reads_by_terms(body: tuple[CNode, ...], hw: Hardware, line: int) -> dict[Place, list[Read]]:
+    """What calls read in the external memory, or in one within it, by memory and how loops move it;
+    lowest addresses first."""
+    places = {hw.external.name} | {m.name for m in hw.memories if m.within == hw.external.name}
+    found: dict[Place, list[Read]] = {}
+    for number, node in enumerate(body):
+        if not isinstance(node, CCall):
+            continue
+        instruction = hw.instruction(node.issue.instruction)
+        written = {s.target.buffer for s in instruction.semantics.statements}
+        extents = {name: span.limit for name, span in node.issue.extents}
+        for operand in node.issue.operands:
+            address = operand.address
+            if operand.memory not in places or operand.name in written or address.rotations:
+                continue
+            size = size_bytes(instruction.semantics.buffer(operand.name).dtype)
+            starts = [address.offset.constant]
+            indices = instruction.access(operand.name).indices
+            for index, stride in zip(indices, operand.strides_bytes, strict=True):
+                for step, count in ((stride * c, extents[name]) for name, c in index.terms):
+                    if step > line:
+                        starts = [start + step * n for n in range(count) for start in starts]
+                    else:
+                        size += step * (count - 1)
+            rows = found.setdefault((operand.memory, address.offset.terms), [])
+            rows += [Read(number, operand, first, first + size - 1) for first in starts]
+    return {key: sorted(reads, key=lambda r: r.first) for key, reads in found.items()}
+
+
+def runs_of(reads: list[Read]) -> list[list[Read]]:
+    """Reads that leave no gap between them."""
+    runs = [[reads[0]]]
+    for read in reads[1:]:
+        if read.first <= max(r.last for r in runs[-1]) + 1:
+            runs[-1].append(read)
+        else:
+            runs.append([read])
+    return runs
+
+
+def lines_of(run: list[Read], line: int, grid: int) -> tuple[int, ...]:
+    """A byte in each line that the run may touch where loops move it by multiples of `grid`: one
+    line more if it may begin late in the first one."""
+    first, last = run[0].first, max(r.last for r in run)
+    latest = first % grid + line - grid  # in its line
+    inside = tuple(max(place, first) for place in range(first - first % grid, last + 1, line))
+    num_lines = (latest + last - first) // line + 1
+    return inside if len(inside) >= num_lines else (*inside, last)
+
+
+def new_lines(run: list[Read], line: int, step: int) -> range:
+    """A byte in each line of the run that the iteration before did not touch."""
+    first, end = run[0].first, max(r.last for r in run) + 1
+    return range(max(first, end - step), end, line) if step > 0 else range(first, end, line)
