@@ -6,6 +6,7 @@ job: how any part works, printing.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 
@@ -31,7 +32,9 @@ from isamap.program import Program
 from isamap.rewrites import attempt, drop_padding, has_floats
 from isamap.scheduler import (
     NOBODY,
+    WALL,
     Answer,
+    EffortClock,
     Schedule,
     Status,
     Watch,
@@ -63,6 +66,7 @@ class Request:
     may_reassociate: bool
     aim: Aim = FASTEST
     max_bytes: tuple[tuple[str, int], ...] = ()
+    effort: float | None = None
 
 
 class _Short:
@@ -180,6 +184,7 @@ def map(
     may_reassociate: bool = False,
     aim: Aim = FASTEST,
     max_bytes: Mapping[str, int] | None = None,
+    effort: float | None = None,
     watch: Watch = NOBODY,
 ) -> Result | PlanResult:
     """Map a kernel onto a machine: best covering, proven schedule, program, time, and a check.
@@ -191,6 +196,8 @@ def map(
         cost: a cost model or its name (`cost_model`).
         layouts, time_limit_s, workers, seed, may_reassociate: as for `find_schedule`.
         time_limit_s: for the search as a whole; timing and checking the program come on top.
+        effort: instead of a time limit, so many seconds of the solver's work and the planner's as
+            they are counted, not measured: the same answer on any computer, however busy.
         aim: what to minimise (`Aim.least(Metric.ENERGY)`), and what it may cost at most.
         max_bytes: of memories, by name.
         verify: how much is executed to check the program.
@@ -209,9 +216,14 @@ def map(
     roomy = limit_machine(machine, max_bytes or {})
     request = Request(
         built.name, machine.name, used, model.name, layouts, Check(verify), time_limit_s,
-        workers, seed, may_reassociate, aim, tuple((max_bytes or {}).items()),
+        workers, seed, may_reassociate, aim, tuple((max_bytes or {}).items()), effort,
     )  # fmt: skip
-    wishes = Wishes(model, layouts, time_limit_s, workers, seed, may_reassociate, aim, watch)
+    limit_s, clock = time_limit_s, WALL
+    if effort is not None:
+        if not isinstance(effort, Real) or not effort >= 0:
+            raise IsamapError(f"an effort of {effort!r}, expected a number of seconds")
+        limit_s, clock = effort, EffortClock()
+    wishes = Wishes(model, layouts, limit_s, workers, seed, may_reassociate, aim, watch, clock)
     found = search(built, roomy, wishes)
     return judge(request, built, machine, file, found, watch=watch)
 

@@ -30,6 +30,7 @@ def request_to_json(request: Request) -> dict[str, Json]:
         "layout": request.layouts,
         "verify": request.check.value,
         "time_limit_s": request.time_limit_s,
+        "effort": request.effort,
         "workers": request.workers,
         "seed": request.seed,
         "may_reassociate": request.may_reassociate,

@@ -61,11 +61,16 @@ from .read_limits import read_rooms
 @click.option("--max", "rooms", multiple=True, metavar="MEMORY=SIZE", help="Room at most.")
 @time_limit_option(20.0, "Seconds for the whole search.")
 @click.option(
+    "--effort",
+    type=click.FloatRange(0),
+    help="Seconds of counted work instead: the same answer every time.",
+)
+@click.option(
     "--workers",
     default=1,
     show_default=True,
     type=click.IntRange(1),
-    help="Solver threads (1 gives the same answer every time).",
+    help="Solver threads (more find others every time).",
 )
 @click.option("--seed", default=0, show_default=True, help="Of the solver and of random inputs.")
 def map_command(
@@ -76,7 +81,8 @@ def map_command(
     program_path: str | None, emit: str | None, folder: str | None,
     base: int | None, objective: str, pareto: str | None,
     max_cycles: int | None, max_energy: str | None,
-    max_dram_bytes: str | None, rooms: tuple[str, ...], time_limit: float, workers: int, seed: int,
+    max_dram_bytes: str | None, rooms: tuple[str, ...], time_limit: float, effort: float | None,
+    workers: int, seed: int,
 ) -> None:  # fmt: skip
     """Map KERNEL (a file, a bundled name, either with :NAME) onto a machine."""
     from isamap.codegen import check_form  # start-up time: the solver and NumPy load only now
@@ -92,7 +98,7 @@ def map_command(
         layouts, check, time_limit, workers, seed,
         "reassociate" in allowed,
         read_aim.read_aim(objective, max_cycles, max_energy, max_dram_bytes),
-        read_rooms("--max", rooms),
+        read_rooms("--max", rooms), effort,
     )  # fmt: skip
     if emit is not None and folder is None:
         raise IsamapError(f"--emit {emit} writes several files", hint="add '-o DIR'")
@@ -104,6 +110,7 @@ def map_command(
             "--listing": listing,
             "--trace": trace,
             "--report": report,
+            "--effort": effort is not None,
         }
         for option in (name for name, value in one.items() if value):
             raise IsamapError(

@@ -46,6 +46,7 @@ class Question:
     may_reassociate: bool
     aim: Aim
     max_bytes: Mapping[str, int]
+    effort: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ def _ask(question: Question, watch: Watch) -> Result | PlanResult:
         may_reassociate=question.may_reassociate,
         aim=question.aim,
         max_bytes=question.max_bytes,
+        effort=question.effort,
         watch=watch,
     )
 

@@ -15,7 +15,7 @@ from isamap.scheduler import Status
 
 from .show_aim import aim_lines
 from .show_measured import section_title
-from .show_result import Sections, print_sections
+from .show_result import Sections, limit_lines, print_sections
 from .show_tasks import compared_lines, memory_lines, nests_lines, task_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines
 from .show_verification import show_verification
@@ -127,7 +127,9 @@ def search_lines(result: PlanResult) -> list[str]:
     found += " under the analytical model"
     if not answers:
         found = "no instruction computes any task"
+    counted = "" if result.request.effort is None else " of effort"
     return [
-        f"{found}; {show_seconds(plan.seconds)}",
+        f"{found}; {show_seconds(plan.seconds)}{counted}",
         f"{forms}; {plan.cut}" if plan.cut else forms,
+        *limit_lines(result.request, plan.seconds),
     ]

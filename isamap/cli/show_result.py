@@ -6,7 +6,7 @@ In: a Result. Out: printed sections. Not its job: computing any number but share
 from rich.console import Console
 from rich.text import Text
 
-from isamap.compile import Result
+from isamap.compile import Request, Result
 from isamap.costmodels import ANALYTICAL
 from isamap.hwdesc import Hardware, MemoryKind
 from isamap.ir import pretty
@@ -151,6 +151,15 @@ def memory_rows(schedule: Schedule, hw: Hardware) -> list[tuple[str, str, str]]:
     return rows
 
 
+def limit_lines(request: Request, seconds: float) -> list[str]:
+    """That the time limit ended the search, if it did."""
+    limit_s = request.time_limit_s
+    if request.effort is not None or seconds < limit_s:
+        return []
+    limit = f"the time limit of {show_seconds(limit_s)} ended it"
+    return [f"{limit}: a busy computer finds less; --effort N finds the same on any"]
+
+
 def search_lines(result: Result) -> list[str]:
     """How much was searched, and what packing would gain."""
     answer = result.answer
@@ -158,6 +167,7 @@ def search_lines(result: Result) -> list[str]:
     end = "none left that could win" if answer.is_complete else "stopped by a limit"
     end = "interrupted" if result.is_interrupted else end
     lines = [f"{count} looked at, {end}; {show_seconds(answer.seconds)}"]
+    lines += limit_lines(result.request, answer.seconds)
     if answer.fastest is not None:
         faster = show_cycles(answer.fastest.estimate.cycles)
         lines.append(f"packing buffers would give {faster} (analytical): --layout packed")

@@ -4,7 +4,6 @@ In: a kernel, a machine, limits. Out: the plan of the form that the aim likes be
 was not looked at. Not its job: the rewrites themselves, scheduling one form (`plan_form`).
 """
 
-import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -40,7 +39,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     Raises:
         MappingError: no form can be mapped; the error is that of the kernel as it is.
     """
-    begin = time.perf_counter()
+    begin = wishes.clock.now()
     known = Known()
     prices = _Prices(hw)
     forms, cut = _list_forms(kernel, prices, wishes)
@@ -49,25 +48,25 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     best = _best_near(plans, hw, clock, known, cut)
     best = replace(best, cut=all_cuts(best.cut, *cut))
     best = overlapped(best, hw, clock.soon(), known)
-    return replace(best, num_forms=len(forms), seconds=time.perf_counter() - begin)
+    return replace(best, num_forms=len(forms), seconds=wishes.clock.now() - begin)
 
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
-    """Wishes that hold `until` a time (by `time.perf_counter`)."""
+    """Wishes that hold `until` a time (by their clock)."""
 
     wishes: Wishes
     until: float
 
     def soon(self, share: float = 1.0, begun_s: float = 0.0) -> Wishes:
         """The wishes, with this share of the time that is left, and what was taken before."""
-        left = max(0.0, self.until - time.perf_counter())
+        left = max(0.0, self.until - self.wishes.clock.now())
         return replace(self.wishes, time_limit_s=share * left + begun_s)
 
     @property
     def is_late(self) -> bool:
         """Is there no time left, or shall the search stop?"""
-        return time.perf_counter() >= self.until or self.wishes.watch.is_stopped
+        return self.wishes.clock.now() >= self.until or self.wishes.watch.is_stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +188,7 @@ class _Form:
 
 def _list_forms(kernel: Kernel, prices: _Prices, wishes: Wishes) -> tuple[list[_Form], list[str]]:
     """The kernel as it is and its other forms, and what was not looked at; `prices` grow."""
-    until = time.perf_counter() + wishes.time_limit_s / 2
+    until = wishes.clock.now() + wishes.time_limit_s / 2
     factors = spread_factors(prices.hw)
     search = variants(
         kernel,
@@ -201,7 +200,7 @@ def _list_forms(kernel: Kernel, prices: _Prices, wishes: Wishes) -> tuple[list[_
     forms: list[_Form] = []
     cut = []
     for variant in search:
-        if forms and (wishes.watch.is_stopped or time.perf_counter() > until):
+        if forms and (wishes.watch.is_stopped or wishes.clock.now() > until):
             cut.append("stopped before all forms were listed")
             break
         tasks = Counter(prices.look_at(task) for task in flatten(cut_tasks(variant.kernel)))

@@ -4,7 +4,6 @@ In: a kernel, a machine, limits. Out: a plan: how every task runs, the program, 
 job: what a single covering's best tiling is (`find_schedule`), emitting nodes (`compose`).
 """
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import inf, prod
@@ -78,12 +77,12 @@ def plan_form(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known | None 
 
 def plan_near(plain: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
     """The best of a kernel's plan and those of the same work in other hands: `FORMS`."""
-    begin = time.perf_counter() - plain.seconds
+    begin = wishes.clock.now() - plain.seconds
     best = plain
     for forms in FORMS:
         for parts in forms(best, hw):
             best = _try_parts(best, parts, hw, wishes, known, begin)
-    return replace(best, seconds=time.perf_counter() - begin)
+    return replace(best, seconds=wishes.clock.now() - begin)
 
 
 def _try_parts(
@@ -104,14 +103,14 @@ def _try_parts(
 
 def overlapped(best: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
     """The plan in as many parts as let host and accelerator work side by side for a gain."""
-    begin, before = time.perf_counter(), best
+    begin, before = wishes.clock.now(), best
     parts = overlap_host(before, hw) if wishes.aim.is_fastest else ()
     for found in _plans(before, parts, hw, wishes, known, begin):
         if found is None:
             best = replace(best, cut=all_cuts(best.cut, NOT_OVERLAPPED))
         elif found.cycles <= min(best.cycles, (1 - MIN_GAIN) * before.cycles):
             best = replace(found, cut=all_cuts(before.cut, found.cut))
-    return replace(best, seconds=before.seconds + time.perf_counter() - begin)
+    return replace(best, seconds=before.seconds + wishes.clock.now() - begin)
 
 
 def _plans(
@@ -123,7 +122,7 @@ def _plans(
     for part in parts:
         if part.least_cycles >= most:
             continue
-        left = wishes.time_limit_s - (time.perf_counter() - begin)
+        left = wishes.time_limit_s - (wishes.clock.now() - begin)
         if left <= 0 or wishes.watch.is_stopped:
             yield None
             return
@@ -147,7 +146,7 @@ def plan_whole(
 ) -> Plan:
     """The plan of the kernel as it is; MappingError too where no plan takes less than `most`, or
     its arrays more room than there is."""
-    begin = time.perf_counter()
+    begin = wishes.clock.now()
     nodes = mark_late(cut_tasks(kernel), hw)
     tasks = tuple(flatten(nodes))
     scheduler = replace(task_scheduler(tasks, hw, wishes, known), most=most)
@@ -178,7 +177,7 @@ def plan_whole(
         placed.repack_cycles,
         *bound_plan(kernel, _as_free(chosen, planned, scheduler), hw),
         Status.OPTIMAL if proven and not tried.cut else Status.FEASIBLE,
-        time.perf_counter() - begin,
+        wishes.clock.now() - begin,
         wishes.aim,
         placed.costs(hw),
         cut=all_cuts(tried.cut, kept.cut),
@@ -211,7 +210,7 @@ def task_scheduler(
     """What schedules the tasks of one kernel; the wishes' time is shared out evenly, and what one
     leaves goes to the others."""
     soon = replace(wishes, time_limit_s=wishes.time_limit_s / len(tasks))
-    deadline = time.perf_counter() + wishes.time_limit_s
+    deadline = wishes.clock.now() + wishes.time_limit_s
     return TaskScheduler(hw, soon, _shared_buffers(tasks), known, deadline, tasks=tasks)
 
 

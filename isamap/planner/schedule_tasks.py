@@ -4,7 +4,6 @@ In: tasks, the room that they have on chip. Out: their answers, or why there is 
 which tasks there are, where they run (`find_plan`).
 """
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -71,7 +70,7 @@ class Known:
 class TaskScheduler:
     """Finds schedules and remembers them; `known` grows, and may serve other kernels on the same
     machine by the same wishes. `shared`: buffers that one task writes and another one touches.
-    `deadline` (by `time.perf_counter`): a task that is asked for later gets a quick schedule; the
+    `deadline` (by the wishes' clock): a task that is asked for later gets a quick schedule; the
     wishes' time is a task's share of it, and `tasks` all that share it.
     `most`: of the aim's value; a plan in which a task alone takes as much is of no use.
     """
@@ -87,7 +86,7 @@ class TaskScheduler:
     @property
     def is_late(self) -> bool:
         """Is there no time left, or shall the search stop?"""
-        return time.perf_counter() >= self.deadline or self.wishes.watch.is_stopped
+        return self.wishes.clock.now() >= self.deadline or self.wishes.watch.is_stopped
 
     def rank(self, planned: Iterable[PlannedTask]) -> tuple[float, float]:
         """Least for the tasks that the aim likes best together."""
@@ -158,7 +157,7 @@ class TaskScheduler:
     def share_s(self) -> float:
         """Seconds for the next schedule: a task's share, with what earlier tasks left of theirs.
         Half of that, as plans are improved in what is left in the end."""
-        left_s = max(0.0, self.deadline - time.perf_counter())
+        left_s = max(0.0, self.deadline - self.wishes.clock.now())
         keys = {task_key(task, self.shared) for task in self.tasks}
         num_open = sum(not self.known.answers.get(key) for key in keys)
         share_s = max(self.wishes.time_limit_s, left_s / 2 / num_open if num_open else 0.0)

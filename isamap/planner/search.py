@@ -3,7 +3,6 @@
 In: a kernel, a machine, wishes. Out: an answer or a plan. Not its job: either of them, checking.
 """
 
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -29,7 +28,7 @@ def search(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Answer | Plan:
         LimitError: the aim's limits cannot be kept; the hint names what comes nearest.
         MappingError: nothing computes the kernel.
     """
-    deadline = time.perf_counter() + wishes.time_limit_s
+    deadline = wishes.clock.now() + wishes.time_limit_s
     wishes.cost.check(hw)  # a plan asks it last, of what the closed form has chosen
     try:
         return _search(kernel, hw, wishes, deadline)
@@ -39,7 +38,7 @@ def search(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Answer | Plan:
 
 def _least(kernel: Kernel, hw: Hardware, wishes: Wishes, aim: Aim) -> tuple[Costs, bool]:
     """What the best by another aim costs, and whether it is proven best."""
-    deadline = time.perf_counter() + wishes.time_limit_s
+    deadline = wishes.clock.now() + wishes.time_limit_s
     found = _search(kernel, hw, replace(wishes, aim=aim), deadline)
     return costs_of(found, hw), found.status is Status.OPTIMAL
 
@@ -78,7 +77,7 @@ def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan
 
 
 def _best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:
-    left_s = max(0.0, deadline - time.perf_counter())
+    left_s = max(0.0, deadline - wishes.clock.now())
     if wishes.aim.is_separable:
         return find_best_plan(kernel, hw, replace(wishes, time_limit_s=left_s))
     return _mixed_plan(kernel, hw, replace(wishes, time_limit_s=left_s / (2 + MIXES)))

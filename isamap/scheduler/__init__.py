@@ -1,6 +1,7 @@
 """From a covering of one task to a proven schedule and its program."""
 
 from .answer import Alternative, Answer, Contender, Schedule
+from .clock import WALL, EffortClock
 from .frame import tile_name
 from .fuse_tokens import fuse_tokens
 from .legality import Breach, Part, breaches, is_legal, memory_of, option_breaches, room_breaches
@@ -20,10 +21,12 @@ from .why_nothing import too_large
 from .wishes import Surroundings, Wishes
 
 __all__ = [
+    "WALL",
     "Alternative",
     "Answer",
     "Breach",
     "Contender",
+    "EffortClock",
     "EXTERNAL_ALIGN_BYTES",
     "KnownModels",
     "LayoutKey",

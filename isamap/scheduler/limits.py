@@ -5,12 +5,14 @@ In: nothing. Out: frozen values. Not its job: stopping (`run_solver`).
 
 from dataclasses import dataclass
 
+from .clock import WALL, Clock
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When to stop, and what the search's random choices depend on.
 
-    `deadline`: by `time.perf_counter`. `effort`: in the solver's deterministic seconds, which do
+    `deadline`: by the `clock`. `effort`: in the solver's deterministic seconds, which do
     not depend on how busy the computer is; None: unlimited.
     """
 
@@ -18,3 +20,4 @@ class Limits:
     workers: int = 1
     seed: int = 0
     effort: float | None = None
+    clock: Clock = WALL

@@ -258,7 +258,7 @@ class _Solving:
         """Among the tilings that the model still allows, all as good as this one, the fastest; of
         the fastest, one that moves least, in few large tiles, as it leaves the most slack."""
         built, aim = self.built, self.aim
-        if time.perf_counter() >= self.limits.deadline or self.watch.is_stopped:
+        if self.limits.clock.now() >= self.limits.deadline or self.watch.is_stopped:
             return best
         built.model.clear_hints()  # type: ignore[no-untyped-call]
         built.hint(best)

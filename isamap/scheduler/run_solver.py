@@ -7,7 +7,6 @@ The solver runs in a thread of its own: the calling one stays awake for a wish t
 Ctrl-C, which Python would otherwise see only after the search.
 """
 
-import time
 from collections.abc import Callable
 from threading import Thread
 
@@ -52,7 +51,11 @@ def run_solver(
 ) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
     """Solve until done, out of time, or `is_stopped`; KeyboardInterrupt ends it and passes on."""
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(0.0, limits.deadline - time.perf_counter())
+    left_s, effort = max(0.0, limits.deadline - limits.clock.now()), limits.effort
+    if limits.clock.is_wall:
+        solver.parameters.max_time_in_seconds = left_s
+    else:
+        effort = left_s if effort is None else min(effort, left_s)
     solver.parameters.num_workers = limits.workers
     solver.parameters.random_seed = limits.seed
     solver.parameters.cp_model_presolve = presolve
@@ -62,8 +65,8 @@ def run_solver(
     # else solutions may creep to a bound that is already known, one unit less each: 57 000 of them
     solver.parameters.use_objective_lb_search = True
     solver.parameters.catch_sigint_signal = False
-    if limits.effort is not None:
-        solver.parameters.max_deterministic_time = limits.effort
+    if effort is not None:
+        solver.parameters.max_deterministic_time = effort
     reporter = _Reporter(report) if report is not None else None
     if reporter is not None:
         solver.best_bound_callback = reporter.see_bound
@@ -80,4 +83,5 @@ def run_solver(
             solver.stop_search()
             thread.join(POLL_SECONDS)
         raise
+    limits.clock.spend(solver.response_proto.deterministic_time)
     return solver, statuses[0]

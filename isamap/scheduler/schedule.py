@@ -68,7 +68,7 @@ def find_schedule(
     if roomier is not None and wishes.aim.is_fastest:
         least = least.at_least(Costs(roomier.best.estimate.cycles, 0, 0))
     search = CoveringSearch(
-        room, wishes, least, begin + wishes.time_limit_s, known, most, is_part=is_part
+        room, wishes, least, wishes.clock.now() + wishes.time_limit_s, known, most, is_part=is_part
     )
     found = (known_coverings or KnownCoverings()).find(
         kernel, hw, around.setting, may_reassociate=wishes.may_reassociate

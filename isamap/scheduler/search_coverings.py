@@ -4,7 +4,6 @@ In: a stream of coverings, an aim, limits. Out: the best schedule per layout cla
 rest. Not its job: which coverings there are, the answer made of it (`schedule`).
 """
 
-import time
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -129,7 +128,7 @@ class CoveringSearch:
         return (self._is_late() and bool(self.by_rank)) or len(self.alternatives) >= MAX_COVERINGS
 
     def _is_late(self) -> bool:
-        return time.perf_counter() > self.deadline or self.wishes.watch.is_stopped
+        return self.wishes.clock.now() > self.deadline or self.wishes.watch.is_stopped
 
     def _order(self, pair: Rated) -> tuple[int, float, int]:
         least = least_costs(*pair, self.hw).at_least(self.least)
@@ -228,12 +227,13 @@ class CoveringSearch:
             covering,
             work,
             self.hw,
-            time_limit_s=max(0.1, self.deadline - time.perf_counter()),
+            time_limit_s=max(0.1, self.deadline - self.wishes.clock.now()),
             workers=self.wishes.workers,
             seed=self.wishes.seed,
             aim=self.wishes.aim,
             cutoff=cutoff,
             effort=RIVAL_EFFORT if rivals else None,
+            clock=self.wishes.clock,
             watch=self._relay(),
             known=self.known,
         )

@@ -13,6 +13,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from . import on_demand
+from .clock import WALL, Clock
 from .descend import descend
 from .limits import Limits
 from .options import stay_choices
@@ -31,13 +32,15 @@ def solve(
     aim: Aim = FASTEST,
     cutoff: float | None = None,
     effort: float | None = None,
+    clock: Clock = WALL,
     watch: Watch = NOBODY,
     known: KnownModels | None = None,
 ) -> Solution:
     """Minimise what the aim says under the closed form; the greedy tiling is the fallback.
 
     `cutoff`: only tilings with a lower value are wanted; INFEASIBLE with this bound says there is
-    none. `effort`: a limit in the solver's deterministic seconds. `known`: by the same aim; grows.
+    none. `effort`: a limit in the solver's deterministic seconds; `clock`: what the time limit goes
+    by. `known`: by the same aim; grows.
     """
     begin = time.perf_counter()
     if not stay_choices(covering, hw):
@@ -50,7 +53,7 @@ def solve(
     if hw.caches:
         found = _search(covering, work, hw, aim, cutoff, begin, known or KnownModels())
         return _trimmed(found, covering)
-    limits = Limits(begin + time_limit_s, workers, seed, effort)
+    limits = Limits(clock.now() + time_limit_s, workers, seed, effort, clock)
     found = on_demand.prove(covering, work, hw, aim, limits, watch, cutoff, known)
     return _trimmed(found, covering)
 

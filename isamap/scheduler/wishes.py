@@ -15,6 +15,7 @@ from isamap.errors import IsamapError
 from isamap.mapper import ALONE, Setting
 from isamap.program import Layout
 
+from .clock import WALL, Clock
 from .watch import NOBODY, Watch
 
 LAYOUTS = ("natural", "packed")
@@ -32,6 +33,7 @@ class Wishes:
     inputs of a kernel of one statement that lie as its program likes, packed before it runs;
     `uncopied`: of several statements, which take them as they lie. Neither are copied again,
     unless that converts them.
+    `clock`: what the time limit goes by.
     `watch` ends the search with the best so far, in the first covering that can be scheduled with a
     greedy one.
     """
@@ -44,6 +46,7 @@ class Wishes:
     may_reassociate: bool = False
     aim: Aim = FASTEST
     watch: Watch = field(default=NOBODY, compare=False)
+    clock: Clock = field(default=WALL, compare=False)
     ahead: tuple[str, ...] = ()
     uncopied: tuple[str, ...] = ()
 
@@ -56,6 +59,11 @@ class Wishes:
             raise IsamapError(f"a time limit of {seconds!r}, expected a number of seconds")
         _check_whole("workers", self.workers, 1, MOST_WORKERS)
         _check_whole("seed", self.seed, 0, LARGEST_SEED)
+        if not self.clock.is_wall and self.workers != 1:
+            raise IsamapError(
+                f"{self.workers} workers do not find the same with the same effort",
+                hint="one worker, or a time limit",
+            )
 
 
 def _check_whole(name: str, number: int, least: int, most: int) -> None:
