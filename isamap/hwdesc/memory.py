@@ -107,9 +107,11 @@ class Memory:
 
     def follows(self, rows: float, row_bytes: float) -> bool:
         """Do prefetchers of the hardware bring rows that are walked side by side, each so far, so
-        well that hints for their lines cost more than they gain?"""
+        well that hints for their lines cost more than they gain? Of several rows, what is missed at
+        the begin of a page comes at once; along one, all wait for it."""
         is_few = not self.prefetched_rows or rows <= self.prefetched_rows
-        return is_few and row_bytes >= FOLLOWED_LINES * self.granule_bytes
+        is_alone = rows <= 1 and self.prefetch is not None and self.prefetch.walk is not None
+        return is_few and not is_alone and row_bytes >= FOLLOWED_LINES * self.granule_bytes
 
     @property
     def refill_bytes_per_cycle(self) -> float:

@@ -160,6 +160,18 @@ def test_rows_of_the_next_round_are_asked_for_line_by_line_unless_followed_or_ke
     assert "%" not in generate_c(program(hw, "ijp", k=40), hw).text  # five rounds of j use them
 
 
+@pytest.mark.parametrize("is_worth_it", [False, True])
+def test_the_next_of_single_rows_is_asked_for_where_that_is_worth_it_along_one(
+    tmp_path: Path, is_worth_it: bool
+) -> None:
+    """As above, of one row of 16 lines at a time."""
+    hw = asking(tmp_path, WALK if is_worth_it else FORM)
+    covering = product(hw, 4, 40, 64)
+    found = lower(covering, tiled(covering, 1, 2, tuple("jip")), hw)
+    assert found is not None
+    assert is_worth_it == ("% 4 == 0" in generate_c(found, hw).text)
+
+
 def test_short_loops_over_rows_ask_for_what_lies_next_in_each(tmp_path: Path) -> None:
     """Three steps of p take 12 cycles; j goes on by 32 bytes of each row: 1 ahead. Not where all
     that both walk over, 640 bytes, stays."""

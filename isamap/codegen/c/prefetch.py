@@ -11,12 +11,13 @@ says. Where a loop over rows is shorter than that, and the one around it moves a
 for what lies next in each row: prefetchers stop at the end of each page, of which such loops walk
 through many at once. A loop that moves within lines asks for the rows where a loop around it goes
 on, line by line, while it runs, unless all that the outer loop walks over stays in the cache, or
-its calls walk along one row each, so few and so long that prefetchers follow them. Many hints of an
-iteration that runs a loop are shared out among that loop's iterations. What several rounds of a
-loop read again stays in the cache. Where there is room, too, for what comes after it, each round
-asks for its share of that: otherwise the first round waits for all of it, and the others ask for
-what is there. Copies in memories within the external one are like arrays, unless they stay there.
-Of a program whose arrays all stay in the cache, from one run to the next, nothing is asked for.
+its calls walk along one row each, so few and so long that prefetchers follow them (not a single
+one, where the machine says that hints are worth it there). Many hints of an iteration that runs a
+loop are shared out among that loop's iterations. What several rounds of a loop read again stays in
+the cache. Where there is room, too, for what comes after it, each round asks for its share of that:
+otherwise the first round waits for all of it, and the others ask for what is there. Copies in
+memories within the external one are like arrays, unless they stay there. Of a program whose arrays
+all stay in the cache, from one run to the next, nothing is asked for.
 """
 
 from collections.abc import Collection, Iterator, Sequence
