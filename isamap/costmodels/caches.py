@@ -310,11 +310,12 @@ def _hints(
     entering = new * line / cache.refill_bytes_per_cycle if is_along else 0.0
     late = min(1.0, ceil(form.ahead_cycles / max(cycles, entering)) / nest[depth].count)
     asked = 1.0 - late
-    if not _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):
-        around = (x for x, step in zip(nest[:depth], steps) if x.is_sum and step)
-        sums = prod(x.count for x in around if not x.is_written_out)
-        ends = 0 if nest[depth].is_sum else 2
-        asked *= min(1.0, ends / sums) if sums > 1 else 1.0
+    if _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):
+        return _Hints(1.0 - asked, asked if rows.rows > 1 else 0.0)  # a line of each row in turn
+    around = (x for x, step in zip(nest[:depth], steps) if x.is_sum and step)
+    sums = prod(x.count for x in around if not x.is_written_out)
+    ends = 0 if nest[depth].is_sum else 2
+    asked *= min(1.0, ends / sums) if sums > 1 else 1.0
     if stride <= reach:
         return _Hints(1.0 - asked, 0.0)
     return _Hints(1.0 - asked, asked * rows.rows / rows.count)

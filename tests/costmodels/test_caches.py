@@ -375,6 +375,24 @@ def test_rows_that_are_left_to_prefetchers_begin_unannounced() -> None:
     assert has_hints == [True, False] and asked < unasked / 2
 
 
+def test_hints_for_rows_to_come_ask_for_a_line_of_each_in_turn() -> None:
+    """Parts of rows of A of 10 lines, brought in for each of four tiles of j: with five rows a line
+    that is asked for is far from the one before, along a single row it follows it."""
+    hw, covering = avx512_product(1760, 64, 1920)
+    far = []
+    for num_rows in (5, 1):
+        tiling = sums_of_products(covering, "pji", num_rows, 160)
+        busy = []
+        for asked in (100.0, 200.0):
+            memories = tuple(replace(m, asked_cycles=asked * (m.name == "l2")) for m in hw.memories)
+            refills = refill_cycles(covering, tiling, replace(hw, memories=memories))
+            caches = zip(hw.caches, refills, strict=True)
+            busy += [refill.busy_cycles for cache, refill in caches if cache.name == "l2"]
+        far.append((busy[1] - busy[0]) / 100)
+    lines = 1760 * 1920 * 4 / 64
+    assert 3.9 < (far[0] - far[1]) / lines < 4.1
+
+
 @pytest.mark.parametrize(
     "n, p, is_crowded", [(1024, 5, True), (1040, 5, False), (1024, 256, False)]
 )
