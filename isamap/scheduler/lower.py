@@ -53,7 +53,8 @@ def lower_nest(
 
 
 def lower(covering: Covering, tiling: Tiling, hw: Hardware) -> Program | None:
-    """The program of a tiling, or None when its stays do not fit their memories."""
+    """The program of a tiling, or None when its stays do not fit their memories. It names buffers
+    in the kernel's order, as functions made of it do, whatever covers the kernel."""
     places = place(covering, tiling, hw)
     if places is None:
         return None
@@ -61,7 +62,13 @@ def lower(covering: Covering, tiling: Tiling, hw: Hardware) -> Program | None:
     nest = _Nest(Frame(covering, tiling, hw, places), tokens)
     body = (*tokens.prologue(), *nest.loops(()))
     body = fuse_tokens(body, hw) if tokens.exchanges else body
-    return Program(covering.kernel.name, hw.name, places.inputs, places.outputs, body)
+    kernel = covering.kernel
+    order = {buffer.name: number for number, buffer in enumerate(kernel.buffers)}
+    inputs, outputs = (
+        tuple(sorted(placements, key=lambda placement: order[placement.buffer]))
+        for placements in (places.inputs, places.outputs)
+    )
+    return Program(kernel.name, hw.name, inputs, outputs, body)
 
 
 class _Nest:

@@ -87,11 +87,11 @@ def test_registers_become_an_array_when_the_code_would_be_too_long(
 
 
 def mapped(kernel: str, sizes: dict[str, int], machine: str) -> Mapped:
-    """The program of a kernel on one of the machines beside this file."""
+    """The program of a kernel, in a file of its own or beside this one, on one of the machines."""
+    file = kernel if kernel.endswith(".py") else f"{KERNELS}:{kernel}"
     result = isamap.map(
-        f"{KERNELS}:{kernel}", HERE / f"{machine}.yaml", sizes=sizes, verify="off",
-        may_reassociate=True,
-    )  # fmt: skip
+        file, HERE / f"{machine}.yaml", sizes=sizes, verify="off", may_reassociate=True
+    )
     assert isinstance(result, isamap.Result)
     return Mapped(result.kernel, result.hardware, result.schedule.program, 0)
 
@@ -106,6 +106,33 @@ def test_an_instruction_without_c_text_is_named(tmp_path: Path) -> None:
         generate_c(found.program, load_hardware(tmp_path / "bare.yaml"))
     assert "instruction 'clear' of scratch has no C text" in str(caught.value)
     assert "emit: {c: ..}" in caught.value.hint
+
+
+ORDERED = """
+from isamap.lang import In, InOut, f32, grid, kernel
+
+@kernel
+def sgemm(m=5, n=7, k=3):
+    {declared}
+    for i, j, p in grid(m, n, k):
+        C[i, j] += A[i, p] * B[p, j]
+"""
+
+
+@pytest.mark.parametrize(
+    "declared, order",
+    [
+        ("A, B, C = In(f32, m, k), In(f32, k, n), InOut(f32, m, n)", "A B C"),
+        ("B, A, C = In(f32, k, n), In(f32, m, k), InOut(f32, m, n)", "B A C"),
+        ("C, A, B = InOut(f32, m, n), In(f32, m, k), In(f32, k, n)", "C A B"),
+    ],
+)
+def test_parameters_come_in_the_kernels_order(tmp_path: Path, declared: str, order: str) -> None:
+    file = tmp_path / "ordered.py"
+    file.write_text(ORDERED.format(declared=declared))
+    found = mapped(str(file), {}, "vec4")
+    parameters = generate_c(found.program, found.hardware).parameters
+    assert [parameter.buffer for parameter in parameters] == order.split()
 
 
 def test_c_keeps_the_loops_of_the_listing() -> None:
