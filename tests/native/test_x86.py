@@ -26,6 +26,8 @@ CASES = (
     ("x86_avx512", "ugemm"),
     ("x86_golden_cove", "sgemm"),
     ("x86_golden_cove", "bgemm"),
+    ("x86_ice_lake", "bgemm"),
+    ("x86_ice_lake", "ugemm"),
     ("x86_avx2", "sgemm"),
     ("x86_avx2", "dgemm"),
     ("x86_avx2", "bgemm"),
@@ -60,6 +62,17 @@ def test_products_are_exact(machine: str, kernel: str, sizes: tuple[int, int, in
         flags=("-Wall", "-Wextra", "-Werror"),
     )
     assert done.mismatch is None
+
+
+def test_what_a_processor_need_not_have_is_not_emitted() -> None:
+    rule = isamap.load_hardware(find_hardware("x86_ice_lake")).compiler
+    assert rule is not None and "avx512_bf16" not in rule.features
+    texts = [
+        str([instruction.c_form for instruction in isamap.load_hardware(path).instructions])
+        for path in map(find_hardware, ("x86_golden_cove", "x86_ice_lake"))
+    ]
+    assert ["vdpbf16ps" in text for text in texts] == [True, False]
+    assert ["__m512bh" in text for text in texts] == [True, False]
 
 
 def test_sums_of_a_state_are_right_within_what_verify_tolerates(
