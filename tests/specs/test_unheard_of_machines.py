@@ -56,7 +56,7 @@ def test_the_file_has_no_mistakes(file: Path) -> None:
 
 @pytest.mark.parametrize(("file", "name", "sizes"), CASES)
 def test_an_instruction_computes_it(file: Path, name: str, sizes: Sizes) -> None:
-    assert map_and_run(name, load_hardware(file), sizes, 10)
+    assert map_and_run(name, load_hardware(file), sizes)
 
 
 IN_STEPS = """
