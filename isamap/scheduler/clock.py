@@ -6,7 +6,7 @@ In: work that was done. Out: the time. Not its job: what happens when time is up
 import time
 from typing import Protocol
 
-ASKED_S = 0.001  # of effort between two looks at the clock, beside what the solver says of itself
+ASKED_S = 0.001  # of effort between two looks at the clock, beside what is noted
 
 
 class Clock(Protocol):
@@ -22,7 +22,7 @@ class Clock(Protocol):
         ...
 
     def spend(self, seconds: float) -> None:
-        """Note the solver's deterministic time of a run."""
+        """Note work that was done."""
         ...
 
 
@@ -40,8 +40,9 @@ class WallClock:
 
 
 class EffortClock:
-    """Counts work, the same on any computer however busy: the solver's deterministic seconds, and a
-    little whenever a search looks at the clock, which it does between any two steps."""
+    """Counts work, the same on any computer however busy: the solver's deterministic seconds, those
+    of estimates as they are taken to last, and a little whenever a search looks at the clock, which
+    it does between any two steps."""
 
     is_wall = False
 

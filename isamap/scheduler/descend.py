@@ -19,6 +19,7 @@ from isamap.costmodels import Aim, Tiling, Work, guards, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
+from .clock import WALL, Clock
 from .greedy import grow, starts
 from .legality import fits
 from .neighbours import resized, sizes_by_loop, swapped, with_tile
@@ -38,6 +39,7 @@ def descend(
     aim: Aim,
     near: Tiling | None = None,
     cutoff: float = inf,
+    clock: Clock = WALL,
 ) -> Tiling | None:
     """The best tiling of levels that take tiles; of fewer tiles only where those do not fit.
 
@@ -45,9 +47,12 @@ def descend(
     `cutoff`: only tilings with a lower value are wanted; where improving will not reach it, any.
     """
     descent = Descent(covering, work, hw, aim, cutoff)
-    if near is not None and descent.is_possible(near):
-        return descent.improve(near) if descent.is_promising(near) else near
-    return descent.run()
+    if near is None or not descent.is_possible(near):
+        found = descent.run()
+    else:
+        found = descent.improve(near) if descent.is_promising(near) else near
+    clock.spend(descent.effort_s)
+    return found
 
 
 class Descent(Ranking):

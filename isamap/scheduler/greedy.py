@@ -12,6 +12,7 @@ from isamap.costmodels import FASTEST, Aim, Tiling, Work, operand_plan
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
+from .clock import WALL, Clock
 from .legality import is_legal
 from .options import slot_options, stay_choices, stays_of, tile_options
 from .ranking import Rank, Ranking
@@ -20,7 +21,7 @@ Kept = Mapping[tuple[str, int], tuple[str, ...]]  # per operand and residence th
 
 
 def schedule_greedily(
-    covering: Covering, work: Work, hw: Hardware, aim: Aim = FASTEST
+    covering: Covering, work: Work, hw: Hardware, aim: Aim = FASTEST, clock: Clock = WALL
 ) -> Tiling | None:
     """Grow tiles one loop at a time while the aim's rank falls; try a few loop orders and
     levels."""
@@ -33,6 +34,7 @@ def schedule_greedily(
                 best = (rank, grown)
         if best is not None and sum(map(sum, levels)) < sum(map(bool, levels)):
             break
+    clock.spend(ranking.effort_s)
     return best[1] if best else None
 
 

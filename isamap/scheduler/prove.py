@@ -106,12 +106,16 @@ class _Solving:
         self.greedy: Tiling | None = None
         self.target = Target(self.built.cycles, SCALE, 1.0)
         if aim != FASTEST:
-            self.greedy = schedule_greedily(covering, work, hw, aim)
+            self.greedy = self._grow()
             known = self.costs(self.greedy) if self.greedy else self.least
             is_allowed = self.greedy is not None and aim.allows(known)
             self.target = set_target(self.built, work, hw, aim, known, is_allowed=is_allowed)
             if self.greedy:
                 self.built.hint(self.greedy)
+
+    def _grow(self) -> Tiling | None:
+        clock = self.limits.clock
+        return schedule_greedily(self.covering, self.work, self.hw, self.aim, clock)
 
     def costs(self, tiling: Tiling) -> Costs:
         """Under the closed form."""
@@ -175,7 +179,7 @@ class _Solving:
             and reached <= bound + self.target.slack
         )
         if not is_optimal:
-            greedy = self.greedy or schedule_greedily(self.covering, self.work, self.hw, self.aim)
+            greedy = self.greedy or self._grow()
             is_allowed = greedy is not None and self.aim.allows(self.costs(greedy))
             found += [greedy] if greedy is not None and is_allowed else []
         if not found:

@@ -18,6 +18,7 @@ from .neighbours import form
 
 Rank = tuple[float, float]
 NEVER = (inf, inf)
+ESTIMATE_S = 0.0005  # of effort: about what one takes
 
 
 class Ranking:
@@ -31,6 +32,11 @@ class Ranking:
         self.possible: dict[Tiling, bool] = {}
         self.known: dict[tuple[object, ...], Rank] = {}
         self.begun: dict[tuple[object, ...], tuple[Rank, Unrefilled]] = {}
+
+    @property
+    def effort_s(self) -> float:
+        """Of all estimates so far."""
+        return ESTIMATE_S * (len(self.known) + len(self.begun))
 
     def is_possible(self, tiling: Tiling) -> bool:
         """Is it legal?"""

@@ -51,7 +51,7 @@ def solve(
         seconds = time.perf_counter() - begin
         return Solution(Status.INFEASIBLE, None, 0, round(least.cycles), seconds, 0.0, bound)
     if hw.caches:
-        found = _search(covering, work, hw, aim, cutoff, begin, known or KnownModels())
+        found = _search(covering, work, hw, aim, cutoff, begin, clock, known or KnownModels())
         return _trimmed(found, covering)
     limits = Limits(clock.now() + time_limit_s, workers, seed, effort, clock)
     found = on_demand.prove(covering, work, hw, aim, limits, watch, cutoff, known)
@@ -78,6 +78,7 @@ def _search(
     aim: Aim,
     cutoff: float | None,
     begin: float,
+    clock: Clock,
     known: KnownModels,
 ) -> Solution:
     """The best tiling near a greedy one, where caches decide: the solver's model does not count
@@ -88,7 +89,7 @@ def _search(
     alike = _alike(covering, work)
     before = known.proven.get(alike)
     near = before.tiling if before else None
-    found = descend(covering, work, hw, aim, near, inf if cutoff is None else cutoff)
+    found = descend(covering, work, hw, aim, near, inf if cutoff is None else cutoff, clock)
     costs = estimate(covering, work, found, hw).costs(hw) if found else least
     seconds = time.perf_counter() - begin
     if found is None or not aim.allows(costs):

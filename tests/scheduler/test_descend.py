@@ -7,10 +7,11 @@ from dataclasses import replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from isamap.costmodels import FASTEST, Aim, Tiling, Work, count_work, estimate
+from isamap.costmodels import FASTEST, Tiling, Work, count_work, estimate
 from isamap.hwdesc import Hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
@@ -163,11 +164,9 @@ def test_factors_that_change_places_are_no_other_covering(monkeypatch: pytest.Mo
             assert cycles(other, replace(best, stays=stays), hw) == cycles(first, best, hw)
     solved: list[object] = []
 
-    def note(
-        covering: Covering, work: Work, hw: Hardware, aim: Aim, near: Tiling | None, cutoff: float
-    ) -> Tiling | None:
+    def note(covering: Covering, work: Work, *others: Any) -> Tiling | None:
         solved.append(but_for_names(covering, work))
-        return descend(covering, work, hw, aim, near, cutoff)
+        return descend(covering, work, *others)
 
     monkeypatch.setattr(import_module("isamap.scheduler.solve"), "descend", note)
     find_schedule(product, hw, Wishes(may_reassociate=True))

@@ -52,6 +52,24 @@ def test_more_effort_proves_what_less_does_not() -> None:
     assert much.bound_cycles >= little.bound_cycles
 
 
+def test_estimates_are_work_where_caches_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No solver runs there: the clock would hardly go on."""
+    clocks: list[EffortClock] = []
+    monkeypatch.setattr(
+        "isamap.compile.EffortClock", lambda: clocks.append(EffortClock()) or clocks[-1]
+    )
+    sizes = {"m": 64, "n": 64, "k": 64}
+    found = [
+        isamap.map(
+            "gemm:gemm_f32", "x86_avx512", sizes=sizes, effort=e, verify="off", may_reassociate=True
+        )
+        for e in (0.05, 20.0)
+    ]
+    little, much = (clock.spent_s for clock in clocks)
+    assert 0.05 <= little < much / 2
+    assert found[1].analytical_cycles <= found[0].analytical_cycles
+
+
 def test_several_workers_find_something_else_each_time() -> None:
     with pytest.raises(isamap.IsamapError, match="4 workers do not find the same") as raised:
         Wishes(workers=4, clock=EffortClock())
