@@ -43,16 +43,16 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     known = Known()
     prices = _Prices(hw)
     forms, cut = _list_forms(kernel, prices, wishes)
-    clock = _Clock(wishes, begin + wishes.time_limit_s)
-    plans = _plan_forms(forms, clock, known, prices, cut)
-    best = _best_near(plans, hw, clock, known, cut)
+    deadline = _Deadline(wishes, begin + wishes.time_limit_s)
+    plans = _plan_forms(forms, deadline, known, prices, cut)
+    best = _best_near(plans, hw, deadline, known, cut)
     best = replace(best, cut=all_cuts(best.cut, *cut))
-    best = overlapped(best, hw, clock.soon(), known)
+    best = overlapped(best, hw, deadline.soon(), known)
     return replace(best, num_forms=len(forms), seconds=wishes.clock.now() - begin)
 
 
 @dataclass(frozen=True, slots=True)
-class _Clock:
+class _Deadline:
     """Wishes that hold `until` a time (by their clock)."""
 
     wishes: Wishes
@@ -94,7 +94,7 @@ class _Prices:
 
 
 def _plan_forms(
-    forms: "list[_Form]", clock: _Clock, known: Known, prices: _Prices, cut: list[str]
+    forms: "list[_Form]", deadline: _Deadline, known: Known, prices: _Prices, cut: list[str]
 ) -> list[Plan]:
     """Plans of the kernel as it is and of forms that promise less, as `plan_whole` finds them, each
     in half of the time that is left. `cut` and what is expected grow.
@@ -105,7 +105,7 @@ def _plan_forms(
     do promises of copies (`_expected`), until a plan says what they take. Forms that only promise
     again what another one did, such as bands along the other axis of an image, come last.
     """
-    aim = clock.wishes.aim
+    aim = deadline.wishes.aim
     form, rest = forms[0], [form for form in forms[1:] if form.least < inf]
     plans: list[Plan] = []
     tried = {form.bounds}
@@ -114,7 +114,7 @@ def _plan_forms(
     for number in count():
         most = FAR * best.cycles if best and aim.is_fastest else inf
         try:
-            soon = clock.soon(1 / 2 if rest else 1.0)
+            soon = deadline.soon(1 / 2 if rest else 1.0)
             plan = plan_whole(form.variant.kernel, prices.hw, soon, known, most)
             plans.append(replace(plan, steps=form.variant.steps))
             prices.learn_from(plan)
@@ -124,7 +124,7 @@ def _plan_forms(
         rest = [other for other in rest if best is None or _may_win(other, best, aim, prices.least)]
         if not rest:
             break
-        if number == MAX_PLANS or (best is not None and clock.is_late):
+        if number == MAX_PLANS or (best is not None and deadline.is_late):
             cut.append(f"{len(rest)} promising forms were not scheduled")
             break
         form = min(rest, key=lambda form: (form.bounds in tried, _sum(form.tasks, prices.expected)))
@@ -144,22 +144,22 @@ def _may_win(form: "_Form", best: Plan, aim: Aim, least_of: dict[TaskKey, float]
 
 
 def _best_near(
-    plans: list[Plan], hw: Hardware, clock: _Clock, known: Known, cut: list[str]
+    plans: list[Plan], hw: Hardware, deadline: _Deadline, known: Known, cut: list[str]
 ) -> Plan:
     """The best of the plans and what is near them (`plan_near`), looked for from the best on; a
     form only where it gains clearly. `cut` grows."""
-    aim = clock.wishes.aim
+    aim = deadline.wishes.aim
     ranked = sorted(plans, key=lambda plan: _price(plan, plan.steps, aim))
     far = FAR * _price(ranked[0], ranked[0].steps, aim)
-    best = plan_near(ranked[0], hw, clock.soon(begun_s=ranked[0].seconds), known)
+    best = plan_near(ranked[0], hw, deadline.soon(begun_s=ranked[0].seconds), known)
     least = _price(best, ranked[0].steps, aim)
     for number, plan in enumerate(ranked[1:], 1):
         if _price(plan, plan.steps, aim) > far:
             break
-        if clock.is_late:
+        if deadline.is_late:
             cut.append(f"{len(ranked) - number} forms were scheduled, and not improved")
             break
-        near = plan_near(plan, hw, clock.soon(begun_s=plan.seconds), known)
+        near = plan_near(plan, hw, deadline.soon(begun_s=plan.seconds), known)
         price = _price(near, plan.steps, aim)
         if price < least:
             best, least = near, price

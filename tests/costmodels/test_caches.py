@@ -339,17 +339,20 @@ def test_of_rows_that_are_too_many_to_be_told_apart_some_are_followed() -> None:
     assert few < 16 * lines / 32 < more < 16 * lines * 0.75 < 16 * lines * 0.95 < many
 
 
+def has_hint(place: str, outer: str, i: int, p: int, size: tuple[int, int, int]) -> bool:
+    """Does the program of such a product ask for lines at a place that is written so?"""
+    hw, covering = avx512_product(*size)
+    program = lower(covering, sums_of_products(covering, outer, i, p), hw)
+    assert program is not None
+    text = generate_c(program, hw, frozenset("AB")).text
+    return any("_mm_prefetch" in line and place in line for line in text.splitlines())
+
+
 def test_hints_are_counted_on_where_the_program_has_them() -> None:
     """Rows of B, which are 16 KiB apart, for five sums each: asked for tile by tile, but not where
     a loop over the units of a tile reads them, which the sums go on through."""
     size = 40, 4096, 512
-    hw, covering = avx512_product(*size)
-    has_hints = []
-    for p in (1, 2):
-        program = lower(covering, sums_of_products(covering, "ijp", 5, p), hw)
-        assert program is not None
-        text = generate_c(program, hw, frozenset("AB")).text
-        has_hints.append(any("_mm_prefetch" in x and "p_tile" in x for x in text.splitlines()))
+    has_hints = [has_hint("p_tile", "ijp", 5, p, size) for p in (1, 2)]
     asked, unasked = (waits("ijp", 5, p, size)["l2"] for p in (1, 2))
     assert has_hints == [True, False] and asked < unasked / 2  # 200 of 512 come too late
 
@@ -364,14 +367,9 @@ def test_rows_that_the_innermost_loop_asks_for_are_announced() -> None:
 def test_rows_that_are_left_to_prefetchers_begin_unannounced() -> None:
     """Parts of rows of A of 10 and of 20 lines: the program asks for the shorter ones, of which
     there are twice as many."""
-    hw, covering = avx512_product(1760, 64, 1920)
-    has_hints = []
-    for p in (160, 320):
-        program = lower(covering, sums_of_products(covering, "pji", 5, p), hw)
-        assert program is not None
-        text = generate_c(program, hw, frozenset("AB")).text
-        has_hints.append(any("_mm_prefetch" in x and ")A" in x for x in text.splitlines()))
-    asked, unasked = (waits("pji", 5, p, (1760, 64, 1920))["l3"] for p in (160, 320))
+    size = 1760, 64, 1920
+    has_hints = [has_hint(")A", "pji", 5, p, size) for p in (160, 320)]
+    asked, unasked = (waits("pji", 5, p, size)["l3"] for p in (160, 320))
     assert has_hints == [True, False] and asked < unasked / 2
 
 
