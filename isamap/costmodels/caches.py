@@ -22,9 +22,9 @@ the more is wanted of it.
 import functools
 from bisect import insort
 from dataclasses import dataclass
-from math import ceil, exp, gcd, inf, prod
+from math import exp, gcd, inf, prod
 
-from isamap.hwdesc import Hardware, Memory, PrefetchForm
+from isamap.hwdesc import Hardware, Memory
 from isamap.mapper import Covering
 
 from .lines import (
@@ -92,7 +92,7 @@ def refill_cycles(
     for cache in hw.caches:
         if cache.prefetch is not None:
             pace = 1 / next(u.count for u in hw.units if u.name == unit)
-            hints = [_hints(nest, stream, cache, cache.prefetch, pace) for stream in streams]
+            hints = [_hints(nest, stream, cache, pace) for stream in streams]
         found.append(_shared(cache, nest, streams, touched[cache.granule_bytes], hints))
     return tuple(found)
 
@@ -279,15 +279,14 @@ def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: 
     return 1 / ((1.0 - lost) / (length * together) + lost / max(least, line_bytes))
 
 
-def _hints(
-    nest: list[NestLoop], stream: Stream, cache: Memory, form: PrefetchForm, call_cycles: float
-) -> _Hints:
+def _hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles: float) -> _Hints:
     """The program asks in the innermost tile loop that moves the stream, where each iteration moves
     it to new lines (a call takes so many cycles), for what the calls in its body read: of a sum's
     units those are the first and the last, which begin and end the sum, none where it goes on over
     the tiles, unless the innermost loop asks. Not where each call walks over several lines by
     itself, or a loop inside, or the loop along lines, of one row or several side by side, faster
     than it could ask for them, nor in packed stays."""
+    assert cache.prefetch is not None, "the cache takes hints"
     line = cache.granule_bytes
     steps = stream.strides
     depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
@@ -300,16 +299,15 @@ def _hints(
     dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
     rows = touched_lines(line, dims, stream.element_bytes)
     new = min(rows.count, rows.rows * stride / line)
-    if _asks_along_rows(nest, depth, steps, line, form.ahead_cycles / call_cycles):
-        return _Hints(min(1.0, ceil(form.ahead_cycles / cycles) / nest[depth].count), 0.0)
-    is_along = form.walk is not None and rows.rows == 1 and stride <= reach
+    if _asks_along_rows(nest, depth, steps, cache, call_cycles):
+        return _Hints(min(1.0, cache.iterations_ahead(cycles) / nest[depth].count), 0.0)
+    is_along = cache.prefetch.walk is not None and rows.rows == 1 and stride <= reach
     is_fast = cycles < cache.asked_cycles * new and not is_along
     is_outer = any(not loop.is_written_out for loop in nest[:depth])
     if stride <= reach and (call > line or is_outer or is_fast):
         return NO_HINTS
-    entering = new * line / cache.refill_bytes_per_cycle if is_along else 0.0
-    late = min(1.0, ceil(form.ahead_cycles / max(cycles, entering)) / nest[depth].count)
-    asked = 1.0 - late
+    ahead = cache.iterations_ahead(cycles, new if is_along else 0.0)
+    asked = 1.0 - min(1.0, ahead / nest[depth].count)
     if _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):
         return _Hints(1.0 - asked, asked if rows.rows > 1 else 0.0)  # a line of each row in turn
     around = (x for x, step in zip(nest[:depth], steps) if x.is_sum and step)
@@ -322,15 +320,15 @@ def _hints(
 
 
 def _asks_along_rows(
-    nest: list[NestLoop], depth: int, steps: tuple[int, ...], line: int, ahead_calls: float
+    nest: list[NestLoop], depth: int, steps: tuple[int, ...], cache: Memory, call_cycles: float
 ) -> bool:
     """Does the program's innermost loop, too short over rows to ask for later ones, ask for what
     lies next in each, where the loop around it, which is the one at `depth`, goes on?"""
     rows = [n for n, loop in enumerate(nest[:depth]) if not loop.is_written_out]
-    if len(rows) != 1 or not line <= steps[depth] < steps[rows[0]]:
+    if len(rows) != 1 or not cache.granule_bytes <= steps[depth] < steps[rows[0]]:
         return False
-    calls = prod(loop.count for loop in nest[: rows[0]])
-    return ceil(ahead_calls / calls) >= nest[rows[0]].count
+    cycles = call_cycles * prod(loop.count for loop in nest[: rows[0]])
+    return cache.iterations_ahead(cycles) >= nest[rows[0]].count
 
 
 def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory, num_rows: float) -> bool:

@@ -49,6 +49,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         ways=_count(model.ways, (*path, "ways"), reader),
         latency_cycles=_cycles(model.latency, (*path, "latency"), reader),
         prefetched_rows=_count(model.prefetched_rows, (*path, "prefetched_rows"), reader),
+        prefetched_lines=_count(model.prefetched_lines, (*path, "prefetched_lines"), reader),
         asked_cycles=_cycles(model.asked, (*path, "asked"), reader),
         conflict_cycles=_cycles(model.conflict, (*path, "conflict"), reader),
         read_conflict_cycles=_cycles(

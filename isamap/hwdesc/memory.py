@@ -6,15 +6,12 @@ data (`hardware`). Sizes are bytes, times are cycles, bandwidths are bytes per c
 
 from dataclasses import dataclass, field
 from enum import Enum
+from math import ceil
 
 from isamap.errors import Loc
 
 from .c_form import CopyForm, PrefetchForm
 from .timing import Fifo
-
-# from so many on of a row, those that prefetchers miss are few: products on a Golden Cove core that
-# walk along 9 rows of 18 and 256 lines take 1 to 5 % less without hints; estimate for others
-FOLLOWED_LINES = 16
 
 
 class MemoryKind(Enum):
@@ -61,7 +58,8 @@ class Memory:
     where it has no address. A cache's granule is its line, its ports
     say how fast it is refilled, `ways` how many lines a set has (0: a line may lie anywhere).
     `latency_cycles`: added by a line that no neighbour announced, `prefetched_rows`: how many rows
-    of neighbours can be told apart (0: any number), `prefetch`: how C asks for a line,
+    of neighbours can be told apart (0: any number), `prefetched_lines`: of how many those are of
+    which prefetchers miss few (0: of no row), `prefetch`: how C asks for a line,
     `asked_cycles`: least time from one line that C asked for to the next,
     `conflict_cycles`: what each line takes of a call whose rows share too few sets (`read_`: of
     rows that are only read; `resumed_`: of sums in such rows of several calls, whose loads wait for
@@ -89,6 +87,7 @@ class Memory:
     ways: int = 0
     latency_cycles: float = 0.0
     prefetched_rows: int = 0
+    prefetched_lines: int = 0
     asked_cycles: float = 0.0
     conflict_cycles: float = 0.0
     read_conflict_cycles: float = 0.0
@@ -105,13 +104,22 @@ class Memory:
     fifo: Fifo | None = None
     loc: Loc | None = field(default=None, compare=False)
 
+    def iterations_ahead(self, cycles: float, num_lines: float = 0.0) -> int:
+        """How many iterations ahead, of so many cycles, C asks for lines; where each reads so many
+        lines further on along a row, no earlier than they enter: what is asked for long before its
+        use finds no room in a nearer cache."""
+        assert self.prefetch is not None, "the cache takes hints"
+        entering = num_lines * self.granule_bytes / self.refill_bytes_per_cycle
+        return ceil(self.prefetch.ahead_cycles / max(cycles, entering, 1.0))
+
     def follows(self, rows: float, row_bytes: float) -> bool:
         """Do prefetchers of the hardware bring rows that are walked side by side, each so far, so
         well that hints for their lines cost more than they gain? Of several rows, what is missed at
         the begin of a page comes at once; along one, all wait for it."""
         is_few = not self.prefetched_rows or rows <= self.prefetched_rows
         is_alone = rows <= 1 and self.prefetch is not None and self.prefetch.walk is not None
-        return is_few and not is_alone and row_bytes >= FOLLOWED_LINES * self.granule_bytes
+        least = self.prefetched_lines * self.granule_bytes
+        return is_few and not is_alone and 0 < least <= row_bytes
 
     @property
     def refill_bytes_per_cycle(self) -> float:

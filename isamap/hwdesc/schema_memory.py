@@ -111,6 +111,11 @@ class MemoryModel(Model):
         description="Of a cache: rows of lines that its prefetcher follows side by side; where a "
         "program walks more of them, every line has the latency.",
     )
+    prefetched_lines: Integer | None = Field(
+        default=None,
+        description="Of a cache: how many lines of a row, or more, its prefetcher follows so well "
+        "that what C asks for costs more than it gains (left out: C asks for rows of any length).",
+    )
     asked: Text | None = Field(
         default=None,
         description="Of a cache: how long a line takes that C asked for, '4 cycles', where that is "

@@ -148,9 +148,15 @@ def test_rows_of_the_next_round_are_asked_for_line_by_line_unless_followed_or_ke
     tmp_path: Path,
 ) -> None:
     """p moves A by 4 of a line's 16 bytes; i by two rows of 4 k bytes, twice; 512 are kept. Rows of
-    16 lines are followed, those of 15 are not, nor two where only one can be told apart."""
-    for rows, k, is_followed in ((0, 64, True), (2, 64, True), (2, 60, False), (1, 64, False)):
-        hw = asking(tmp_path, f"{FORM}\n    prefetched_rows: {rows}" if rows else FORM)
+    16 lines are followed, those of 15 are not, nor two where only one can be told apart, nor any
+    where the machine does not say so."""
+    lines = f"{FORM}\n    prefetched_lines: 16"
+    rows = f"{lines}\n    prefetched_rows:"
+    for form, k, is_followed in (
+        (lines, 64, True), (f"{rows} 2", 64, True), (f"{rows} 2", 60, False),
+        (f"{rows} 1", 64, False), (FORM, 64, False),
+    ):  # fmt: skip
+        hw = asking(tmp_path, form)
         assert is_followed == ("%" not in generate_c(program(hw, "jip", k=k), hw).text)
     hw = asking(tmp_path)
     text = generate_c(program(hw, "jip", k=40), hw).text
@@ -165,7 +171,7 @@ def test_the_next_of_single_rows_is_asked_for_where_that_is_worth_it_along_one(
     tmp_path: Path, is_worth_it: bool
 ) -> None:
     """As above, of one row of 16 lines at a time."""
-    hw = asking(tmp_path, WALK if is_worth_it else FORM)
+    hw = asking(tmp_path, f"{WALK if is_worth_it else FORM}\n    prefetched_lines: 16")
     covering = product(hw, 4, 40, 64)
     found = lower(covering, tiled(covering, 1, 2, tuple("jip")), hw)
     assert found is not None

@@ -103,7 +103,7 @@ def _hinted(
         for place, run in found[: inside.count] if inside else found:
             read = next(r for r in run if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
-            far = _ahead_along(cycles, len(found), cache) if is_along else ahead
+            far = cache.iterations_ahead(cycles, len(found)) if is_along else ahead
             hint = CHint(read.operand, far * step + place - start, is_along)
             number = inside.number if inside else read.number
             hints.setdefault(number, []).append(inside.in_loop(hint) if inside else hint)
@@ -155,19 +155,8 @@ def _with_all(hints: Sequence[CNode], node: CNode) -> tuple[CNode, ...]:
 
 def _ahead(loop: CLoop, hw: Hardware, cache: Memory) -> int | None:
     """How many iterations ahead lines are asked for; None where the loop has no more than that."""
-    assert cache.prefetch is not None, "the cache takes hints"
-    cycles = max(_busy_cycles(loop.body, hw).values(), default=0.0)
-    ahead = ceil(cache.prefetch.ahead_cycles / max(cycles, 1.0))
+    ahead = cache.iterations_ahead(max(_busy_cycles(loop.body, hw).values(), default=0.0))
     return None if isinstance(loop.stop, int) and ahead >= loop.stop - loop.first else ahead
-
-
-def _ahead_along(cycles: float, num_lines: int, cache: Memory) -> int:
-    """How many iterations ahead, of so many cycles, each of which reads so many lines further on
-    along a row, unless they enter the cache more slowly: what is asked for long before its use
-    finds no room in a nearer one."""
-    assert cache.prefetch is not None, "the cache takes hints"
-    entering = num_lines * cache.granule_bytes / cache.refill_bytes_per_cycle
-    return ceil(cache.prefetch.ahead_cycles / max(cycles, entering, 1.0))
 
 
 def _next_to_rows(
@@ -198,13 +187,11 @@ def _rows_to_come(
     loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
 ) -> Iterator[CTurn]:
     """Hints in a loop that moves within lines, for what it reads when the one around it goes on."""
-    assert cache.prefetch is not None, "the cache takes hints"
     outer = around[0]
-    if not isinstance(outer.stop, int):
+    ahead = _ahead(outer, hw, cache)
+    if ahead is None or not isinstance(outer.stop, int):
         return
     line, count = cache.granule_bytes, _length(outer)
-    cycles = max(_busy_cycles(outer.body, hw).values(), default=0.0)
-    ahead = ceil(cache.prefetch.ahead_cycles / max(cycles, 1.0))
     for (_, terms), reads in reads_by_terms(loop.body, hw, line).items():
         step, far = (abs(dict(terms).get(x.name, 0)) for x in (loop, outer))
         is_kept = count * far <= cache.size_bytes
@@ -218,7 +205,7 @@ def _rows_to_come(
         is_followed = is_one_each and cache.follows(len(runs), step * _length(loop))
         if is_kept or is_followed or len(runs) > MAX_HINTS:
             continue
-        if 0 < step < line <= far and ahead < count:
+        if 0 < step < line <= far:
             moved_bytes = ahead * dict(terms)[outer.name]
             asked = tuple(_hint_for(run[0], moved_bytes) for run in runs)
             yield CTurn(loop.name, line // step, loop.first, asked)
