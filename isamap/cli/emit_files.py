@@ -11,11 +11,12 @@ import click
 from isamap.codegen import generate_c, write_asm, write_binary, write_c
 from isamap.compile import PlanResult, Result
 from isamap.files import timeloop_files
+from isamap.hwdesc import show_bytes
 from isamap.ir import Role
 from isamap.program import Program
 from isamap.write_all import write_all
 
-from .units import show_bytes, show_count
+from .units import show_count
 
 
 def emit_files(result: Result | PlanResult, kind: str, folder: str, base: int | None) -> None:

@@ -11,7 +11,7 @@ import click
 from isamap.errors import ProgramError
 
 from .options import HW_HELP, Views, view_options
-from .units import show_bytes, show_count, show_cycles, show_seconds, show_share
+from .units import show_count, show_cycles, show_seconds, show_share
 
 
 @click.command()
@@ -23,7 +23,7 @@ def emulate_command(
 ) -> None:
     """Time PROGRAM, a file that 'isamap map --program' wrote."""
     from isamap.emulator import time_program  # start-up time
-    from isamap.hwdesc import load_hardware
+    from isamap.hwdesc import load_hardware, show_bytes
     from isamap.processor import find_machine
     from isamap.program import from_json
 

@@ -4,9 +4,10 @@ In: a comparison. Out: lines. Not its job: any number but shares.
 """
 
 from isamap.costmodels import Metric, pretty_energy
+from isamap.hwdesc import show_bytes
 from isamap.sweep import MANAGED, Comparison, Standing, Total
 
-from .units import align, show_bytes, show_count, show_seconds, show_share
+from .units import align, show_count, show_seconds, show_share
 
 NOTHING = "-"
 HOST = "host"

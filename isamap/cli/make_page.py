@@ -8,7 +8,7 @@ from isamap import __version__
 from isamap.compile import PlanResult, Result
 from isamap.costmodels import find_bounds, pretty_energy
 from isamap.emulator import Timing, Trace
-from isamap.hwdesc import Hardware, count_applied
+from isamap.hwdesc import Hardware, count_applied, show_bytes
 from isamap.program import listing
 from isamap.report import Bar, Fact, Page, Section, find_roofs
 from isamap.scheduler import Status, used_bytes
@@ -18,7 +18,7 @@ from .show_result import Sections, result_sections
 from .show_tasks import task_name
 from .show_timing import busy_lines, traffic_lines
 from .show_verification import headline_word
-from .units import show_bytes, show_count, show_cycles, show_frequency, show_seconds, show_share
+from .units import show_count, show_cycles, show_frequency, show_seconds, show_share
 
 NUM_OTHERS = 5  # alternatives that are listed
 ALONE = "Cycles that each takes by itself: no schedule of this mapping is faster than the longest."

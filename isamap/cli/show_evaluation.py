@@ -11,6 +11,7 @@ from rich.text import Text
 from isamap.compile import PlanResult, Result
 from isamap.costmodels import pretty_energy
 from isamap.files import Evaluation
+from isamap.hwdesc import show_bytes
 from isamap.ir import pretty
 from isamap.program import listing as program_listing
 
@@ -22,7 +23,7 @@ from .show_result import mapping_lines, memory_rows, print_section, tiling_lines
 from .show_tasks import memory_lines, nests_lines, task_lines, task_name
 from .show_timing import busy_lines, headline, traffic_lines
 from .show_verification import show_verification
-from .units import align, show_bytes, show_cycles
+from .units import align, show_cycles
 from .write import write_json
 from .write_folder import write_folder
 

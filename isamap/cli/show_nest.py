@@ -6,9 +6,8 @@ In: a covering and its tiling. Out: lines of text. Not its job: the program's ca
 from dataclasses import dataclass
 
 from isamap.costmodels import Stay, Tiling, axis_strides, guards, operand_plan, trips
+from isamap.hwdesc import show_bytes
 from isamap.mapper import Covering, Residence
-
-from .units import show_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from isamap.compile import Request, Result
 from isamap.costmodels import ANALYTICAL
-from isamap.hwdesc import Hardware, MemoryKind
+from isamap.hwdesc import Hardware, MemoryKind, show_bytes
 from isamap.ir import pretty
 from isamap.scheduler import Schedule, Status, used_bytes
 
@@ -21,7 +21,7 @@ from .show_measured import measured_lines, section_title
 from .show_nest import nest_lines
 from .show_timing import busy_lines, error_note, headline, traffic_lines
 from .show_verification import show_verification
-from .units import align, show_bytes, show_count, show_cycles, show_seconds, show_share
+from .units import align, show_count, show_cycles, show_seconds, show_share
 
 TITLE_WIDTH = 9
 

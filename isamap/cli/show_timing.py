@@ -7,19 +7,11 @@ from rich.text import Text
 
 from isamap.costmodels import pretty_energy
 from isamap.emulator import Timing, UnitTime
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, show_bytes
 from isamap.verify import Verification
 
 from .show_verification import headline_word
-from .units import (
-    align,
-    show_bytes,
-    show_count,
-    show_cycles,
-    show_frequency,
-    show_seconds,
-    show_share,
-)
+from .units import align, show_count, show_cycles, show_frequency, show_seconds, show_share
 
 MAX_SHARES = 8  # of cores, written out one by one
 UNKNOWN = "unknown: not emulated"

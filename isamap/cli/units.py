@@ -6,7 +6,6 @@ In: numbers, or rows of text. Out: text a person reads, aligned rows. Not its jo
 from collections.abc import Sequence
 
 SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def show_count(value: int) -> str:
@@ -17,16 +16,6 @@ def show_count(value: int) -> str:
 def show_cycles(value: int) -> str:
     """`28 858 944 cycles`."""
     return f"{show_count(value)} cycles" if value != 1 else "1 cycle"
-
-
-def show_bytes(value: float) -> str:
-    """`182 KiB`: at least three digits where there are fractions."""
-    for unit in BYTE_UNITS:
-        if value < 1024 or unit == BYTE_UNITS[-1]:
-            break
-        value /= 1024
-    is_whole = value == int(value) or value >= 100
-    return f"{value:.0f} {unit}" if is_whole else f"{value:.3g} {unit}"
 
 
 def show_seconds(value: float) -> str:

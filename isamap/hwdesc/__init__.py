@@ -59,6 +59,7 @@ from .linear import Linear
 from .memory import Direction, LargePages, Memory, MemoryKind, Port
 from .opening import continued_by, opened_by
 from .quantities import Quantities
+from .show_bytes import show_bytes
 from .timing import Distance, Fifo, Stream, Which
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ __all__ = [
     "opened_by",
     "read_document",
     "run_cycles",
+    "show_bytes",
     "validate_as",
     "variant_text",
     "with_host_calls",

@@ -6,12 +6,11 @@ In: a kernel, a machine, what was tried. Out: the error. Not its job: trying.
 from dataclasses import dataclass
 
 from isamap.errors import MappingError
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, show_bytes
 from isamap.ir import Kernel, pretty_statement
 from isamap.mapper import Mismatch, find_missing, nearest_miss
 
 MAX_MISSES = 5  # named in an error
-UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +67,9 @@ def too_large(kernel: Kernel, needed_bytes: int, hw: Hardware) -> MappingError:
     """That the kernel's arrays need more room than the external memory has."""
     name, size = hw.external.name, hw.external.size_bytes
     return MappingError(
-        f"the buffers of {kernel.name} need {_room(needed_bytes)},"
-        f" {name!r} of {hw.name} has {_room(size)}"
+        f"the buffers of {kernel.name} need {show_bytes(needed_bytes)},"
+        f" {name!r} of {hw.name} has {show_bytes(size)}"
     )
-
-
-def _room(num_bytes: int) -> str:
-    """In the unit that leaves one to four digits before the point; bytes are whole."""
-    power = min(max(num_bytes.bit_length() - 1, 0) // 10, len(UNITS) - 1)
-    return f"{num_bytes / 2 ** (10 * power):.{1 if power else 0}f} {UNITS[power]}"
 
 
 def _lacks(operations: tuple[str, ...]) -> str:

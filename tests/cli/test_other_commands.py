@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from isamap.cli import main, write
-from isamap.cli.units import align, show_bytes, show_cycles, show_seconds, show_share
+from isamap.cli.units import align, show_cycles, show_seconds, show_share
 from isamap.errors import IsamapError
 from isamap.resources import bundled
 
@@ -81,8 +81,6 @@ def test_a_failed_write_leaves_the_old_file(
 
 def test_numbers_carry_units() -> None:
     assert show_cycles(28858944) == "28 858 944 cycles"
-    assert show_bytes(262144) == "256 KiB"
-    assert show_bytes(6656) == "6.5 KiB"
     assert show_seconds(0.0289) == "28.9 ms"
     assert show_share(0.99999) == "99.9 %"
     assert align([("a", "1"), ("bb", "22")], right=(1,)) == ["a    1", "bb  22"]

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 from isamap.errors import Loc, SpecError
+from isamap.hwdesc import show_bytes
 from isamap.hwdesc.units import Quantity, parse_amount, parse_quantity
 
 GOOD = (
@@ -30,6 +31,21 @@ GOOD = (
 @pytest.mark.parametrize(("text", "quantity", "value"), GOOD)
 def test_amounts_in_base_units(text: str, quantity: Quantity, value: Fraction) -> None:
     assert parse_amount(text, quantity, None, {"dim": 16}) == value
+
+
+SHOWN = (
+    (8, "8 B"),
+    (6656, "6.5 KiB"),
+    (262144, "256 KiB"),
+    (8 * 10**11, "745 GiB"),
+    (9 * 10**15, "8185 TiB"),
+)
+
+
+@pytest.mark.parametrize(("size", "text"), SHOWN)
+def test_sizes_are_written_as_they_are_read(size: int, text: str) -> None:
+    assert show_bytes(size) == text
+    assert parse_amount(text, Quantity.SIZE, None, {}) == pytest.approx(size, rel=1e-3)
 
 
 def test_cycles_may_depend_on_extents() -> None:

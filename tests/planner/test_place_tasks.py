@@ -164,8 +164,8 @@ def test_arrays_that_do_not_fit_the_external_memory_are_no_plan_of_the_hosts() -
     needed = external_room(find_plan(kernel, vta, Wishes()).program)
     found = find_plan(kernel, with_room(vta, needed), Wishes())
     assert verify_full(found.program, kernel, with_room(vta, needed)).is_verified
-    with pytest.raises(MappingError, match=r"need [0-9.]+ KiB, 'dram' of vta has 8 bytes$"):
+    with pytest.raises(MappingError, match=r"need [0-9.]+ KiB, 'dram' of vta has 8 B$"):
         find_plan(kernel, with_room(vta, 8), Wishes())
     # both i32 arrays of 10**5 x 10**6, and the bytes of the factors
-    with pytest.raises(MappingError, match=r"need 745\.1 GiB, 'dram' of vta has 16\.0 GiB$"):
+    with pytest.raises(MappingError, match=r"need 745 GiB, 'dram' of vta has 16 GiB$"):
         find_plan(sums(10**5, 1, 10**6), vta, Wishes())
