@@ -1,14 +1,7 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
 from .conversions import conversions
-from .cover import (
-    call_classes,
-    candidates,
-    compute_cycles,
-    coverings,
-    nearest_miss,
-    unit_cycles,
-)
+from .cover import candidates, coverings, nearest_miss
 from .cover_mapping import cover_mapping
 from .covering import (
     BlockDim,
@@ -24,6 +17,7 @@ from .covering import (
     Transfer,
 )
 from .find_missing import find_missing
+from .issue_cycles import call_classes, compute_cycles, unit_cycles
 from .join_tasks import join_tasks, keeps_order
 from .known_coverings import FoundCoverings, KnownCoverings
 from .mappings import Mapping, mappings, orientations, unmatched

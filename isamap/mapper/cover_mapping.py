@@ -11,7 +11,8 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 
 from .blocks import tile_loops
-from .cover import NO_COPY, NO_TILING, NO_ZEROS, cover_match
+from .cover import NO_COPY, NO_TILING, NO_ZEROS
+from .cover_match import cover_match
 from .covering import Covering
 from .mappings import Mapping, orientations
 from .match import Match, Mismatch

@@ -15,8 +15,8 @@ from math import prod
 
 from isamap.hwdesc import Hardware, Instruction, Synchronisation, is_same_work
 
-from .cover import unit_cycles
 from .covering import CoreShare, Covering, OperandPlan, Residence, TiledLoop, Transfer
+from .issue_cycles import unit_cycles
 from .transfer import block_cycles
 
 Factors = Mapping[str, int]  # loop -> over how many positions of an axis it is shared out

@@ -11,7 +11,8 @@ import pytest
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper.blocks import tile_loops
-from isamap.mapper.cover import candidates, cover_match
+from isamap.mapper.cover import candidates
+from isamap.mapper.cover_match import cover_match
 from isamap.mapper.operand_plans import OperandPlans
 
 ROOT = Path(__file__).parents[2]
