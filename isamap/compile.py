@@ -6,7 +6,6 @@ job: how any part works, printing.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
 from os import PathLike
 from pathlib import Path
 
@@ -32,9 +31,7 @@ from isamap.program import Program
 from isamap.rewrites import attempt, drop_padding, has_floats
 from isamap.scheduler import (
     NOBODY,
-    WALL,
     Answer,
-    EffortClock,
     Schedule,
     Status,
     Watch,
@@ -218,13 +215,8 @@ def map(
         built.name, machine.name, used, model.name, layouts, Check(verify), time_limit_s,
         workers, seed, may_reassociate, aim, tuple((max_bytes or {}).items()), effort,
     )  # fmt: skip
-    limit_s, clock = time_limit_s, WALL
-    if effort is not None:
-        if not isinstance(effort, Real) or not effort >= 0:
-            raise IsamapError(f"an effort of {effort!r}, expected a number of seconds")
-        limit_s, clock = effort, EffortClock()
-    wishes = Wishes(model, layouts, limit_s, workers, seed, may_reassociate, aim, watch, clock)
-    found = search(built, roomy, wishes)
+    wishes = Wishes(model, layouts, time_limit_s, workers, seed, may_reassociate, aim, watch)
+    found = search(built, roomy, wishes.within(effort))
     return judge(request, built, machine, file, found, watch=watch)
 
 

@@ -35,6 +35,7 @@ def pareto(
     name: str | None = None,
     layouts: str = "natural",
     time_limit_s: float = 20.0,
+    effort: float | None = None,
     workers: int = 1,
     seed: int = 0,
     may_reassociate: bool = False,
@@ -51,5 +52,6 @@ def pareto(
     for metric in metrics:
         check_aim(Aim.least(metric), machine)
     wishes = Wishes(ANALYTICAL, layouts, time_limit_s, workers, seed, may_reassociate, watch=watch)
-    front = find_front(built, limit_machine(machine, max_bytes or {}), wishes, metrics)
+    roomy = limit_machine(machine, max_bytes or {})
+    front = find_front(built, roomy, wishes.within(effort), metrics)
     return FrontResult(built, machine, front)

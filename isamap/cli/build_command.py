@@ -10,6 +10,7 @@ from .exit_codes import EXIT_WRONG
 from .options import (
     allow_option,
     cost_options,
+    effort_option,
     layout_option,
     read_cost,
     read_sizes,
@@ -47,10 +48,12 @@ from .options import (
     " computed again in a few tenths of a second.",
 )
 @time_limit_option(10.0, "Seconds for the search.")
+@effort_option
 def build_command(
     kernel: str, hardware: str, out: str, sizes: tuple[str, ...], name: str | None, cost: str,
     candidates: int | None, seconds: float | None, database: str | None, layouts: str,
     allowed: tuple[str, ...], ahead: str, threads: int, check: str, time_limit: float,
+    effort: float | None,
 ) -> None:  # fmt: skip
     """Compile KERNEL (a file, a bundled name, either with :NAME) for this processor."""
     from isamap.compile import cost_model  # start-up time: the solver and NumPy load only now
@@ -63,7 +66,7 @@ def build_command(
     try:
         built = build(
             kernel, hardware, sizes=read_sizes(sizes), name=name, out=out, layouts=layouts,
-            time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
+            time_limit_s=time_limit, effort=effort, may_reassociate="reassociate" in allowed,
             cost=model,
             ahead=[name.strip() for name in ahead.split(",") if name.strip()], threads=threads,
             verify=check,

@@ -13,6 +13,7 @@ from .exit_codes import EXIT_INTERRUPTED, EXIT_NOTHING_FOUND, EXIT_USAGE, EXIT_W
 from .options import (
     OBJECTIVES,
     allow_option,
+    effort_option,
     layout_option,
     many_sizes_option,
     sizes_table_option,
@@ -58,6 +59,7 @@ from .options import (
 @verify_option
 @allow_option
 @time_limit_option(10.0, "Seconds per kernel and variant.")
+@effort_option
 @click.option(
     "--jobs", "-j", default=1, show_default=True, type=click.IntRange(1), help="Processes."
 )
@@ -75,9 +77,9 @@ from .options import (
 def explore_command(
     kernels: tuple[str, ...], hardware: tuple[str, ...], settings: tuple[str, ...], zipped: bool,
     sizes: tuple[str, ...], table: str | None, objective: str, cost_text: str, cost: str,
-    layouts: str, check: str, allowed: tuple[str, ...], time_limit: float, jobs: int,
-    cache: str | None, fresh: bool, csv_path: str | None, json_path: str | None,
-    folder: str | None, top: int,
+    layouts: str, check: str, allowed: tuple[str, ...], time_limit: float,
+    effort: float | None, jobs: int, cache: str | None, fresh: bool, csv_path: str | None,
+    json_path: str | None, folder: str | None, top: int,
 ) -> None:  # fmt: skip
     """Map every KERNEL (a file, a bundled name, either with :NAME) onto every variant of a machine.
 
@@ -103,7 +105,7 @@ def explore_command(
         read_workloads(kernels, sizes, table),
         combine(hardware, read_settings(settings), zipped=zipped),
         Asking(cost, layouts, check, time_limit, "reassociate" in allowed,
-               read_aim(objective, None, None, None)),
+               read_aim(objective, None, None, None), effort=effort),
         Metric(objective), cost_text,
         Kept(None if cache is None else Path(cache), is_fresh=fresh), jobs,
     )  # fmt: skip

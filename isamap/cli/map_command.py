@@ -13,6 +13,7 @@ from .options import (
     Views,
     allow_option,
     cost_options,
+    effort_option,
     layout_option,
     read_cost,
     read_sizes,
@@ -60,11 +61,7 @@ from .read_limits import read_rooms
 @click.option("--max-dram-bytes", metavar="SIZE", help="External traffic at most, '4 MiB'.")
 @click.option("--max", "rooms", multiple=True, metavar="MEMORY=SIZE", help="Room at most.")
 @time_limit_option(20.0, "Seconds for the whole search.")
-@click.option(
-    "--effort",
-    type=click.FloatRange(0),
-    help="Seconds of counted work instead: the same answer every time.",
-)
+@effort_option
 @click.option(
     "--workers",
     default=1,
@@ -110,7 +107,6 @@ def map_command(
             "--listing": listing,
             "--trace": trace,
             "--report": report,
-            "--effort": effort is not None,
         }
         for option in (name for name, value in one.items() if value):
             raise IsamapError(

@@ -144,6 +144,13 @@ allow_option = click.option(
 )
 
 
+effort_option = click.option(
+    "--effort",
+    type=click.FloatRange(0),
+    help="Seconds of counted work instead: the same answer every time.",
+)
+
+
 def time_limit_option(
     seconds: float, text: str
 ) -> Callable[[Callable[Arguments, None]], Callable[Arguments, None]]:

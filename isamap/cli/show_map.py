@@ -111,6 +111,7 @@ def show_front(question: Question, metrics: tuple[Metric, ...], json_path: str |
             seed=question.seed,
             may_reassociate=question.may_reassociate,
             max_bytes=question.max_bytes,
+            effort=question.effort,
             watch=watch,
         )
     if json_path != "-":

@@ -37,6 +37,7 @@ def build(
     out: str | PathLike[str] | None = None,
     layouts: str = "natural",
     time_limit_s: float = 10.0,
+    effort: float | None = None,
     may_reassociate: bool = False,
     cost: str | CostModel = "analytical",
     ahead: Sequence[str] = (),
@@ -61,7 +62,10 @@ def build(
     """
     check = Check(verify)
     wishes = Wishes(cost_model(cost), layouts, time_limit_s, may_reassociate=may_reassociate)
-    mapped = map_program(kernel, hw, wishes, sizes=sizes, name=name, ahead=ahead, threads=threads)
+    mapped = map_program(
+        kernel, hw, wishes.within(effort),
+        sizes=sizes, name=name, ahead=ahead, threads=threads,
+    )  # fmt: skip
     source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
     if toolchain.run:

@@ -52,10 +52,10 @@ def find_front(kernel: Kernel, hw: Hardware, wishes: Wishes, metrics: tuple[Metr
     Raises:
         MappingError: nothing computes the kernel.
     """
-    begin = time.perf_counter()
+    begin, until = time.perf_counter(), wishes.clock.now() + wishes.time_limit_s
     found: list[Answer | Plan]
     if is_single(kernel) and isinstance(search(kernel, hw, wishes), Answer):
-        zones = _Zones(kernel, hw, wishes, metrics, begin + wishes.time_limit_s)
+        zones = _Zones(kernel, hw, wishes, metrics, until)
         cut = zones.run()
         found = list(zones.found)
     else:
@@ -120,7 +120,7 @@ class _Zones:
         zones: list[Vector] = [(inf,) * len(self.metrics)]
         is_proven = True
         while zones:
-            if time.perf_counter() >= self.deadline or self.wishes.watch.is_stopped:
+            if self._is_late() or self.wishes.watch.is_stopped:
                 return f"stopped by a limit with {len(zones)} gaps left"
             zone = max(zones, key=lambda u: self._size(u, least, most))
             zones.remove(zone)
@@ -135,7 +135,7 @@ class _Zones:
             try:
                 answer = self._find(aim)
             except LimitError:
-                if time.perf_counter() >= self.deadline:
+                if self._is_late():
                     zones.append(zone)  # not closed: its search had no time
                 continue
             is_proven = is_proven and answer.status is Status.OPTIMAL
@@ -155,11 +155,14 @@ class _Zones:
         rows = zip(zone, least, most, strict=True)
         return prod(max(0.0, min(u, b) - a) / max(b - a, 1e-9) for u, a, b in rows)
 
+    def _is_late(self) -> bool:
+        return self.wishes.clock.now() >= self.deadline
+
     def _find(self, aim: Aim) -> Answer:
         wishes = replace(
             self.wishes,
             layouts="packed" if self.max_rank is not None else self.wishes.layouts,
-            time_limit_s=max(0.1, self.deadline - time.perf_counter()),
+            time_limit_s=max(0.1, self.deadline - self.wishes.clock.now()),
             aim=aim,
         )
         return find_schedule(self.kernel, self.hw, wishes, max_rank=self.max_rank)

@@ -4,7 +4,7 @@ In: nothing but these nodes. Out: frozen values. Not its job: searching (`schedu
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from numbers import Real
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from isamap.errors import IsamapError
 from isamap.mapper import ALONE, Setting
 from isamap.program import Layout
 
-from .clock import WALL, Clock
+from .clock import WALL, Clock, EffortClock
 from .watch import NOBODY, Watch
 
 LAYOUTS = ("natural", "packed")
@@ -64,6 +64,15 @@ class Wishes:
                 f"{self.workers} workers do not find the same with the same effort",
                 hint="one worker, or a time limit",
             )
+
+    def within(self, effort: float | None) -> "Wishes":
+        """Limited by so many seconds of work as they are counted, not measured (`EffortClock`),
+        from now on; None: by time, as they are."""
+        if effort is None:
+            return self
+        if not isinstance(effort, Real) or not effort >= 0:
+            raise IsamapError(f"an effort of {effort!r}, expected a number of seconds")
+        return replace(self, time_limit_s=effort, clock=EffortClock())
 
 
 def _check_whole(name: str, number: int, least: int, most: int) -> None:

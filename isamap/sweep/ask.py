@@ -32,6 +32,7 @@ class Asking:
     may_reassociate: bool = False
     aim: Aim = FASTEST
     seed: int = 0
+    effort: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def ask(question: Question) -> Outcome:
             work.kernel, question.hardware, sizes=dict(work.sizes), name=work.name,
             cost=asking.cost, layouts=asking.layouts, verify=asking.verify,
             time_limit_s=asking.time_limit_s, seed=asking.seed,
-            may_reassociate=asking.may_reassociate, aim=asking.aim,
+            may_reassociate=asking.may_reassociate, aim=asking.aim, effort=asking.effort,
         )  # fmt: skip
         outcome = _outcome(result)
     except LimitError as error:

@@ -37,6 +37,7 @@ def explore(
     layouts: str = "natural",
     verify: str = "quick",
     time_limit_s: float = 10.0,
+    effort: float | None = None,
     may_reassociate: bool = False,
     jobs: int = 1,
     cache: Name | None = None,
@@ -50,7 +51,7 @@ def explore(
         zipped: the settings' first values together, then the second ones ..
         objective: what is best, of the sum over all kernels.
         cost_of: what a machine costs, an expression over `machine_numbers`.
-        cost, layouts, verify, time_limit_s, may_reassociate: as for `map`.
+        cost, layouts, verify, time_limit_s, effort, may_reassociate: as for `map`.
         jobs: processes.
         cache: folder where answers are kept; the user's own if None.
 
@@ -61,7 +62,9 @@ def explore(
     expect_mapping("settings", settings, {"parameters.dim": [8, 16]})
     expect_mapping("sizes", sizes, {"m": 512})
     metric = Metric(objective)
-    asking = Asking(cost, layouts, verify, time_limit_s, may_reassociate, Aim.least(metric))
+    asking = Asking(
+        cost, layouts, verify, time_limit_s, may_reassociate, Aim.least(metric), effort=effort
+    )
     workloads = [
         Workload(name, None, tuple({**kernel_sizes(name, None), **sizes}.items()))
         for name in _texts(kernels)

@@ -32,7 +32,8 @@ def question_key(question: Question) -> str | None:
         return None
     kernel, file = build_kernel(work.kernel, dict(work.sizes), work.name, asking.may_reassociate)
     text = file.path.read_text(encoding="utf-8") if file and asking.verify != "off" else ""
-    options = (asking.layouts, asking.verify, asking.time_limit_s, asking.may_reassociate)
+    limits = (asking.time_limit_s, asking.effort)
+    options = (asking.layouts, asking.verify, *limits, asking.may_reassociate)
     rest = (asking.aim, asking.seed, cost, _own_text())
     return digest((pretty(kernel), text, _nameless(question.hardware), options, rest))
 

@@ -11,8 +11,14 @@ import pytest
 
 import isamap
 from isamap.cli.show_result import search_lines
+from isamap.costmodels import Metric
+from isamap.pareto import pareto
 from isamap.scheduler import EffortClock, Wishes
+from isamap.sweep import Asking, Workload
+from isamap.sweep.ask import Question, ask
+from tests.scheduler.cases import machine
 
+METRICS = (Metric.CYCLES, Metric.ENERGY)
 CASES = [("gemm", "gemmini", 0.01), ("gemm_epilogue", "gemmini", 0.3), ("softmax", "gemmini", 0.05)]
 
 
@@ -32,6 +38,39 @@ def test_the_same_effort_finds_the_same_on_a_slow_computer(
     assert again.program == first.program
     assert (again.status, again.bound_cycles) == (first.status, first.bound_cycles)
     assert again.request.effort == effort
+
+
+def test_so_does_a_front_of_several_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = pareto("gemm_epilogue", "gemmini", METRICS, effort=0.1).front
+    leap(monkeypatch)
+    again = pareto("gemm_epilogue", "gemmini", METRICS, effort=0.1).front
+    assert (again.costs, again.cut) == (first.costs, first.cut)
+
+
+def test_a_front_is_searched_to_its_end_on_a_slow_computer(monkeypatch: pytest.MonkeyPatch) -> None:
+    leap(monkeypatch)
+    sizes = {"m": 16, "n": 24, "k": 40}
+    assert pareto("gemm", "gemmini", METRICS, sizes=sizes, effort=20.0).front.is_complete
+
+
+def test_so_does_what_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build() -> str:
+        return isamap.build(
+            "gemm:gemm_f32", "x86_avx2", sizes={"m": 40, "n": 40, "k": 40}, effort=0.2,
+            may_reassociate=True, verify="off",
+        ).source.text  # fmt: skip
+
+    first = build()
+    leap(monkeypatch)
+    assert build() == first
+
+
+def test_so_does_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = Asking(verify="off", effort=0.01)
+    question = Question(Workload("gemm", None, ()), machine("gemmini"), asking)
+    first = ask(question)
+    leap(monkeypatch)
+    assert replace(ask(question), seconds=first.seconds) == first
 
 
 def test_a_time_limit_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +95,7 @@ def test_estimates_are_work_where_caches_decide(monkeypatch: pytest.MonkeyPatch)
     """No solver runs there: the clock would hardly go on."""
     clocks: list[EffortClock] = []
     monkeypatch.setattr(
-        "isamap.compile.EffortClock", lambda: clocks.append(EffortClock()) or clocks[-1]
+        "isamap.scheduler.wishes.EffortClock", lambda: clocks.append(EffortClock()) or clocks[-1]
     )
     sizes = {"m": 64, "n": 64, "k": 64}
     found = [

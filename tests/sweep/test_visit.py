@@ -182,6 +182,7 @@ def test_a_key_holds_all_that_an_answer_depends_on(tmp_path: Path) -> None:
     own = Asking(f"{model}:f")
     found = [
         key(), key(Asking(time_limit_s=61)), key(Asking(time_limit_s=60, verify="off")),
+        key(Asking(time_limit_s=60, effort=60)),
         key(ASKING, Workload("gemm", None, (("m", 7), *SIZES[1:]))), key(own),
     ]  # fmt: skip
     model.write_text("def f(c, hw): return 2\n")
