@@ -3,7 +3,6 @@
 In: an answer, a folder. Out: the files, all of them or none. Not its job: what they say.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from isamap.compile import PlanResult, Result
@@ -15,14 +14,9 @@ from .plan_json import plan_to_json
 from .result_json import result_to_json
 from .write import json_text
 
-NOTHING: Mapping[str, str] = {}
 
-
-def write_folder(
-    folder: str, result: Result | PlanResult, others: Mapping[str, str] = NOTHING
-) -> None:
-    """All files of an answer: `schedule.yaml`, `program.json`, `stats.json`, `summary.csv`, and
-    others by name.
+def write_folder(folder: str, result: Result | PlanResult) -> None:
+    """All files of an answer: `schedule.yaml`, `program.json`, `stats.json`, `summary.csv`.
 
     Raises:
         IsamapError: one of them cannot be written; then all are as they were.
@@ -37,6 +31,5 @@ def write_folder(
             at / "program.json": json_text(to_json(program)),
             at / "stats.json": json_text(stats),
             at / "summary.csv": summary_text(result),
-            **{at / name: text for name, text in others.items()},
         }
     )

@@ -83,7 +83,7 @@ def _check_issue(issue: Issue, loops: dict[str, int], hardware: Hardware) -> Non
         hint = closest(issue.instruction, names)
         raise ProgramError(f"{where}: {hardware.name!r} has no such instruction", hint=hint)
     instruction = hardware.instruction(issue.instruction)
-    _check_same("operands", [o.name for o in issue.operands], instruction.operands, where)
+    _check_operand_names([o.name for o in issue.operands], instruction.operands, where)
     _check_extents(issue, instruction, loops, where)
     _check_repeats(issue, instruction, loops, where)
     for operand, rule in zip(issue.operands, instruction.operands):
@@ -102,10 +102,10 @@ def _check_issue(issue: Issue, loops: dict[str, int], hardware: Hardware) -> Non
             )
 
 
-def _check_same(kind: str, found: list[str], rules: tuple[OperandRule, ...], where: str) -> None:
+def _check_operand_names(found: list[str], rules: tuple[OperandRule, ...], where: str) -> None:
     expected = [rule.name for rule in rules]
     if found != expected:
-        raise ProgramError(f"{where}: {kind} {found}, the instruction has {expected}")
+        raise ProgramError(f"{where}: operands {found}, the instruction has {expected}")
 
 
 def semantic_loops(kernel: Kernel) -> tuple[str, ...]:

@@ -44,16 +44,16 @@ def find_read(kernel: Kernel, position: int, access: Access) -> Statement:
 
 
 def make_copy(
-    kernel: Kernel, source: Access, dims: Sequence[Dimension], taken: Sequence[str] = ()
+    kernel: Kernel, source: Access, dims: Sequence[Dimension]
 ) -> tuple[Buffer, Statement, Access]:
     """A temporary, the statement that fills it from `source`, the access that reads it.
 
     `source` is in terms of the dimensions' loops, which get fresh names. Where it stays inside
     its buffer it loses its `pad`; the read keeps it.
     """
-    name = fresh_names(kernel, (f"{source.buffer}_copy",), taken)[0]
+    name = fresh_names(kernel, (f"{source.buffer}_copy",))[0]
     bases = [dimension.loop.name for dimension in dims]
-    names = fresh_names(kernel, bases, (*taken, name))
+    names = fresh_names(kernel, bases, (name,))
     loops = tuple(replace(d.loop, name=new) for d, new in zip(dims, names, strict=True))
     values = {old: Affine.var(new) for old, new in zip(bases, names, strict=True)}
     indices = tuple(index.substitute(values) for index in source.indices)
