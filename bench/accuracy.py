@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 from host import header  # noqa: E402
+from stored import complain, read_stored  # noqa: E402
 from table_text import align, number, titles  # noqa: E402
 
 import isamap  # noqa: E402
@@ -208,6 +209,8 @@ def main() -> None:
         for subject in SAMPLE
         if wanted.kind in (None, subject.kind) and wanted.hw in (None, subject.hw)
     ]
+    names = ("kind", "machine", "kernel")
+    stored = read_stored(RESULT, COLUMNS, names, ("emulated", "analytical"))
     rows = []
     with ProcessPoolExecutor(wanted.jobs) as pool:
         for row in pool.map(measure, [(subject, wanted.time_limit) for subject in subjects]):
@@ -217,6 +220,7 @@ def main() -> None:
     print("", *lines, sep="\n")
     if len(subjects) == len(SAMPLE):
         RESULT.write_text("\n".join(lines) + "\n")
+    complain(stored, [_line(row) for row in rows])
 
 
 if __name__ == "__main__":

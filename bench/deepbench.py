@@ -28,6 +28,7 @@ from figures import Limits  # noqa: E402
 from gemm_row import solve_gemm  # noqa: E402
 from host import header  # noqa: E402
 from rnn_row import Cell, solve_rnn  # noqa: E402
+from stored import RESULTS, complain, read_stored  # noqa: E402
 
 from isamap.resources import find_hardware  # noqa: E402
 
@@ -108,6 +109,10 @@ def main(
     """
     sweep = KINDS[kind]
     shapes = tuple(islice(sweep.read(suite), 0, limit and limit * every, every))
+    titles = [name for name, _ in sweep.table.COLUMNS]
+    names = tuple(titles[: titles.index("status")])
+    file = RESULTS / f"{kind}-{Path(hw).stem}.txt"
+    stored = read_stored(file, sweep.table.COLUMNS, names, ("emulated", "cycles"))
     limits = Limits(int(emulate), time_limit)
     work = partial(sweep.solve, hw_file=str(find_hardware(hw)), limits=limits)
     loads = [f"load       {line}" for line in load]
@@ -118,6 +123,7 @@ def main(
         results.append(result)
         print(sweep.table.row_line(result), file=out, flush=True)
     print("", *sweep.table.summary_lines(results), sep="\n", file=out)
+    complain(stored, map(sweep.table.row_line, results))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from few_steps import time_steps  # noqa: E402
 from host import header  # noqa: E402
 from published_nests import Product, nki_program, tpu_program  # noqa: E402
 from rnn_row import KERNELS, WEIGHTS, Cell, RnnShape  # noqa: E402
+from stored import RESULTS, complain, read_stored  # noqa: E402
 from table_text import align, decimal, geometric_mean, number, titles  # noqa: E402
 
 from isamap.costmodels import guards  # noqa: E402
@@ -207,6 +208,9 @@ def main(
 ) -> None:
     """GRU layers of a suite of DeepBench on a machine, and what keeping their weights gains."""
     machine = load_hardware(find_hardware(hw))
+    stored = read_stored(
+        RESULTS / f"gru-{hw}.txt", COLUMNS, ("hidden", "batch", "steps"), ("emulated", "cycles")
+    )
     rows = []
     loads = [f"load       {line}" for line in load]
     print(*header(("numpy", "ortools")), *loads, "", *LEGEND, "", titles(COLUMNS),
@@ -221,6 +225,7 @@ def main(
             print(f"\ngain, weights {label:<5} {geometric_mean(gains):.3f}"
                   f" (geometric mean of {len(gains)} rows)", end="", file=out)  # fmt: skip
     print(file=out)
+    complain(stored, map(row_line, rows))
 
 
 if __name__ == "__main__":
