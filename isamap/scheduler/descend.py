@@ -22,7 +22,7 @@ from isamap.mapper import Covering
 from .clock import WALL, Clock
 from .greedy import grow, starts
 from .legality import fits
-from .neighbours import resized, sizes_by_loop, swapped, with_tile
+from .neighbours import resized, sizes_by_loop, summed_in_parts, swapped, with_tile
 from .options import stay_choices
 from .ranking import Rank, Ranking
 
@@ -75,7 +75,7 @@ class Descent(Ranking):
             self.look_at(list(starts(self.covering, self.work, self.hw, levels)))
             if _num_tiles(levels) < sum(map(bool, levels)):
                 fewest = _num_tiles(levels)
-        return self.best
+        return self.best and self.with_parts(self.best)
 
     def look_at(self, tilings: list[Tiling]) -> None:
         """Of tilings of single units: enlarge them, and improve the best, as long as that helps."""
@@ -94,6 +94,16 @@ class Descent(Ranking):
             if self.rank(best) >= known:
                 return
             self.best = best
+
+    def with_parts(self, tiling: Tiling) -> Tiling:
+        """The tiling, or what improving the best one with its sum in parts finds."""
+        least, at_most = self.rank(tiling)
+        most = least, PROMISING * at_most
+        parts = summed_in_parts(self.covering, tiling, self.sizes, self.hw)
+        best = min(parts, key=lambda other: self.rank(other, most), default=tiling)
+        if not self.is_promising(tiling) or self.rank(best) > most:
+            return tiling
+        return min(tiling, self.improve(best), key=self.rank)
 
     def is_promising(self, tiling: Tiling) -> bool:
         """May improving it reach what is wanted?"""

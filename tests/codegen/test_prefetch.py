@@ -18,10 +18,11 @@ from isamap.codegen.c.nodes import CCall, CHint, CLoop, CNode, CTurn
 from isamap.errors import SpecErrors
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Affine, interpret, load_kernel
+from isamap.mapper import coverings
 from isamap.native import execute_c, whole_arrays
 from isamap.program import Address, Issue, Operand, Program, Span, issues
 from isamap.resources import find_hardware
-from isamap.scheduler import Wishes, find_schedule, lower
+from isamap.scheduler import lower
 from isamap.scheduler.neighbours import with_tile
 from tests.codegen.test_c_programs import needs_compiler
 from tests.costmodels.test_caches import machine, product, tiled
@@ -309,13 +310,18 @@ def test_mistakes_are_named(form: str, kind: str, message: str, tmp_path: Path) 
 
 
 def test_rows_that_one_call_reads_are_asked_for_one_by_one() -> None:
-    """Two rows of 4096 bytes are read at once in narrow strips, the last at the rows' end."""
+    """Two rows of 4096 bytes are read at once in strips of 48 pairs, the last at the rows' end."""
     hw = load_hardware(find_hardware("x86_avx512"))
     sizes = {"m": 8, "n": 2048, "k": 1200}
     kernel = load_kernel(Path(__file__).parent / "c_kernels.py", sizes, "bgemm")
-    best = find_schedule(kernel, hw, Wishes(may_reassociate=True)).best
-    assert any(issue.instruction.endswith("pairs_rows") for issue in issues(best.program.body))
-    text = generate_c(best.program, hw).text
+    for covering in coverings(kernel, hw, [], may_reassociate=True):
+        if covering.instruction == "dot_pair_bf16" and covering.loop("j").units == 2048 // 16:
+            break
+    tiling = tiled(covering, 8, 3, tuple("ijp"))
+    found = lower(covering, replace(tiling, stays=tiling.stays[1:]), hw)
+    assert found is not None
+    assert any(issue.instruction.endswith("pairs_rows") for issue in issues(found.body))
+    text = generate_c(found, hw).text
     places = re.findall(r"_mm_prefetch\(\(const void \*\)\(\(uintptr_t\)B .*\+ (\d+)\)", text)
     assert places and all(abs((int(place) + 2048) % 4096 - 2048) < 512 for place in places)
 

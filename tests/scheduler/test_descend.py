@@ -112,6 +112,30 @@ def test_sums_left_unfinished_and_blocks_loaded_once_are_found_where_they_are_fa
     assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
 
 
+def test_sums_in_parts_are_found_where_they_are_faster() -> None:
+    """Half of each sum at a time: of A it stays while all columns of B, packed ahead, pass by; the
+    blocks of B are loaded one by one, two side by side."""
+    hw = machine("x86_golden_cove")
+    sizes = (("m", 128), ("n", 4096), ("k", 4096))
+    for covering in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True):
+        is_packed = any(r.is_packed for plan in covering.operands for r in plan.residences)
+        is_along_rows = dict(covering.binding)["j"] == ("j",)
+        if covering.instruction == "fma_f32" and is_along_rows and not is_packed:
+            break
+    plans = tuple(replace(plan, is_reordered=plan.buffer == "B") for plan in covering.operands)
+    covering = replace(covering, operands=plans)
+    found = descend(covering, count_work(covering, hw), hw, FASTEST)
+    assert found is not None
+    kept = {plan.name: ("j",) if plan.buffer == "B" else () for plan in covering.operands}
+    stays = tuple(
+        replace(s, level=int(s.operand == "C"), kept=kept[s.operand]) for s in found.stays
+    )
+    tiles = (("i", 12), ("j", 2), ("p", 2048))
+    by_hand = Tiling(tiles, tuple("pji"), tuple("pij"), stays)
+    assert is_legal(covering, by_hand, hw)
+    assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
+
+
 GATES = """from isamap.lang import In, Out, f32, grid, kernel
 
 
