@@ -46,6 +46,7 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     deadline = _Deadline(wishes, begin + wishes.time_limit_s)
     plans = _plan_forms(forms, deadline, known, prices, cut)
     best = _best_near(plans, hw, deadline, known, cut)
+    best = _searched_on(best, hw, deadline, known)
     best = replace(best, cut=all_cuts(best.cut, *cut))
     best = overlapped(best, hw, deadline.soon(), known)
     return replace(best, num_forms=len(forms), seconds=wishes.clock.now() - begin)
@@ -164,6 +165,18 @@ def _best_near(
         if price < least:
             best, least = near, price
     return best
+
+
+def _searched_on(best: Plan, hw: Hardware, deadline: _Deadline, known: Known) -> Plan:
+    """The plan, or one of the same tasks: searches that ended with a task's share of the time go on
+    in what all have left of it."""
+    is_ended = any(one.answer is not None and one.answer.is_ended for one in best.tasks)
+    if not is_ended or deadline.is_late:
+        return best
+    known.forget_ended()
+    found = replace(plan_whole(best.kernel, hw, deadline.soon(), known), steps=best.steps)
+    aim = deadline.wishes.aim
+    return min(best, found, key=lambda plan: aim.rank(plan.costs))
 
 
 def _price(plan: Plan, steps: tuple[Step, ...], aim: Aim) -> float:

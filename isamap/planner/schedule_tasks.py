@@ -6,7 +6,7 @@ which tasks there are, where they run (`find_plan`).
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, prod
 
 from isamap.costmodels import ANALYTICAL, CostModel, Costs
 from isamap.errors import MappingError, TooSlowError
@@ -52,7 +52,8 @@ class Known:
     """What was found for tasks on one machine by the same wishes, and for their models; grows.
 
     `lying`: can a task find a buffer in a memory? `options`: how buffers on chip may lie
-    for it. `joined`: of statements that are better together, iterations of the longest.
+    for it. `joined`: of statements that are better together, iterations of the longest. `parts`: of
+    tasks that were scheduled joined.
     """
 
     answers: dict[TaskKey, dict[Around, Answer | MappingError]] = field(default_factory=dict)
@@ -62,8 +63,17 @@ class Known:
         default_factory=dict
     )
     joined: dict[Alike, int] = field(default_factory=dict)
+    parts: set[TaskKey] = field(default_factory=set)
     coverings: KnownCoverings = field(default_factory=KnownCoverings)
     spans: KnownSpans = field(default_factory=KnownSpans)
+
+    def forget_ended(self) -> None:
+        """Answers that a time limit ended: they are looked for again, from what was found."""
+        for answers in self.answers.values():
+            for around, found in tuple(answers.items()):
+                if isinstance(found, Answer) and found.is_ended:
+                    del answers[around]
+        self.parts.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +164,25 @@ class TaskScheduler:
         """The closed form where there is no program by itself, or no time for others."""
         return ANALYTICAL if around.homes or left_s <= 0 else self.wishes.cost
 
-    def share_s(self) -> float:
-        """Seconds for the next schedule: a task's share, with what earlier tasks left of theirs.
-        Half of that, as plans are improved in what is left in the end."""
+    def share_s(self, task: Task) -> float:
+        """Seconds for the task's schedule: an even share of what is left for tasks without one, or
+        as much of it as it has of their iterations, if that is more. Half of that, as plans are
+        improved in what is left in the end; no less than the share of each at first."""
         left_s = max(0.0, self.deadline - self.wishes.clock.now())
-        keys = {task_key(task, self.shared) for task in self.tasks}
-        num_open = sum(not self.known.answers.get(key) for key in keys)
-        share_s = max(self.wishes.time_limit_s, left_s / 2 / num_open if num_open else 0.0)
-        return min(share_s, left_s)
+        by_key = {task_key(one, self.shared): one for one in self.tasks}
+        still = [
+            one
+            for key, one in by_key.items()
+            if not self.known.answers.get(key) and key not in self.known.parts
+        ]
+        if not still:
+            return min(self.wishes.time_limit_s, left_s)
+        work = min(1.0, _num_iterations(task) / sum(map(_num_iterations, still)))
+        return min(max(self.wishes.time_limit_s, left_s / 2 * max(work, 1 / len(still))), left_s)
 
     def _find(self, task: Task, around: Around) -> Answer | MappingError:
-        left_s = self.share_s()
+        left_s = self.share_s(task)
+        self.known.parts.update(task_key(part, self.shared) for part in task.parts)
         wishes = replace(self.wishes, cost=self._cost(around, left_s), time_limit_s=left_s)
         setting = task.setting(dict(around.homes))
         respected = Surroundings(setting, self.shared, dict(around.agreed), dict(around.taken))
@@ -194,6 +212,10 @@ def around_of(piece: Piece, taken: Mapping[str, int]) -> Around:
 def alike(parts: tuple[Task, ...]) -> Alike:
     """Equal for parts that are joined or not for the same reasons, apart from how long they are."""
     return tuple((p.kernel.buffers, p.statement.target.buffer, p.statement.update) for p in parts)
+
+
+def _num_iterations(task: Task) -> int:
+    return prod(loop.extent for loop in task.statement.loops)
 
 
 def _stays_best(found: Answer | MappingError, hw: Hardware) -> bool:

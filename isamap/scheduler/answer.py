@@ -64,7 +64,7 @@ class Answer:
     reaches it. `fastest`: a schedule that is better but repacks buffers, if any. `contenders`: what
     the cost model chose from, if it was asked about several, in the order of the closed form.
     `most`: chosen where less than that was asked for; of what takes more, something more natural
-    might be chosen.
+    might be chosen. `is_ended`: by its time limit, before all coverings were looked at.
     """
 
     kernel: Kernel
@@ -81,6 +81,7 @@ class Answer:
     seconds: float
     contenders: tuple[Contender, ...] = ()
     most: float = inf
+    is_ended: bool = False
 
     @property
     def program(self) -> Program:

@@ -122,6 +122,7 @@ def _answer(
         seconds,
         search.contenders,
         search.holds_below,
+        search.is_ended,
     )
 
 

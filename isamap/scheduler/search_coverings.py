@@ -87,6 +87,7 @@ class CoveringSearch:
         self.why_unordered = ""  # of the first one
         self.too_large_bytes = 0  # least room that buffers would need in the external memory
         self.is_complete = True
+        self.is_ended = False  # by its time limit
 
     def run(self, stream: Iterator[Covering], first: Covering | None = None) -> None:
         """Consume coverings until none can matter, `first` before all others.
@@ -105,7 +106,7 @@ class CoveringSearch:
             while some := list(self._next_some(equals)):
                 for covering, work in sorted(some, key=self._order):
                     if self._must_stop():
-                        self.is_complete = False
+                        self.is_complete, self.is_ended = False, self._is_late()
                         self.open_bounds.append((0, self._floor(compute_cycles)))
                         return
                     self._consider(covering, work)

@@ -8,10 +8,12 @@ import pytest
 
 from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, load_kernels, parse_semantics
-from isamap.planner import Plan, Wishes, find_best_plan, plan_form
+from isamap.planner import Plan, Wishes, best_plan, find_best_plan, plan_form
 from isamap.planner.best_plan import may_gain
+from isamap.planner.find_plan import plan_whole
 from isamap.planner.plan import task_key
 from isamap.resources import find_hardware, find_kernel
+from isamap.scheduler import EffortClock
 from isamap.verify import Check, verify_plan
 
 VECTORS = """
@@ -138,3 +140,39 @@ def test_a_diagonal_of_filters_is_tried_among_bands_and_windows(machine: str) ->
     """Those promise more: their copies' bounds are of full calls, along either axis alike."""
     plan = best(bundled("depthwise_conv", "depthwise_conv"), machine)
     assert [step.rewrite for step in plan.steps] == ["block_diagonal"]
+
+
+PRODUCTS = """
+x, W, U = In(f32, 64, 96), In(f32, 96, 128), In(f32, 128, 80)
+G, R = Temp(f32, 64, 128), Out(f32, 64, 80)
+for i, j, k in grid(64, 128, 96):
+  G[i, j] += x[i, k] * W[k, j]
+for i, j, k in grid(64, 80, 128):
+  R[i, j] += G[i, k] * U[k, j]
+"""
+
+
+def test_searches_that_end_with_their_share_of_the_time_go_on_in_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By effort, so that a busy computer finds the same."""
+    kernel = parse_semantics(PRODUCTS, "products")
+    hw = load_hardware(find_hardware("x86_avx512"))
+    made: list[Plan] = []
+    monkeypatch.setattr(
+        best_plan, "plan_whole", lambda *given: made.append(plan_whole(*given)) or made[-1]
+    )
+    pairs = []
+    clock = EffortClock()
+    find_best_plan(kernel, hw, Wishes(may_reassociate=True, clock=clock))
+    assert len(made) == 1, "nothing was ended"
+    for share in (0.5, 0.7, 0.9, 1.1):
+        made.clear()
+        wishes = Wishes(
+            time_limit_s=clock.spent_s * share, may_reassociate=True, clock=EffortClock()
+        )
+        found = find_best_plan(kernel, hw, wishes)
+        ended = [one for one in made[0].tasks if one.answer is not None and one.answer.is_ended]
+        assert ended and found.cycles == min(plan.cycles for plan in made)
+        pairs.append((found.cycles, made[0].cycles))
+    assert any(last < first for last, first in pairs), pairs

@@ -13,6 +13,7 @@ from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel, parse_semantics
 from isamap.mapper import cut_tasks, flatten
 from isamap.planner import Wishes
+from isamap.planner.plan import task_key
 from isamap.planner.schedule_tasks import Around, Known, TaskScheduler, alike
 from isamap.scheduler import Answer, find_schedule
 
@@ -128,8 +129,25 @@ def test_what_a_task_leaves_of_its_time_goes_to_those_that_follow() -> None:
     shared = TaskScheduler(GEMMINI, wishes, frozenset(), Known(), deadline, tasks=tasks)
     shares = []
     for task in tasks:
-        shares.append(shared.share_s())
+        shares.append(shared.share_s(task))
         shared.find(task)
     assert shares[:3] == [200] * 3 and 200 <= shares[3] <= 250
     assert 400 <= shares[4] <= 500, "a machine may be slow, not by minutes"
-    assert shared.share_s() == 200, "once all are scheduled, others are tried no longer than before"
+    is_same = shared.share_s(task) == 200
+    assert is_same, "once all are scheduled, others are tried no longer than before"
+
+
+def test_a_task_gets_as_much_of_the_time_as_it_has_of_the_work() -> None:
+    """Joined tasks are not asked for their parts' time again."""
+    text = "A, B, C, D = In(i8, 9, 9), In(i8, 9, 9), Out(i32, 9, 9), Out(i32, 9, 9)\n"
+    text += "for i, j in grid(9, 9):\n  D[i, j] = 1\n"
+    text += "for i, j in grid(9, 9):\n  C[i, j] = i32(B[i, j])\n"
+    text += "for i, j, k in grid(9, 9, 9):\n  C[i, j] += i32(A[i, k]) * i32(B[k, j])\n"
+    tasks = tuple(flatten(cut_tasks(parse_semantics(text, "uneven"))))
+    known, deadline = Known(), time.perf_counter() + 1200
+    shared = TaskScheduler(GEMMINI, Wishes(time_limit_s=1), frozenset(), known, deadline)
+    shared = replace(shared, tasks=tasks)
+    shares = [shared.share_s(task) for task in tasks]
+    assert [round(share / 600, 1) for share in shares] == [0.3, 0.3, 0.8], "9 of 11, or a third"
+    known.parts.update(task_key(task, frozenset()) for task in tasks[1:])
+    assert shared.share_s(tasks[0]) > 550, "nothing else is left"
