@@ -7,6 +7,7 @@ from .analytical import (
     Unrefilled,
     begin_estimate,
     estimate,
+    inner_tile_cycles,
     moved_by,
     slowest_block_cycles,
 )
@@ -123,6 +124,7 @@ __all__ = [
     "floor_costs",
     "guards",
     "host_costs",
+    "inner_tile_cycles",
     "is_renamed",
     "is_replaced",
     "last_units",

@@ -123,7 +123,8 @@ def _smallest(
         return None
     for number, stay in enumerate(tiling.stays):
         plan = operand_plan(covering, stay.operand)
-        for slots in slot_options(covering, work, plan, stay.residence, hw)[1:]:
+        serving = slot_options(covering, work, plan, stay.residence, hw)[1:]
+        for slots in serving[:1] if stay.level else serving:
             more = (replace(stay, slots=slots), *tiling.stays[number + 1 :])
             doubled = replace(tiling, stays=(*tiling.stays[:number], *more))
             if is_legal(covering, doubled, hw):

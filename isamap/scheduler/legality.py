@@ -10,7 +10,7 @@ from enum import Enum
 
 from isamap.costmodels import Stay, Tiling, guards, needs_one_slot, operand_plan, trips
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering
+from isamap.mapper import Covering, OperandPlan
 
 from .options import (
     is_uneven,
@@ -182,6 +182,12 @@ def _stay_breaches(
             f"{stay.operand} keeps tiles of loops outside others that replace what it keeps",
             "keep tiles of the innermost loops that move it",
         )
+    outside = _lacking_outside(tiling, stay, plan)
+    if outside:
+        yield breach(
+            f"{stay.operand} keeps tiles of {outside[0]} that the memory outside replaces",
+            f"keep tiles of {outside[0]} there, or drop it here",
+        )
     if not alternates(covering, tiling, stay):
         yield breach(
             f"{stay.slots} slots of single blocks of {stay.operand} do not take turns around"
@@ -243,6 +249,15 @@ def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
         active = [n for n in tiling.inner if n in moving and tiling.tile(n) > 1]
     kept = [name in stay.kept for name in active]
     return kept == sorted(kept)
+
+
+def _lacking_outside(tiling: Tiling, stay: Stay, plan: OperandPlan) -> tuple[str, ...]:
+    """Loops whose tiles a stay keeps and the next memory outside does not: what comes there again
+    would be read by nobody."""
+    if not stay.kept_tiles or stay.residence == len(plan.residences) - 1:
+        return ()
+    there = tiling.stay(stay.operand, stay.residence + 1).kept
+    return tuple(name for name in stay.kept if name not in there)
 
 
 def alternates(covering: Covering, tiling: Tiling, stay: Stay) -> bool:

@@ -15,6 +15,7 @@ from isamap.costmodels import (
     Stay,
     Work,
     first_call_cycles,
+    inner_tile_cycles,
     moves_blocks,
     needs_one_slot,
     onward_cycles,
@@ -77,6 +78,8 @@ class Objective:
             loss = self.cp.model.new_int_var(0, horizon // OVERLAP_LOSS + 1, f"loss_{unit}")
             self.cp.model.add(OVERLAP_LOSS * counts[unit] * loss >= add_up(loads))
             losses.append(loss)
+        inner = _scaled(inner_tile_cycles(self.work))
+        losses += [inner * (1 - stay.is_low) for stay in self.vars.stays if stay.is_inner]
         for port, loads in ports.items():
             pace.add(1, add_up(loads), port_ends(self.work, port))
         turns = Turns(self.vars, self.work, self.hw, self.moved)

@@ -145,7 +145,31 @@ def level_options(
         return {1: ((0,),), 2: ((0, 1),)}[len(plan.residences)]
     if len(plan.residences) == 1:
         return ((1,), (0,)) if may_be_low and not plan.is_output else ((1,),)
-    return ((*(0 for _ in plan.residences[1:]), 1),)
+    roomy = 0  # memories inside the outermost one that hold tiles as well
+    while _may_hold_tile(covering, plan, len(plan.residences) - 2 - roomy, hw):
+        roomy += 1
+    inside = len(plan.residences) - 1
+    return tuple((0,) * (inside - tiles) + (1,) * (tiles + 1) for tiles in range(roomy, -1, -1))
+
+
+def _may_hold_tile(covering: Covering, plan: OperandPlan, residence: int, hw: Hardware) -> bool:
+    """May an inner memory hold tiles of an input, copied from those in the next one? Where two
+    slots of two blocks find room beside the blocks of all others in flight, two of each: smaller
+    tiles are blocks in flight. Not where what lies outside is packed in the order of use, nor where
+    no fetch waits for a slot."""
+    if residence < 0 or plan.is_output:
+        return False
+    if plan.residences[residence + 1].is_packed or is_renamed(plan, residence, hw):
+        return False
+    memory = plan.residences[residence].memory
+    flying = sum(
+        2 * other.position_bytes
+        for one in covering.operands
+        for other in one.residences
+        if other.memory == memory
+    )
+    more = 2 * plan.residences[residence].position_bytes
+    return flying + more <= hw.memory(memory).size_bytes
 
 
 def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
@@ -191,12 +215,14 @@ def slot_options(
 ) -> tuple[int, ...]:
     """Numbers of slots worth trying, ascending.
 
-    Two hide a fetch behind one use. Where nothing but single blocks may stay, and a block's fetch
-    takes longer than the calls on another one, as many as hide it behind one call on each.
+    Two hide a fetch behind one use. Where blocks come one by one from another memory on chip, and a
+    block's fetch takes longer than the calls on another one, as many as hide it behind one call on
+    each.
     """
     if not may_double(plan, number, hw):
         return (1,)
-    if any(levels[number] for levels in level_options(covering, plan, hw)):
+    choices = level_options(covering, plan, hw)
+    if len(plan.residences) == 1 or all(levels[number] for levels in choices):
         return (1, 2)
     residence = plan.residences[number]
     flows = [f for f in work.flows_at(plan.name, number) if f.unit != work.compute_unit]

@@ -60,6 +60,11 @@ class StayVars:
         return f"{self.plan.name}{self.number}"
 
     @property
+    def is_inner(self) -> bool:
+        """Does another memory on chip lie outside, and may this one hold tiles all the same?"""
+        return self.number < len(self.plan.residences) - 1 and not self.is_always_low
+
+    @property
     def is_always_low(self) -> bool:
         """Is a single block the only choice?"""
         return isinstance(self.is_low, int) and bool(self.is_low)
@@ -100,7 +105,19 @@ class Variables:
             for plan in covering.operands
             for number in range(len(plan.residences))
         ]
+        self._nest_stays()
         self._add_capacity()
+
+    def _nest_stays(self) -> None:
+        """Blocks are what tiles further out are moved as; what an inner memory keeps, that outside
+        of it does, too (see options.level_options, legality)."""
+        for inner, outer in zip(self.stays, self.stays[1:], strict=False):
+            if inner.plan is not outer.plan or isinstance(inner.is_low, int):
+                continue
+            if not isinstance(outer.is_low, int):
+                self.cp.model.add_implication(outer.is_low, inner.is_low)
+            for name, kept in inner.kept.items():
+                self.cp.model.add_implication(kept, outer.kept[name])
 
     def _add_loop(self, name: str) -> None:
         loop = self.loops[name]
@@ -236,7 +253,9 @@ class Variables:
             )
             if not isinstance(stay.is_deep, int):
                 uneven = self._is_uneven(name, stay.slots[-1], label)
-                self.cp.model.add_bool_or(negated(stay.is_deep), negated(uneven), negated(counted))
+                self.cp.model.add_bool_or(
+                    *excused[:-1], negated(stay.is_deep), negated(uneven), negated(counted)
+                )
 
     def _is_uneven(self, name: str, slots: int, label: str) -> Bool:
         """Does the loop's last tile put so many slots out of step?"""

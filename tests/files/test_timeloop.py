@@ -18,11 +18,13 @@ from isamap.ir import Role, size_bytes
 from tests.files.timeloop_reader import Mapped
 
 GOLDEN = Path(__file__).parent / "golden"
+TWO_LEVELS = str(Path(__file__).parent.parent / "specs" / "machines" / "two_scratchpads.yaml")
 CASES: list[tuple[str, str, dict[str, int]]] = [
     ("gemm", "gemmini", {"m": 40, "n": 24, "k": 36}),
     ("gemm", "gemmini", {"m": 35, "n": 50, "k": 100}),
     ("gemm:gemm_nt", "outer", {"m": 70, "n": 33, "k": 19}),
     ("batched_gemm", "gemmini", {"b": 3, "m": 7, "n": 18, "k": 5}),
+    ("gemm", TWO_LEVELS, {"m": 200, "n": 150, "k": 1000}),
 ]
 
 

@@ -56,18 +56,25 @@ def random_kernel(generator: random.Random) -> Kernel:
     return kernel(file, name, tuple((loop, generator.randint(1, 9)) for loop in loops))
 
 
-def random_machine(generator: random.Random, *, converts: bool = False) -> str:
+def random_machine(
+    generator: random.Random, *, converts: bool = False, is_deep: bool = False
+) -> str:
     """One compute instruction, copies for its operands, one or two levels of managed memory.
 
     `converts`: A is multiplied as i32 or i16, B as i8, i16 or i32, and copies convert the kernel's
-    i8 somewhere on the way.
+    i8 somewhere on the way. `is_deep`: inputs pass two or three managed memories.
     """
     factors = ("i8", "i8")
     if converts:
         factors = (generator.choice(("i16", "i32")), generator.choice(("i8", "i16", "i32")))
-    is_token = generator.random() < 0.3
-    has_outer = not is_token and generator.random() < 0.4
+    is_token = not is_deep and generator.random() < 0.3
+    has_outer = is_deep or (not is_token and generator.random() < 0.4)
+    shared = ("outer",) if has_outer else ()
+    if is_deep and generator.random() < 0.5:
+        shared = ("outer", "middle")
     size = {name: generator.choice((64, 128, 256, 1024)) for name in ("sa", "sb", "sc", "outer")}
+    if is_deep:
+        size |= {"outer": 4096, "middle": generator.choice((256, 1024))}
     lines = [
         "name: random",
         "clock: 1 GHz",
@@ -75,7 +82,7 @@ def random_machine(generator: random.Random, *, converts: bool = False) -> str:
         "memories:",
         f"  dram: {{kind: external, size: 1 MiB, {_ports(generator)}source: estimate}}",
     ]
-    for name in ("sa", "sb", "sc", *(("outer",) if has_outer else ())):
+    for name in ("sa", "sb", "sc", *shared):
         lines.append(
             f"  {name}: {{kind: managed, size: {size[name]} bytes,"
             f" granule: {_granule(generator, name)}, {_ports(generator)}source: estimate}}"
@@ -83,10 +90,13 @@ def random_machine(generator: random.Random, *, converts: bool = False) -> str:
     units = "load: {}, compute: {}, store: {}"
     if not is_token and generator.random() < 0.3:
         units = "load: {count: 2}, compute: {}, store: {}"
+    inward = "load"  # brings blocks from one managed memory to the next
+    if is_deep and generator.random() < 0.7:
+        units, inward = f"{units}, fetch: {{}}", "fetch"
     lines.append(f"units: {{{units}}}")
     text = "\n".join(lines) + "\n" + (CHANNELS if is_token else "") + "instructions:\n"
     text += _compute(generator, factors)
-    for copy in _copies(generator, has_outer, factors):
+    for copy in _copies(generator, shared, factors, inward):
         text += _copy_text(copy, generator)
     text += _zero_text(generator) if generator.random() < 0.4 else ""
     if is_token:
@@ -159,9 +169,9 @@ def _wide(access: str, dtype: str) -> str:
 
 
 def _copies(
-    generator: random.Random, has_outer: bool, factors: tuple[str, str]
+    generator: random.Random, shared: tuple[str, ...], factors: tuple[str, str], inward: str
 ) -> tuple[Copy, ...]:
-    route = ("dram", "outer") if has_outer else ("dram",)
+    route = ("dram", *shared)
     rows = []
     for letter, dtype in zip("ab", factors, strict=True):
         stops = (*route, f"s{letter}")
@@ -172,7 +182,8 @@ def _copies(
             reads = before
             before = dtype if (source, target) == converting else before
             name = f"load_{letter}_{target}"
-            rows.append(Copy(name, before, source, target, "load", reads))
+            unit = "load" if source == "dram" else inward
+            rows.append(Copy(name, before, source, target, unit, reads))
     rows.append(Copy("load_c", "i32", "dram", "sc", "load"))
     rows.append(Copy("store_c", "i32", "sc", "dram", "store"))
     return tuple({row.name: row for row in rows}.values())

@@ -17,11 +17,13 @@ from tests.scheduler.machines import random_kernel, random_machine
 CASES = 25
 
 
-def schedule(seed: int, folder: Path, *, converts: bool = False) -> Answer | str:
+def schedule(
+    seed: int, folder: Path, *, converts: bool = False, is_deep: bool = False
+) -> Answer | str:
     """Schedule and execute one case; or the reason why there is no schedule."""
     generator = random.Random(f"machine {seed}")
     file = folder / "random.yaml"
-    file.write_text(random_machine(generator, converts=converts))
+    file.write_text(random_machine(generator, converts=converts, is_deep=is_deep))
     subject = random_kernel(generator)
     try:
         hw = load_hardware(file)
@@ -48,6 +50,19 @@ def test_a_random_machine_gives_a_right_program_or_a_reason(seed: int, tmp_path:
 def test_random_machines_that_convert_on_the_way_give_right_programs(tmp_path: Path) -> None:
     found = [schedule(seed, tmp_path, converts=True) for seed in range(CASES)]
     assert sum(isinstance(answer, Answer) for answer in found) >= 5, "else nothing is tested"
+
+
+def test_random_machines_of_several_scratchpads_in_a_row_give_right_programs(
+    tmp_path: Path,
+) -> None:
+    found = [schedule(seed, tmp_path, is_deep=True) for seed in range(CASES // 2)]
+    answers = [answer for answer in found if isinstance(answer, Answer)]
+    assert len(answers) >= 5, "else nothing is tested"
+    tilings = [answer.best.solution.tiling for answer in answers]
+    inner = [{s.operand for s in tiling.stays if s.residence == 0 and s.level}
+             & {s.operand for s in tiling.stays if s.residence > 0}
+             for tiling in tilings if tiling is not None]  # fmt: skip
+    assert any(inner), "tiles in inner memories"
 
 
 def test_most_random_machines_load(tmp_path: Path) -> None:

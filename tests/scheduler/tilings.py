@@ -96,7 +96,10 @@ def _all_stays(
     kept = [_subsets(keepable_loops(covering, p, hw, level, tiles)) for p, _, level in keys]
     work = count_work(covering, hw)
     slots = [slot_choices(covering, work, plan, number, hw)[::-1] for plan, number, _ in keys]
+    pairs = [(n - 1, n) for n, (_, number, _) in enumerate(keys) if number > 0]
     for kept_choice in product(*kept):
+        if not all(set(kept_choice[n]) <= set(kept_choice[outer]) for n, outer in pairs):
+            continue  # never legal, and most of them
         legal: list[tuple[int, ...]] = []
         for slot_choice in product(*slots):
             if any(all(a >= b for a, b in zip(more, slot_choice, strict=True)) for more in legal):
