@@ -23,6 +23,7 @@ from isamap.scheduler.options import stay_choices
 from isamap.scheduler.ranking import NEVER, Rank, Ranking
 from isamap.scheduler.search_coverings import but_for_names
 from tests.scheduler.cases import kernel, machine
+from tests.scheduler.exhaustive import search_exhaustively
 
 SIZES = ((("m", 7), ("n", 1), ("k", 3)), (("m", 31), ("n", 70), ("k", 300)))
 
@@ -134,6 +135,45 @@ def test_sums_in_parts_are_found_where_they_are_faster() -> None:
     by_hand = Tiling(tiles, tuple("pji"), tuple("pij"), stays)
     assert is_legal(covering, by_hand, hw)
     assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
+
+
+@pytest.mark.parametrize(
+    "instruction, registers, sizes",
+    [
+        ("fma_scalar_f32", 4, (4, 32, 6)),
+        ("fma_scalar_f32", 7, (4, 32, 6)),
+        ("fma_scalar_f32", 4, (3, 32, 8)),
+        ("fma_scalar_f32", 7, (3, 32, 8)),
+        ("fma_f32", 4, (12, 16, 6)),
+        ("fma_f32", 7, (12, 16, 6)),
+    ],
+)
+def test_of_small_products_on_small_caches_no_tiling_is_better(
+    instruction: str, registers: int, sizes: tuple[int, int, int]
+) -> None:
+    """Of all there are, 50 to 900. No cache holds all operands."""
+    hw = machine("x86_golden_cove")
+    small = {"zmm": 64 * registers, "l1": 768, "l2": 768, "l3": 1024}
+    memories = tuple(
+        replace(memory, size_bytes=small[memory.name], left_bytes=0)
+        if memory.name in small
+        else memory
+        for memory in hw.memories
+    )
+    product = kernel("gemm", "gemm_f32", tuple(zip("mnk", sizes, strict=True)))
+    covering = next(
+        covering
+        for covering in coverings(product, hw, [], may_reassociate=True)
+        if covering.instruction == instruction
+        and dict(covering.binding)["j"] == ("j",)
+        and not any(r.is_packed for plan in covering.operands for r in plan.residences)
+    )
+    little = replace(hw, memories=memories)
+    work = count_work(covering, little)
+    found = descend(covering, work, little, FASTEST)
+    best = search_exhaustively(covering, work, little)
+    assert found is not None and best is not None
+    assert cycles(covering, found, little) == best.value
 
 
 GATES = """from isamap.lang import In, Out, f32, grid, kernel
