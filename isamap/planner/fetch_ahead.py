@@ -7,23 +7,20 @@ Alone a task needs few places for tiles that it uses up as fast as they come. Wh
 compute between its rounds, what comes meanwhile needs a place too.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from math import inf, prod
 
-from isamap.costmodels import Stay, Tiling, estimate, is_replaced, may_double, operand_plan, trips
+from isamap.costmodels import Stay, Tiling, is_replaced, may_double, operand_plan, trips
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.ir import Role
-from isamap.scheduler import is_legal, lower
 
 from .place_tasks import PlacedTasks, TaskTree
 from .plan import PlannedTask
-from .share_chip import share_chip
+from .retile import Planned, cycles_of, put_retiled, retiled, tiling_of
 
 MAX_SLOTS = 8
 PARTS = (1, 2, 4)  # of a tile, each of which gets places of its own
-
-Planned = Mapping[int, PlannedTask]
 
 
 def fetch_ahead(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
@@ -32,39 +29,27 @@ def fetch_ahead(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
     if tree.hw.synchronisation is not Synchronisation.INTERLOCKED:
         return placed
     before = {task.task.number: task for task in placed.tasks}
-    now, best = before, placed.task_cycles
+    now: Planned = before
+    best = placed.task_cycles
     for number, old in before.items():
         if old.on_host or not old.task.held:
             continue
-        for place in range(len(_tiling(old).stays)):
+        for place in range(len(tiling_of(old).stays)):
             rivals = [
-                (_cycles(tree, found), -room, found)
+                (cycles_of(tree, found), -room, found)
                 for room, found in _rivals(tree, now, now[number], place)
             ]
             cycles, _, found = min(rivals, key=lambda row: row[:2], default=(inf, 0.0, now))
             if cycles < best:
                 now, best = found, int(cycles)
-    if now is before:
-        return placed
-    lowered = {n: task if task is before[n] else _lowered(task, tree.hw) for n, task in now.items()}
-    return replace(tree.put(lowered), cut=placed.cut)
-
-
-def _cycles(tree: TaskTree, planned: Planned) -> float:
-    return tree.line.cycles({number: (task,) for number, task in planned.items()})
-
-
-def _tiling(planned: PlannedTask) -> Tiling:
-    tiling = planned.best.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
-    return tiling
+    return put_retiled(tree, placed, now)
 
 
 def _rivals(
     tree: TaskTree, planned: Planned, old: PlannedTask, place: int
-) -> Iterator[tuple[float, dict[int, PlannedTask]]]:
+) -> Iterator[tuple[float, Planned]]:
     """Per part of an input's tiles: as many slots as fit, and how many tiles they hold."""
-    before = _tiling(old)
+    before = tiling_of(old)
     stay = before.stays[place]
     now = stay.slots * prod(trips(old.best.covering, before, name) for name in stay.kept)
     for parts, tiling in _smaller(old, stay, tree.hw):
@@ -74,11 +59,8 @@ def _rivals(
                 replace(one, slots=slots, kept=()) if number == place else one
                 for number, one in enumerate(tiling.stays)
             )
-            new = _with_tiling(old, replace(tiling, stays=tuple(stays)), tree.hw)
-            if new is None or new.costs(tree.hw).dram_bytes > old.costs(tree.hw).dram_bytes:
-                break
-            found = {**planned, old.task.number: new}
-            if share_chip(tree.nodes, {n: one.piece for n, one in found.items()}, tree.hw).crowded:
+            found = retiled(tree, planned, old, replace(tiling, stays=tuple(stays)))
+            if found is None:
                 break
             last = slots / parts, found
         if last is not None:
@@ -87,7 +69,7 @@ def _rivals(
 
 def _smaller(old: PlannedTask, stay: Stay, hw: Hardware) -> Iterator[tuple[int, Tiling]]:
     """Tilings with whole tiles of an input, and with parts of these, if they are fetched anew."""
-    covering, tiling = old.best.covering, _tiling(old)
+    covering, tiling = old.best.covering, tiling_of(old)
     plan = operand_plan(covering, stay.operand)
     if plan.role is not Role.IN or stay.level == 0 or set(stay.kept) & set(covering.held):
         return
@@ -99,23 +81,3 @@ def _smaller(old: PlannedTask, stay: Stay, hw: Hardware) -> Iterator[tuple[int, 
             tile = -(-tiling.tile(longest) // parts)
             tiles = tuple((name, tile if name == longest else n) for name, n in tiling.tiles)
             yield parts, replace(tiling, tiles=tiles)
-
-
-def _with_tiling(old: PlannedTask, tiling: Tiling, hw: Hardware) -> PlannedTask | None:
-    """The task with another tiling, its program not made yet; None where that is not legal."""
-    schedule = old.best
-    if old.answer is None or not is_legal(schedule.covering, tiling, hw):
-        return None
-    found = estimate(schedule.covering, schedule.work, tiling, hw)
-    solution = replace(schedule.solution, tiling=tiling)
-    best = replace(schedule, solution=solution, estimate=found)
-    return replace(old, answer=replace(old.answer, best=best), cycles=found.cycles)
-
-
-def _lowered(planned: PlannedTask, hw: Hardware) -> PlannedTask:
-    """The task with the program of its tiling."""
-    assert planned.answer is not None, "only schedules have tilings"
-    program = lower(planned.best.covering, _tiling(planned), hw)
-    assert program is not None, "a legal tiling has a place"
-    best = replace(planned.best, program=program)
-    return replace(planned, answer=replace(planned.answer, best=best))

@@ -28,6 +28,7 @@ from .make_room import make_room
 from .memory_map import MemoryMap
 from .place_tasks import PlacedTasks, TaskTree, every_way, place_tasks, with_joined_calls
 from .plan import PlannedTask, task_key
+from .reorder import reorder
 from .schedule_tasks import Around, TaskScheduler
 from .share_chip import ends_of
 from .timeline import Ways
@@ -109,7 +110,7 @@ class HomeSearch:
         now = {planned.task.number: (planned,) for planned in joined.tasks}
         if self._is_slow(now, most - joined.repack_cycles):
             return joined
-        return fetch_ahead(self.tree, joined)
+        return reorder(self.tree, fetch_ahead(self.tree, joined))
 
     def _is_slow(self, ways: Ways, most: float) -> bool:
         """Do the tasks take `most` cycles with any room to fetch ahead? Asked where cycles alone

@@ -8,6 +8,7 @@ from .legality import Breach, Part, breaches, is_legal, memory_of, option_breach
 from .limit_error import limit_error, with_nearest
 from .limit_machine import check_aim, limit_machine, without
 from .lower import lower, lower_nest
+from .neighbours import swapped_loops
 from .options import MAX_SLOTS, may_keep_units
 from .place import EXTERNAL_ALIGN_BYTES, NOTHING, place, room_ends, used_bytes
 from .same_layout import LayoutKey, layout_key, same_layout
@@ -61,6 +62,7 @@ __all__ = [
     "same_layout",
     "signal",
     "solve",
+    "swapped_loops",
     "tile_name",
     "too_large",
     "used_bytes",

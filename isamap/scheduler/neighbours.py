@@ -70,6 +70,18 @@ def neighbours(
                 yield replace(tiling, stays=stays)
 
 
+def swapped_loops(covering: Covering, tiling: Tiling) -> Iterator[Tiling]:
+    """Two neighbours in the other order, of loops over tiles or over units that have several
+    iterations; held loops stay outside."""
+    rest = [name for name in tiling.outer if name not in covering.held]
+    once = [name for name in rest if tiling.tile(name) >= covering.loop(name).units]
+    for order in swapped(tuple(name for name in rest if name not in once)):
+        yield replace(tiling, outer=(*covering.held, *order, *once))
+    once = [name for name in tiling.inner if tiling.tile(name) == 1]
+    for order in swapped(tuple(name for name in tiling.inner if name not in once)):
+        yield replace(tiling, inner=(*order, *once))
+
+
 def swapped(order: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Two neighbours in the other order."""
     for n in range(len(order) - 1):

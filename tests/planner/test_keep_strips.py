@@ -5,6 +5,7 @@ job: the rewrite (`test_strip_nest`), one part after the other (`test_keep_parts
 """
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,9 +15,13 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, load_kernel
 from isamap.planner import Wishes, find_plan
 from isamap.planner.find_plan import plan_whole
+from isamap.planner.place_tasks import PlacedTasks, TaskTree
+from isamap.planner.reorder import reorder
+from isamap.planner.retile import put_retiled, retiled, tiling_of
 from isamap.planner.schedule_tasks import Known
 from isamap.resources import find_kernel
 from isamap.rewrites import split_range, strip_nest
+from isamap.scheduler import swapped_loops
 from isamap.verify import verify_full
 from tests.scheduler.cases import machine
 
@@ -24,8 +29,8 @@ STATIONARY_BYTES = 2 * 128 * 128 * 4
 WISHES = Wishes(may_reassociate=True, time_limit_s=120.0)
 
 
-def layer(steps: int, hidden: int) -> Kernel:
-    sizes = {"steps": steps, "batch": 1, "hidden": hidden}
+def layer(steps: int, hidden: int, batch: int = 1) -> Kernel:
+    sizes = {"steps": steps, "batch": batch, "hidden": hidden}
     return load_kernel(find_kernel("gru")[0], sizes, "gru_skip_bf16")
 
 
@@ -75,3 +80,40 @@ def test_what_comes_meanwhile_gets_the_room_that_is_left(monkeypatch: pytest.Mon
     cycles = [time_program(plan.program, hw).cycles for plan in (more, less)]
     assert cycles[0] < cycles[1]
     assert abs(more.cycles - cycles[0]) <= 0.10 * cycles[0]
+
+
+def test_orders_that_are_one_to_a_task_by_itself_are_chosen_for_those_around_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What comes in every strip takes equally long by halves of the sum first or gates first; the
+    tasks that need a gate begin at other times. Whichever of the two the solver happens to find."""
+    hw, kernel = machine("trainium"), strip_nest(layer(3, 2048, 4), "t_2", 2, "j_3", 1024)
+    kernel = split_range(split_range(kernel, 2, "j_3", 896), 1, "j_2", 896)
+    settled: list[tuple[TaskTree, PlacedTasks]] = []
+
+    def record(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
+        settled.append((tree, placed))
+        return reorder(tree, placed)
+
+    monkeypatch.setattr(sys.modules["isamap.planner.keep_on_chip"], "reorder", record)
+    plan = plan_whole(kernel, hw, WISHES, Known())
+    tree, found = min(settled, key=lambda pair: pair[1].task_cycles)
+    alike = [found, *_in_other_orders(tree, found)]
+    cycles = [placed.task_cycles for placed in alike]
+    assert max(cycles) > min(cycles), "their order counts"
+    assert all(reorder(tree, placed).task_cycles <= min(cycles) for placed in alike)
+    assert plan.cycles <= min(cycles)
+    worst = max(alike, key=lambda placed: placed.task_cycles)
+    emulated = [time_program(one.program, hw).cycles for one in (reorder(tree, worst), worst)]
+    assert emulated[0] < emulated[1]
+
+
+def _in_other_orders(tree: TaskTree, placed: PlacedTasks) -> Iterator[PlacedTasks]:
+    """One task with two loops swapped, no slower by itself."""
+    now = {task.task.number: task for task in placed.tasks}
+    for number, task in now.items():
+        if not task.on_host:
+            for tiling in swapped_loops(task.best.covering, tiling_of(task)):
+                other = retiled(tree, now, task, tiling)
+                if other is not None and other[number].cycles <= task.cycles:
+                    yield put_retiled(tree, placed, other)
