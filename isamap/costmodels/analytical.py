@@ -12,7 +12,7 @@ precedes its own first call and follows its last one (`ends`). Refills of caches
 (`caches`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -20,7 +20,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .aim import Costs
-from .caches import refill_cycles
+from .caches import Refills, each_refill, refill_cycles
 from .direct_ports import Port
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .handover import handover_cycles
@@ -106,14 +106,26 @@ class Unrefilled:
     @property
     def least(self) -> Costs:
         """What the estimate is not below: it with caches that take in nothing."""
-        cycles = ceil(self._with((0.0,) * len(self.hw.caches)))
+        return self._costs([Refills(0.0, 0.0) for _ in self.hw.caches])
+
+    def rising(self) -> Iterator[Costs]:
+        """What the estimate is not below: its costs with what one, two, ... caches take in; at last
+        they are its own."""
+        taken = [Refills(0.0, 0.0) for _ in self.hw.caches]
+        if not taken:
+            yield self.least
+        for number, refills in each_refill(self.covering, self.tiling, self.hw, self.work.streams):
+            taken[number] = refills
+            yield self._costs(taken)
+
+    def _costs(self, caches: Sequence[Refills]) -> Costs:
+        cycles = ceil(self._with(caches))
         return Costs(cycles, self.moved.energy_pj, self.moved.external_bytes(self.hw))
 
     def refilled(self) -> "Estimate":
         """The estimate."""
         caches = refill_cycles(self.covering, self.tiling, self.hw, self.work.streams)
-        refills = tuple(cache.busy_cycles for cache in caches)
-        cycles = self._with(refills, sum(cache.waiting_cycles for cache in caches))
+        cycles = self._with(caches)
         return Estimate(
             ceil(cycles),
             tuple((name, ceil(cycles)) for name, cycles in self.unit_cycles.items()),
@@ -121,12 +133,14 @@ class Unrefilled:
             ceil(self.startup_cycles),
             ceil(self.finish_cycles),
             ceil(self.stall_cycles),
-            ceil(sum(refills)),
+            ceil(sum(cache.busy_cycles for cache in caches)),
             self.moved,
         )
 
-    def _with(self, refills: tuple[float, ...], waiting: float = 0.0) -> float:
-        """Cycles; they grow with each of the refills."""
+    def _with(self, caches: Sequence[Refills]) -> float:
+        """Cycles; they grow with what each of the caches takes in."""
+        refills = tuple(cache.busy_cycles for cache in caches)
+        waiting = sum(cache.waiting_cycles for cache in caches)
         serving = _cache_cycles(self.work, self.unit_cycles, refills, self.unfinished_cycles)
         computing = max(self.computing_cycles, *serving)
         total = max(self.startup_cycles + computing + self.finish_cycles, self.pace_cycles)

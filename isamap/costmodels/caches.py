@@ -21,6 +21,7 @@ the more is wanted of it.
 
 import functools
 from bisect import insort
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp, gcd, inf, prod
 
@@ -78,23 +79,30 @@ def refill_cycles(
     covering: Covering, tiling: Tiling, hw: Hardware, known: KnownStreams | None = None
 ) -> tuple[Refills, ...]:
     """What each cache, the nearest first, takes in; `known`: of the same covering and machine."""
+    found = dict(each_refill(covering, tiling, hw, known))
+    return tuple(found[number] for number in range(len(hw.caches)))
+
+
+def each_refill(
+    covering: Covering, tiling: Tiling, hw: Hardware, known: KnownStreams | None = None
+) -> Iterator[tuple[int, Refills]]:
+    """The same, cache by cache, by its number: those of short lines, which take in most, first."""
     if not hw.caches:
-        return ()
+        return
     nest = find_nest(covering, tiling, hw)
     streams = list(find_streams(covering, tiling, nest, hw, {} if known is None else known))
-    touched: dict[int, _Touched] = {}  # by the lines' size: caches mostly have the same
-    for size in (cache.granule_bytes for cache in hw.caches):
-        if size not in touched:
-            touched[size] = _touch(size, nest, streams)
-    hints = [NO_HINTS for _ in streams]
     unit = hw.instruction(covering.instruction).unit
-    found = []
-    for cache in hw.caches:
-        if cache.prefetch is not None:
-            pace = 1 / next(u.count for u in hw.units if u.name == unit)
-            hints = [_hints(nest, stream, cache, pace) for stream in streams]
-        found.append(_shared(cache, nest, streams, touched[cache.granule_bytes], hints))
-    return tuple(found)
+    pace = 1 / next(u.count for u in hw.units if u.name == unit)
+    touched: dict[int, _Touched] = {}  # by the lines' size: caches mostly have the same
+    hints: dict[str, list[_Hints]] = {}  # by the cache that programs ask for lines
+    for number, cache in sorted(enumerate(hw.caches), key=lambda pair: pair[1].granule_bytes):
+        line = cache.granule_bytes
+        if line not in touched:
+            touched[line] = _touch(line, nest, streams)
+        asked = next((c for c in hw.caches[number::-1] if c.prefetch is not None), cache)
+        if asked.name not in hints:
+            hints[asked.name] = [_hints(nest, stream, asked, pace) for stream in streams]
+        yield number, _shared(cache, nest, streams, touched[line], hints[asked.name])
 
 
 def _touch(granule: int, nest: list[NestLoop], streams: list[Stream]) -> _Touched:
@@ -286,11 +294,10 @@ def _hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles: flo
     the tiles, unless the innermost loop asks. Not where each call walks over several lines by
     itself, or a loop inside, or the loop along lines, of one row or several side by side, faster
     than it could ask for them, nor in packed stays."""
-    assert cache.prefetch is not None, "the cache takes hints"
     line = cache.granule_bytes
     steps = stream.strides
     depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
-    if depth is None or stream.is_packed or steps[depth] < line:
+    if cache.prefetch is None or depth is None or stream.is_packed or steps[depth] < line:
         return NO_HINTS
     walked = [(stride, loop.count) for stride, loop in zip(steps[:depth], nest)]
     call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)

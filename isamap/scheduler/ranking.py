@@ -4,7 +4,7 @@ In: a covering, its work, the machine, an aim; tilings. Out: which are legal, an
 its job: which tilings to ask about (`greedy`, `descend`).
 
 What caches take in is most of the work of an estimate, and most tilings are asked about to see
-that another one is better: that shows before it is counted.
+that another one is better: that shows before all of it is counted, mostly after one or two caches.
 """
 
 from math import inf
@@ -60,6 +60,11 @@ class Ranking:
         least, begun = self.begun[key]
         if least > most:
             return least
+        for costs in begun.rising():
+            least = self.aim.rank(costs)
+            if least > most:
+                self.begun[key] = least, begun
+                return least
         del self.begun[key]
-        self.known[key] = self.aim.rank(begun.refilled().costs(self.hw))
-        return self.known[key]
+        self.known[key] = least
+        return least

@@ -42,7 +42,7 @@ def found(hw: Hardware, text: str, count: int = 40) -> tuple[Covering, ...]:
 
 def check(name: str, threads: int, text: str, seed: int) -> None:
     """No refill and no wait takes less than nothing, no tiling less than a cycle, nor less than was
-    known before refills were counted, or before there was a tiling."""
+    known before refills were counted, or those of some caches, or before there was a tiling."""
     hw = on_threads(machine(name), threads)
     generator = random.Random(seed)
     for covering in generator.choices(found(hw, text), k=6):
@@ -55,9 +55,14 @@ def check(name: str, threads: int, text: str, seed: int) -> None:
         work = count_work(covering, hw)
         costs = estimate(covering, work, tiling, hw).costs(hw)
         assert costs.cycles > 0
-        least = begin_estimate(covering, work, tiling, hw).least
+        begun = begin_estimate(covering, work, tiling, hw)
+        least = begun.least
         assert least_costs(covering, work, hw).cycles <= least.cycles <= costs.cycles
         assert replace(least, cycles=costs.cycles) == costs
+        rising = list(begun.rising())
+        assert rising[-1] == costs
+        cycles = [least.cycles, *(some.cycles for some in rising)]
+        assert cycles == sorted(cycles)
 
 
 @given(
