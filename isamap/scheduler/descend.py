@@ -30,6 +30,7 @@ ROUNDS = 4  # over all loop orders
 IMPROVED = 2  # in each
 PROMISING = 1.15  # times the best value: improving gains a tenth (measured over 40 coverings)
 HOPELESS = 1.5  # times the value that is wanted: improving seldom gains more
+IMPROVED_HOPELESS = 1.1  # the same once it was improved: over 78 kernels none got there from above
 
 
 def descend(
@@ -83,12 +84,12 @@ class Descent(Ranking):
             return
         if self.best is None:
             _, self.best = grow(self, tilings[0])
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             known = self.rank(self.best)
             limit = known[0], PROMISING * known[1]
             close = self.closest(tilings, self.best.tiles, limit)
             self.best = min([self.best, *close[:1]], key=self.rank)
-            if not self.is_promising(self.best):
+            if not self.is_promising(self.best, IMPROVED_HOPELESS if number else HOPELESS):
                 return
             best = min(map(self.improve, close), key=self.rank, default=self.best)
             if self.rank(best) >= known:
@@ -105,9 +106,9 @@ class Descent(Ranking):
             return tiling
         return min(tiling, self.improve(best), key=self.rank)
 
-    def is_promising(self, tiling: Tiling) -> bool:
-        """May improving it reach what is wanted?"""
-        return self.rank(tiling)[1] <= HOPELESS * self.cutoff
+    def is_promising(self, tiling: Tiling, hopeless: float = HOPELESS) -> bool:
+        """May improving it reach what is wanted? Not from so many times that on."""
+        return self.rank(tiling)[1] <= hopeless * self.cutoff
 
     def closest(
         self, tilings: list[Tiling], tiles: tuple[tuple[str, int], ...], most: Rank
