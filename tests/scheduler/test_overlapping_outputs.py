@@ -18,7 +18,7 @@ from tests.scheduler.cases import ROOT
 from tests.scheduler.execution import assert_computes
 from tests.scheduler.tilings import random_tiling
 
-SIZES = {"n": 3, "h": 2, "w": 5, "c": 2, "k": 3, "r": 3, "s": 3}
+SIZES = {"n": 1, "h": 2, "w": 4, "c": 2, "k": 3, "r": 3, "s": 3}
 
 
 def subject() -> Kernel:
