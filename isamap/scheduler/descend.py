@@ -6,6 +6,7 @@ single units fit. Not its job: optimality.
 From single units one tiling grows (`greedy`). Its tile sizes are then tried under every loop order
 and with everything that packed stays may keep; the best of these are improved, one or two tile
 sizes at a time, until nothing near is better, and what that finds is tried in all of them again.
+Last, its sum is done in parts, of which the best is improved as well, if it comes close.
 Where all orders together stay far above what is wanted, nothing is improved.
 """
 
@@ -98,11 +99,13 @@ class Descent(Ranking):
 
     def with_parts(self, tiling: Tiling) -> Tiling:
         """The tiling, or what improving the best one with its sum in parts finds."""
-        least, at_most = self.rank(tiling)
-        most = least, PROMISING * at_most
+        if not self.is_promising(tiling):
+            return tiling
+        known = self.rank(tiling)
+        most = known[0], PROMISING * known[1]
         parts = summed_in_parts(self.covering, tiling, self.sizes, self.hw)
         best = min(parts, key=lambda other: self.rank(other, most), default=tiling)
-        if not self.is_promising(tiling) or self.rank(best) > most:
+        if self.rank(best, most) > most:
             return tiling
         return min(tiling, self.improve(best), key=self.rank)
 
