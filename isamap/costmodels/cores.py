@@ -28,11 +28,12 @@ class SharedUse:
 
 
 def shared_use(
-    covering: Covering, plan: OperandPlan, instruction: Instruction, hw: Hardware
+    covering: Covering, plan: OperandPlan, residence: int, instruction: Instruction, hw: Hardware
 ) -> SharedUse:
-    """The calls of an operand's transfer by `instruction`, on all cores together."""
+    """The calls of a residence's transfer by `instruction`, on all cores together."""
     assert hw.cores is not None, "spread over some cores"
-    plain = {axis.loops[0] for axis in plan.axes if not axis.is_window}
+    windows = plan.windows_at(residence)
+    plain = {axis.loops[0] for axis in plan.axes if axis not in windows}
     counts: dict[str, int] = {}
     for share in covering.shares:
         if share.axis not in instruction.multicast:

@@ -4,8 +4,10 @@ In: a covering, a transfer of one of its operands. Out: classes of calls, cycles
 job: what the calls take together (`work`).
 """
 
+from collections.abc import Collection
+
 from isamap.hwdesc import ExtentRule, Instruction
-from isamap.mapper import CopyDim, Covering, OperandPlan, Transfer, part_size
+from isamap.mapper import CopyDim, Covering, OperandPlan, TileAxis, Transfer, part_size
 
 Classes = list[tuple[float, dict[str, int]]]  # how many calls of a pass have which extents
 
@@ -17,9 +19,16 @@ def full_values(plan: OperandPlan, transfer: Transfer, instruction: Instruction)
         values[loop] = 1
         maximum = instruction.extent(loop).maximum
         for dim in dims:
-            values[loop] *= dim.extent or maximum
+            values[loop] *= dim.extent or _block_positions(plan, dim)
         values[loop] = min(values[loop], maximum)
     return values
+
+
+def _block_positions(plan: OperandPlan, dim: CopyDim) -> int:
+    """Positions of a window axis that one block takes."""
+    axis = plan.axis(str(dim.axis))
+    blocks = {block.loop: block.extent for block in plan.blocks}
+    return axis.extent({loop: blocks.get(loop, 1) for loop in axis.loops})
 
 
 def first_block_cycles(plan: OperandPlan, transfer: Transfer, instruction: Instruction) -> float:
@@ -31,15 +40,20 @@ def first_block_cycles(plan: OperandPlan, transfer: Transfer, instruction: Instr
     for loop, dims in transfer.assigned:
         count = 1
         for dim in dims:
-            count *= dim.extent or instruction.extent(loop).maximum
+            count *= dim.extent or _block_positions(plan, dim)
         cycles *= -(-count // instruction.extent(loop).maximum)
     return float(cycles)
 
 
 def transfer_classes(
-    covering: Covering, plan: OperandPlan, transfer: Transfer, instruction: Instruction
+    covering: Covering,
+    plan: OperandPlan,
+    transfer: Transfer,
+    instruction: Instruction,
+    windows: Collection[str],
 ) -> Classes:
-    """How many calls of one pass have which extents (window axes count one position each)."""
+    """How many calls of one pass have which extents (`windows`: axes that count one position
+    each)."""
     classes: Classes = [(1.0, {repeat.name: 1 for repeat in instruction.repeats})]
     blocks = {block.loop for block in plan.blocks}
     assigned_blocks: set[str] = set()
@@ -53,7 +67,7 @@ def transfer_classes(
         ]
     outside = 1
     for axis in plan.axes:
-        if axis.is_window:
+        if axis.name in windows:
             continue
         tiled = covering.loop(axis.loops[0])
         if tiled.name not in assigned_blocks:  # walked inside the block, or no block at all
@@ -66,23 +80,34 @@ def transfer_classes(
 
 
 def short_calls(
-    transfer: Transfer, instruction: Instruction, classes: Classes
+    covering: Covering,
+    plan: OperandPlan,
+    transfer: Transfer,
+    instruction: Instruction,
+    classes: Classes,
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Per window axis that fills calls, what the last call of a tile costs beyond its share: at
-    place n, of n positions, in positions (none where every call costs its share)."""
+    place n, of n positions, in positions (none where every call costs its share); as many places
+    as a call or a tile has positions."""
     found = []
     for loop, dims in transfer.assigned:
         if not dims or dims[0].axis is None:
             continue
         maximum = instruction.extent(loop).maximum
+        most = min(maximum, _all_positions(covering, plan.axis(dims[0].axis)))
         costs = [
             sum(t * instruction.issue_cycles.evaluate({**v, loop: n}) for t, v in classes)
-            for n in range(1, maximum + 1)
+            for n in (*range(1, most + 1), maximum)
         ]
-        lost = [0, *(round(maximum * cost / costs[-1]) - n for n, cost in enumerate(costs, 1))]
+        lost = [0, *(round(maximum * cost / costs[-1]) - n for n, cost in enumerate(costs[:-1], 1))]
         if any(lost):
             found.append((dims[0].axis, tuple(lost[:maximum])))
     return tuple(found)
+
+
+def _all_positions(covering: Covering, axis: TileAxis) -> int:
+    """Positions of a window axis over the whole operand, of all cores together."""
+    return axis.extent({loop: covering.loop(loop).total_extent for loop in axis.loops})
 
 
 def _dim_classes(

@@ -271,7 +271,7 @@ def _all_cores(
         return mine
     everywhere = replace(covering, loops=covering.on_one_core.loops)
     whole = _flow(everywhere, hw, plan, residence, transfer, is_drain)
-    use = shared_use(covering, plan, hw.instruction(transfer.instruction), hw)
+    use = shared_use(covering, plan, residence, hw.instruction(transfer.instruction), hw)
     is_shared = hw.num_copies(mine.unit) == 1
     block = mine.first_cycles / mine.pass_cycles
     own, ports = dict(mine.ports), []
@@ -311,7 +311,8 @@ def _flow(
     is_drain: bool,
 ) -> Flow:
     instruction = hw.instruction(transfer.instruction)
-    classes = transfer_classes(covering, plan, transfer, instruction)
+    windows = tuple(axis.name for axis in plan.windows_at(residence))
+    classes = transfer_classes(covering, plan, transfer, instruction, windows)
     issue = instruction.issue_cycles
     full = full_values(plan, transfer, instruction)
     ports: dict[Port, float] = {}
@@ -329,7 +330,6 @@ def _flow(
                     key = (memory.name, port.name)
                     cycles = times * ceil(each / port.bytes_per_cycle)
                     ports[key] = ports.get(key, 0.0) + cycles
-    windows = tuple(axis.name for axis in plan.axes if axis.is_window)
     latency = max(instruction.latency_cycles.evaluate(full) - issue.evaluate(full), 0)
     first = first_block_cycles(plan, transfer, instruction)
     counts = {unit.name: unit.count for unit in hw.units}
@@ -359,7 +359,7 @@ def _flow(
         overlap_cycles(instruction, computing, plan.name, first, busy),
         memory.num_entries if memory.fifo is not None else 0,
         entry_cycles(computing, call, hw) if memory.fifo is not None else 0,
-        short=short_calls(transfer, instruction, classes),
+        short=short_calls(covering, plan, transfer, instruction, classes),
         apart_cycles=apart_cycles(computing, instruction, call, hw) if is_drain else 0,
     )
 

@@ -19,6 +19,7 @@ from .finish import FinishStep, find_finishes
 from .geometry import Geometry
 from .home_layouts import block_strides, home_layouts, may_address
 from .passage import onward_copies, pass_through, source_memory, target_memory
+from .ribbons import laid_end_to_end
 from .roles import InstructionRole, Mover, movers
 from .subject import Source, Subject, bound_windows
 from .transfer import MoveDim, find_transfer, with_planes
@@ -75,6 +76,8 @@ class Chains:
         """Chains of residences from the unit back to the external memory."""
         here = chain[-1]
         room = size_bytes(here.dtype)
+        # else it lies further out
+        has_ribbon = all(a.name in dict(here.windows) for a in self.axes if a.is_ribbon)
         for mover in self._movers_to(here):
             if here.is_packed and here.align_bytes % self._align(mover, mover.target):
                 continue  # blocks lie closer than the copy can write them
@@ -83,7 +86,7 @@ class Chains:
             if (source, dtype) == (self._outside(origin), origin.buffer.dtype):
                 align = self._align(mover, str(mover.source))
                 for external in self._externals(here, size_bytes(dtype), 1, origin):
-                    if not is_aligned(external, align):
+                    if not has_ribbon or not is_aligned(external, align):
                         continue
                     dims = self._dims(here, external)
                     fill = find_transfer(mover, dims, room, size_bytes(dtype))
@@ -99,14 +102,15 @@ class Chains:
         self, chain: tuple[Residence, ...], mover: Mover
     ) -> Iterator[tuple[tuple[Residence, ...], External]]:
         here = chain[-1]
-        if any(axis.is_window for axis in self.axes):
+        if here.windows or any(axis.is_window and not axis.is_ribbon for axis in self.axes):
             return  # a window is walked in place, in one memory
         sizes = size_bytes(here.dtype), size_bytes(ends(mover)[0][1])
         fill = find_transfer(mover, self._dims(here, None), *sizes)
         if fill is None:
             return
         outer = self._source_residence(fill, mover)
-        yield from self.inward((*chain[:-1], replace(here, fill=fill), outer))
+        for laid in (outer, *laid_end_to_end(outer, self.axes, self.blocks, self.subject)):
+            yield from self.inward((*chain[:-1], replace(here, fill=fill), laid))
 
     def _movers_to(self, here: Residence) -> list[Mover]:
         """Copies into `here` from places that the operand's buffer reaches, as what it holds or,
@@ -241,26 +245,19 @@ class Chains:
     def _store_dims(self, here: Residence, external: External) -> tuple[MoveDim, ...]:
         """The dimensions of a block on its way out: the residence is the source."""
         return tuple(
-            MoveDim(
-                d.block,
-                d.axis,
-                d.extent,
-                d.is_partial,
-                d.source_stride_bytes or 0,
-                d.target_stride_bytes,
+            replace(
+                d,
+                target_stride_bytes=d.source_stride_bytes or 0,
+                source_stride_bytes=d.target_stride_bytes,
             )
             for d in self._dims(here, external)
         )
 
     def _shift(self, here: Residence) -> Transfer | None:
         """An instruction that shifts `here` right by a byte."""
-        for mover in self.movers:
-            at = mover.instruction.operand(mover.target).memory
-            if mover.role is InstructionRole.SHIFT and at == here.memory and self._carries(mover):
-                count = immediate_value(mover.instruction.immediates[0], 8)
-                found = find_transfer(mover, self._dims(here, None), self.element_bytes, 1)
-                if found is not None and count is not None:
-                    return found
+        for mover, found in self._steps(here, InstructionRole.SHIFT):
+            if immediate_value(mover.instruction.immediates[0], 8) is not None:
+                return found
         return None
 
     def in_place(self, first: Residence) -> Iterator[External]:
@@ -284,13 +281,16 @@ class Chains:
 
     def zero(self, here: Residence) -> Transfer | None:
         """An instruction that clears a block of `here`."""
+        return next((found for _, found in self._steps(here, InstructionRole.ZERO)), None)
+
+    def _steps(self, here: Residence, role: InstructionRole) -> Iterator[tuple[Mover, Transfer]]:
+        """Instructions of a role that work on a block where it lies."""
         for mover in self.movers:
-            at = mover.instruction.operand(mover.target).memory
-            if mover.role is InstructionRole.ZERO and at == here.memory and self._carries(mover):
+            is_here = target_memory(mover) == here.memory
+            if mover.role is role and is_here and self._carries(mover):
                 found = find_transfer(mover, self._dims(here, None), self.element_bytes, 1)
                 if found is not None:
-                    return found
-        return None
+                    yield mover, found
 
     def again(self, here: Residence, drain: Transfer, outlet: External) -> Transfer | None:
         """A copy that brings sums back as `drain` left them, which began from zero or from another
@@ -361,9 +361,10 @@ class Chains:
     def _dims(self, here: Residence, external: External | None) -> tuple[MoveDim, ...]:
         """The dimensions of a block of `here`; source strides from `external`, or free."""
         moved = {loop for axis in self.axes for loop in axis.loops}
+        windows = [window for window in self.windows if window.name in dict(here.windows)]
         dims = []
         for number, block in enumerate(self.blocks):
-            if any(block.loop in window.loops for window in self.windows):
+            if any(block.loop in window.loops for window in windows):
                 continue
             source = external.block_strides_bytes[number] if external else None
             if block.loop not in moved:

@@ -106,6 +106,11 @@ class TileAxis:
         """Does the axis slide over elements instead of counting units?"""
         return bool(self.spans)
 
+    @property
+    def is_ribbon(self) -> bool:
+        """Is it a window of a single loop, whose units lie side by side and are moved together?"""
+        return len(self.spans) == 1
+
     def step(self, loop: TiledLoop) -> int:
         """Positions moved by one unit of `loop`."""
         return self.spans[self.loops.index(loop.name)] * loop.block if self.is_window else 1
@@ -261,6 +266,28 @@ class OperandPlan:
     def is_output(self) -> bool:
         """Does the instruction write it?"""
         return self.role is not Role.IN
+
+    @property
+    def slides(self) -> bool:
+        """Is there a window in the memory that the instruction reads? (A ribbon may lie in one
+        further out, from where single blocks go on.)"""
+        return self.has_window and (len(self.residences) < 2 or bool(self.windows_at(0)))
+
+    def windows_at(self, residence: int) -> tuple[TileAxis, ...]:
+        """The axes that are windows in the residence of that number."""
+        windows = tuple(axis for axis in self.axes if axis.is_window)
+        if len(self.residences) < 2:
+            return windows
+        names = {name for name, _ in self.residences[residence].windows}
+        return tuple(axis for axis in windows if axis.name in names)
+
+    @property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """All that moves it, passages included."""
+        rows = ((r.fill, r.zero, r.drain, *r.finish) for r in self.residences)
+        found = [transfer for row in rows for transfer in row if transfer is not None]
+        ways = (way for t in found for way in (t.onward, t.inward) if way is not None)
+        return (*found, *(way.transfer for way in ways))
 
     @property
     def end_dtype(self) -> str:

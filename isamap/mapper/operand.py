@@ -21,9 +21,14 @@ from .covering import (
 from .direct import plan_direct
 from .passage import passing_in
 from .residence import first_residence
+from .ribbons import Choice, ribbon_choices, whole_cycles
 from .subject import Subject
 from .tasks import overlaps
 from .transfer import block_cycles
+
+# Of cycles that copies of single blocks take: what computing begins after is a whole tile, so that
+# a little less is no gain, and each plan more is a covering more to look at.
+WORTH_WAITING = 0.8
 
 
 def plan_operand(subject: Subject) -> tuple[OperandPlan, ...] | str:
@@ -31,9 +36,10 @@ def plan_operand(subject: Subject) -> tuple[OperandPlan, ...] | str:
 
     Only where there is no other plan may an input's layout repeat elements.
     """
-    plans, reason = _find_plans(subject, gathers=False)
+    choices = tuple((axes, axes) for axes in _axis_choices(subject))
+    plans, reason = _find_plans(subject, choices, gathers=False)
     if not plans and not subject.is_target:
-        plans, _ = _find_plans(subject, gathers=True)
+        plans, _ = _find_plans(subject, choices, gathers=True)
     if not plans:
         return f"operand {subject.name} ({subject.buffer.name}): {reason}"
     rows = [(layout_rank(plan), _plan_cycles(subject.hw, plan), plan) for plan in plans]
@@ -48,21 +54,39 @@ def plan_operand(subject: Subject) -> tuple[OperandPlan, ...] | str:
         if cycles < fastest.get(staged, float("inf")):
             fastest[staged] = cycles
             front.append(plan)
-    return tuple(front)
+    return (*front, *_faster_ribbons(subject, front, choices[-1][0]))
 
 
-def _find_plans(subject: Subject, *, gathers: bool) -> tuple[list[OperandPlan], str]:
-    """All plans, and why the first attempt without one failed."""
+def _faster_ribbons(
+    subject: Subject, plans: list[OperandPlan], plain: tuple[TileAxis, ...]
+) -> Iterator[OperandPlan]:
+    """Plans that move a loop's blocks together, each clearly faster than those before it, for which
+    the buffer lies as naturally as for `plans`."""
+    choices = tuple(ribbon_choices(subject, plain))
+    ribbons, _ = _find_plans(subject, choices, gathers=False) if choices else ((), "")
+    most_natural = min(map(layout_rank, plans))
+    known = [plan for plan in plans if layout_rank(plan) == most_natural]
+    least = min(whole_cycles(subject, plan) for plan in known)
+    for plan in ribbons:
+        cycles = whole_cycles(subject, plan)
+        if layout_rank(plan) <= most_natural and cycles < WORTH_WAITING * least:
+            least = cycles
+            yield plan
+
+
+def _find_plans(
+    subject: Subject, choices: tuple[Choice, ...], *, gathers: bool
+) -> tuple[list[OperandPlan], str]:
+    """All plans under some choices of axes, and why the first attempt without one failed."""
     plans: list[OperandPlan] = []
     reason = ""
     blocks = _block_dims(subject)
     rule = subject.match.instruction.operand(subject.name)
     if rule.memory == subject.hw.external.name:
-        *_, plain = _axis_choices(subject)
-        direct = plan_direct(subject, plain, blocks, gathers)
+        direct = plan_direct(subject, choices[-1][0], blocks, gathers)
         return ([], direct) if isinstance(direct, str) else (list(direct), "")
-    for axes in _axis_choices(subject):
-        first = first_residence(subject, axes, blocks)
+    for axes, near in choices:
+        first = first_residence(subject, near, blocks)
         if isinstance(first, str):
             reason = reason or first
             continue
@@ -94,12 +118,7 @@ def _rank(layout: Layout) -> int:
 
 
 def _plan_cycles(hw: Hardware, plan: OperandPlan) -> float:
-    transfers = [
-        t for r in plan.residences for t in (r.fill, r.zero, r.drain, *r.finish) if t is not None
-    ]
-    ways = [way for t in transfers for way in (t.onward, t.inward) if way is not None]
-    transfers += [way.transfer for way in ways]
-    return sum(block_cycles(hw.instruction(t.instruction), t) for t in transfers)
+    return sum(block_cycles(hw.instruction(t.instruction), t) for t in plan.transfers)
 
 
 def _axis_choices(subject: Subject) -> Iterator[tuple[TileAxis, ...]]:

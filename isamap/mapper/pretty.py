@@ -10,16 +10,18 @@ from .covering import OperandPlan, Transfer
 
 def show_route(plan: OperandPlan, external: str) -> str:
     """`dram -mvin-> scratchpad -preload-> array`, and the way back of an output; `in sbuf`
-    where the instruction works on the buffer in place."""
+    where the instruction works on the buffer in place. `tiles (i end to end)`: tiles are moved as a
+    whole, and blocks along i by one call as far as that takes them."""
     inside = external if plan.inlet is None else plan.inlet.home or external
     outside = external if plan.outlet is None else plan.outlet.home or external
     if not plan.residences:
         return f"in {inside if plan.outlet is None else outside}"
     parts = [inside] if plan.residences[-1].fill is not None else []
-    for residence in reversed(plan.residences):
+    for number, residence in reversed(list(enumerate(plan.residences))):
         entry = residence.fill or residence.zero
         arrow = [f"-{_show_instructions(entry)}->"] if entry is not None else []
-        parts += [*arrow, residence.memory]
+        ribbons = (axis.loops[0] for axis in plan.windows_at(number) if axis.is_ribbon)
+        parts += [*arrow, residence.memory, *(f"({name} end to end)" for name in ribbons)]
     for number, residence in enumerate(plan.residences):
         if residence.drain is not None:
             is_last = residence is plan.residences[-1]

@@ -197,6 +197,8 @@ class _Builder:
 
         An instruction loop with coefficient c in dimension d moves c times d's stride.
         """
+        if not self._blocks_of(window):
+            return -(-span // self.align) * self.align
         chosen = 0
         by_dim: dict[int, int] = {}
         for block in self._blocks_of(window):

@@ -68,6 +68,7 @@ class Subject:
 
 
 def bound_windows(axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]) -> tuple[TileAxis, ...]:
-    """The window axes that block dimensions are part of."""
+    """The window axes that block dimensions are part of, and ribbons."""
     bound = {block.loop for block in blocks}
-    return tuple(axis for axis in axes if axis.is_window and bound & set(axis.loops))
+    windows = (axis for axis in axes if axis.is_window)
+    return tuple(axis for axis in windows if axis.is_ribbon or bound & set(axis.loops))

@@ -207,8 +207,8 @@ def _resolve(
 def _stepped(dims: tuple[CopyDim, ...], rule: ExtentRule) -> CopyDim | None:
     """The dimension that program loops walk in parts, if the instruction cannot take it at once."""
     inner = dims[-1]
-    size = part_size(inner.extent, rule)
-    if len(dims) > 1 or not inner.extent or size == inner.extent:
+    size = part_size(inner.extent, rule) if inner.extent else rule.maximum
+    if len(dims) > 1 or size == inner.extent:
         return None
     return replace(
         inner,

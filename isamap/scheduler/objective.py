@@ -123,7 +123,7 @@ class Objective:
     def _blocks(self, stay: StayVars) -> Number:
         """Blocks that a fetch of the stay brings (see waiting.tile_blocks)."""
         names = [axis.loops[0] for axis in stay.plan.axes if not axis.is_window]
-        if not stay.plan.has_window:
+        if not stay.plan.has_window or stay.is_always_low:
             return stay.volume
         tiles: list[Number] = [self.vars.tile[name] for name in names if name in self.vars.loops]
         return self.cp.product(tiles, f"blocks_{stay.label}")

@@ -155,9 +155,9 @@ def level_options(
 def _may_hold_tile(covering: Covering, plan: OperandPlan, residence: int, hw: Hardware) -> bool:
     """May an inner memory hold tiles of an input, copied from those in the next one? Where two
     slots of two blocks find room beside the blocks of all others in flight, two of each: smaller
-    tiles are blocks in flight. Not where what lies outside is packed in the order of use, nor where
-    no fetch waits for a slot."""
-    if residence < 0 or plan.is_output:
+    tiles are blocks in flight. Not where what lies outside is packed in the order of use or lies
+    end to end, nor where no fetch waits for a slot."""
+    if residence < 0 or plan.is_output or plan.has_window:
         return False
     if plan.residences[residence + 1].is_packed or is_renamed(plan, residence, hw):
         return False
@@ -207,7 +207,7 @@ def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
 def _may_be_low(plan: OperandPlan, hw: Hardware) -> bool:
     """May single blocks be moved one by one?"""
     is_token = hw.synchronisation is Synchronisation.TOKENS
-    return not is_token and not plan.has_window
+    return not is_token and not plan.slides
 
 
 def slot_options(

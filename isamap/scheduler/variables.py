@@ -307,6 +307,8 @@ class Variables:
         factors: list[Number] = []
         roomy: list[Number] = []
         for axis in stay.plan.axes:
+            if axis.is_window and stay.is_always_low:
+                continue
             if axis.is_window:
                 factors.append(self._window_extent(axis.loops, axis.spans, f"{label}_{axis.name}"))
                 stay.positions[axis.name] = factors[-1]
