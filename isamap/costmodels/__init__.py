@@ -7,13 +7,13 @@ from .analytical import (
     Unrefilled,
     begin_estimate,
     estimate,
-    inner_tile_cycles,
     moved_by,
     slowest_block_cycles,
 )
 from .bounds import Bound, find_bounds
 from .compulsory import compulsory_bytes
 from .contest import Contest, TakesRounds, open_contest, share_time
+from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fill
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .host_costs import host_costs
 from .in_order import HeldUp, find_held_up
@@ -115,6 +115,8 @@ __all__ = [
     "drain_latency_cycles",
     "enough_slots",
     "estimate",
+    "excess_cycles",
+    "fills_beside",
     "find_bounds",
     "find_held_up",
     "find_span",
@@ -125,6 +127,7 @@ __all__ = [
     "guards",
     "host_costs",
     "inner_tile_cycles",
+    "is_inner_fill",
     "is_renamed",
     "is_replaced",
     "last_units",

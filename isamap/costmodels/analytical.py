@@ -21,6 +21,7 @@ from isamap.mapper import Covering
 
 from .aim import Costs
 from .caches import Refills, each_refill, refill_cycles
+from .crowded import count_inner_tiles, crowded_cycles, inner_tile_cycles
 from .direct_ports import Port
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .handover import handover_cycles
@@ -50,11 +51,6 @@ from .work import Ends, Flow, Work
 # Of the work that other units hide, one part in so many is charged: the emulator shows no delay,
 # but of two schedules that differ by a few cycles of startup the one that moves less is taken.
 OVERLAP_LOSS = 2**18
-
-# Of computing, for every tile that an inner memory holds: what else could have lain there is worth
-# nothing here. Without it such tiles won ties on nvidia_hopper_mma, where the emulator then counted
-# up to 27 % more, as sums in the same memory had one slot instead of two: estimate.
-INNER_LOSS = 2**8
 
 # Of computing and refills all but the longest are hidden, of which one part in so many is charged:
 # measured between 1/4 and 1/10 on one Zen 4 core, f32 products of 512 x 512 matrices in 70 tilings.
@@ -170,6 +166,7 @@ def begin_estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
             ports[port] = ports.get(port, 0.0) + passes * cycles
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
     stall += exchange_cycles(covering, work, tiling, hw) + resumed_cycles(covering, work, tiling)
+    stall += crowded_cycles(covering, work, tiling, hw)
     finish = finish_cycles(covering, work, tiling, hw)
     unfinished = resumed_sum_cycles(covering, work, tiling, counts)
     paces = _paces(covering, work, tiling, hw, units, ports)
@@ -230,19 +227,6 @@ def _cache_cycles(
     fetching = max((units[unit] for unit in work.fill_units), default=0.0)
     serving = max((fetching + work.served_cycles, *copying))
     return (serving + refills[0] + unfinished, *refills[1:])
-
-
-def inner_tile_cycles(work: Work) -> float:
-    """Cycles that are charged for each tile in an inner memory."""
-    return work.shared_cycles / INNER_LOSS
-
-
-def count_inner_tiles(covering: Covering, tiling: Tiling) -> int:
-    """Stays that hold tiles of what another memory on chip holds tiles of as well."""
-    return sum(
-        stay.level > 0 and stay.residence < len(covering.operand(stay.operand).residences) - 1
-        for stay in tiling.stays
-    )
 
 
 def packing_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:

@@ -14,8 +14,11 @@ from isamap.costmodels import (
     Flow,
     Stay,
     Work,
+    excess_cycles,
+    fills_beside,
     first_call_cycles,
     inner_tile_cycles,
+    is_inner_fill,
     moves_blocks,
     needs_one_slot,
     onward_cycles,
@@ -70,6 +73,7 @@ class Objective:
             stalls.add_starving(stay, pace.behind(STARVED_ENDS), wait)
         waiting.append(stalls.exchange())
         waiting += [self._resumed(stay, horizon) for stay in self.vars.stays]
+        waiting += [self._crowded(stay, horizon) for stay in self.vars.stays if stay.is_inner]
         compute_load = add_up(units.pop(self.work.compute_unit, [])) + num_units * compute
         self.cp.model.add(num_units * pace.computing >= compute_load + num_units * add_up(waiting))
         losses: list[Linear] = []
@@ -94,6 +98,29 @@ class Objective:
         total = pace.total(self._startup(horizon), self._finish(horizon), add_up(losses))
         self.cp.model.minimize(total)
         return total
+
+    def _crowded(self, stay: StayVars, horizon: int) -> Linear:
+        """Waiting for a tile in an inner memory beside single blocks (see costmodels/crowded)."""
+        covering, work = self.vars.covering, self.work
+        fill = next(
+            (n for n, f in enumerate(work.flows)
+             if self._stay(f) is stay and is_inner_fill(covering, work, f)), None,
+        )  # fmt: skip
+        if fill is None:
+            return 0
+        beside = fills_beside(covering, work, work.flows[fill], self.hw)
+        lows = [self._stay(flow).is_low for flow in beside]
+        excess = _scaled(excess_cycles(covering, work, work.flows[fill], self.hw))
+        if not excess or all(isinstance(low, int) and not low for low in lows):
+            return 0
+        label = f"crowded_{stay.label}"
+        conditions = [] if isinstance(stay.is_low, int) else [negated(stay.is_low)]
+        if not any(isinstance(low, int) and low for low in lows):
+            literals = [low for low in lows if not isinstance(low, int)]
+            conditions.append(self.cp.any_of(literals, f"{label}_beside"))
+        waiting = self.cp.model.new_int_var(0, horizon, label)
+        self.cp.model.add(waiting >= excess * self.passes[fill]).only_enforce_if(conditions)
+        return waiting
 
     def _resumed(self, stay: StayVars, horizon: int) -> Linear:
         """Waiting where sums that were written are fetched again (see waiting.resumed_cycles)."""

@@ -92,6 +92,20 @@ def test_tiles_inside_save_what_the_emulator_says() -> None:
         assert estimate(covering, work, tiles, HW).cycles == pytest.approx(counted, rel=0.1)
 
 
+def test_a_tile_waits_where_its_queue_brings_single_blocks_too() -> None:
+    """Eight blocks of A per sweep come in twice the time of the calls on them, and the queue has
+    one block of W ahead: an eighth more than without the wait."""
+    covering = covering_of(HW, 512, 512, 2048)
+    stays = (
+        Stay("A", 0, 1, 1), Stay("A", 1, 1, 1, ("p",)),
+        Stay("W", 0, 0, 2), Stay("W", 1, 1, 2), Stay("C", 0, 1, 1),
+    )  # fmt: skip
+    chosen = Tiling((("i", 8), ("j", 4), ("p", 4)), ("i", "j", "p"), tuple("pji"), stays)
+    work = count_work(covering, HW)
+    counted = emulated(covering, chosen)
+    assert estimate(covering, work, chosen, HW).cycles == pytest.approx(counted, rel=0.06)
+
+
 @pytest.mark.parametrize(
     ("hw", "seed"), [*((HW, seed) for seed in range(6)), (THREE, 1)],
     ids=lambda x: x.name if isinstance(x, Hardware) else str(x),
