@@ -24,7 +24,7 @@ from .caches import Refills, each_refill, refill_cycles
 from .crowded import count_inner_tiles, crowded_cycles, inner_tile_cycles
 from .direct_ports import Port
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
-from .handover import handover_cycles
+from .handover import copies_left_away, handover_cycles
 from .in_order import find_held_up, idle_cycles
 from .passes import (
     fetches,
@@ -158,8 +158,9 @@ def begin_estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
         work.compute_unit: compute_path_cycles(covering, work, tiling, counts[work.compute_unit])
     }
     ports: dict[Port, float] = dict(work.ports)
+    away = copies_left_away(covering, tiling, hw)
     for flow in work.flows:
-        passes = flow_passes(covering, tiling, flow)
+        passes = flow_passes(covering, tiling, flow) / away.get((flow.operand, flow.residence), 1)
         busy = passes * paid_cycles(covering, tiling, flow) / counts[flow.unit]
         units[flow.unit] = units.get(flow.unit, 0.0) + busy
         for port, cycles in flow.ports:
