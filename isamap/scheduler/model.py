@@ -42,7 +42,8 @@ class TilingModel:
         """Equal for models of the same loops and stays, with the same constraints, objective and
         costs of first tiles; what loops are called does not matter."""
         loops = [replace(loop, name="") for loop in self.covering.loops]
-        stays = [(plan.name, len(plan.residences)) for plan in self.covering.operands]
+        lows = [stay.is_low if isinstance(stay.is_low, int) else None for stay in self.vars.stays]
+        stays = [(s.plan.name, s.number, low) for s, low in zip(self.vars.stays, lows, strict=True)]
         proto = NAMED.sub("", str(self.model.proto))
         text = f"{loops} {stays} {proto} {self.first_tiles}"
         return blake2b(text.encode()).digest()
