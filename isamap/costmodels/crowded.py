@@ -20,7 +20,7 @@ from .work import Flow, Work
 
 # Of computing, for every tile that an inner memory holds: what else could have lain there is worth
 # nothing here. Without it such tiles won ties on nvidia_hopper_mma, where the emulator then counted
-# up to 27 % more, as sums in the same memory had one slot instead of two: estimate.
+# up to 30 % more, as sums in the same memory had one slot instead of two: estimate.
 INNER_LOSS = 2**8
 
 

@@ -63,7 +63,9 @@ def _faster_ribbons(
     """Plans that move a loop's blocks together, each clearly faster than those before it, for which
     the buffer lies as naturally as for `plans`."""
     choices = tuple(ribbon_choices(subject, plain))
-    ribbons, _ = _find_plans(subject, choices, gathers=False) if choices else ((), "")
+    if not plans or not choices:
+        return
+    ribbons, _ = _find_plans(subject, choices, gathers=False)
     most_natural = min(map(layout_rank, plans))
     known = [plan for plan in plans if layout_rank(plan) == most_natural]
     least = min(whole_cycles(subject, plan) for plan in known)

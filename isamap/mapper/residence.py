@@ -71,6 +71,8 @@ def _place(builder: "_Builder") -> Residence | str:
     walking = builder.walking()
     if not isinstance(walking, str) or not builder.windows:
         return walking
+    if any(window.is_ribbon for window in builder.windows):
+        return walking  # of blocks inside a block nothing is moved together
     boxed = builder.boxed()
     return walking if isinstance(boxed, str) else boxed
 

@@ -27,10 +27,14 @@ def ribbon_choices(subject: Subject, plain: tuple[TileAxis, ...]) -> Iterator[Ch
     """The axes with one of the loops as a ribbon, in every way, and those of the memory that the
     instruction reads: the same, or, of inputs, plain ones where the ribbon lies further out.
 
-    None of what is used where it lies, nor behind caches, where single registers are on chip.
+    None of what is used where it lies, nor behind caches, where single registers are on chip, nor
+    inside loops that are held: what a task that waits for whole tiles costs is for those around it
+    to say, which no task knows while its own tilings are looked for.
     """
     memory = subject.match.instruction.operand(subject.name).memory
     if subject.hw.caches or memory == subject.hw.external.name:
+        return
+    if any(loop.is_held for loop in subject.loops):
         return
     for number, axis in enumerate(plain):
         (name,) = axis.loops
@@ -49,7 +53,7 @@ def _may_be_ribbon(subject: Subject, index: Affine, name: str) -> bool:
     loop = subject.loop(name)
     group = next((group for _, group in subject.match.binding if name in group), ())
     is_alone = index.names == (name,) and index.coefficient(name) == 1 and len(group) < 2
-    return is_alone and loop.units > 1 and not loop.is_held
+    return is_alone and loop.units > 1
 
 
 def laid_end_to_end(

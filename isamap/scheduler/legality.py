@@ -56,6 +56,13 @@ def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
     return fits(covering, tiling, hw) and next(_nest_breaches(covering, tiling, hw), None) is None
 
 
+def is_offered(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
+    """Is it a legal tiling that a search may choose? What was found for another covering may not
+    be, however alike the two are."""
+    is_own = next(option_breaches(covering, tiling, hw), None) is None
+    return is_own and is_legal(covering, tiling, hw)
+
+
 def fits(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
     """Is there room for everything?"""
     return next(_overfull(covering, tiling, hw, NOTHING), None) is None
@@ -151,8 +158,10 @@ def _stay_breaches(
             f"{stay.operand} keeps tiles of {held[0]}, which runs one iteration at a time",
             f"drop {held[0]}",
         )
-    for name in stay.kept if plan.is_output else ():
-        if reason := why_alone(covering, covering.loop(name)):
+    boxed = _boxed_loops(plan, stay)
+    for name in stay.kept:
+        reason = why_alone(covering, covering.loop(name))
+        if reason and (plan.is_output or name in boxed):
             yield breach(f"{stay.operand} keeps tiles of {name}: {reason}", f"drop {name}")
     if stay.kept_units and not may_keep_units(plan, stay.residence, hw):
         yield breach(
@@ -249,6 +258,14 @@ def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
         active = [n for n in tiling.inner if n in moving and tiling.tile(n) > 1]
     kept = [name in stay.kept for name in active]
     return kept == sorted(kept)
+
+
+def _boxed_loops(plan: OperandPlan, stay: Stay) -> tuple[str, ...]:
+    """Loops that move a window inside the stay's blocks: there is no room for blocks beside it."""
+    residence = plan.residences[stay.residence]
+    if not residence.is_boxed:
+        return ()
+    return tuple(loop for name, _ in residence.windows for loop in plan.axis(name).loops)
 
 
 def _lacking_outside(tiling: Tiling, stay: Stay, plan: OperandPlan) -> tuple[str, ...]:

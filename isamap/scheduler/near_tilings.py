@@ -1,7 +1,7 @@
 """Tilings that were best for the same call on other sizes, as a start.
 
-In: a covering, what is known of coverings like it. Out: legal tilings of it. Not its job: whether
-one is best (`prove`).
+In: a covering, what is known of coverings like it. Out: tilings that a search may choose. Not its
+job: whether one is best (`prove`).
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from isamap.costmodels import Tiling
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, TiledLoop
 
-from .legality import is_legal
+from .legality import is_offered
 from .neighbours import sizes_by_loop
 from .solution import KnownModels
 
@@ -19,10 +19,10 @@ MAX_NEAR = 4  # of those known, the latest
 
 
 def near_tilings(known: KnownModels, covering: Covering, hw: Hardware) -> Iterator[Tiling]:
-    """What was best for coverings like this one, in its own sizes, as far as it is legal."""
+    """What was best for coverings like this one, in its own sizes, if a search may choose it."""
     for loops, tiling in known.alike.get(_kind(covering), [])[-MAX_NEAR:]:
         found = _carried_over(loops, tiling, covering, hw)
-        if is_legal(covering, found, hw):
+        if is_offered(covering, found, hw):
             yield found
 
 

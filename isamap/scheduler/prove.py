@@ -17,7 +17,7 @@ from isamap.mapper import Covering
 
 from .algebra import Linear, add_up
 from .greedy import schedule_greedily
-from .legality import is_legal
+from .legality import is_legal, is_offered
 from .limits import Limits
 from .model import TilingModel
 from .near_tilings import near_tilings, remember
@@ -130,7 +130,7 @@ class _Solving:
         if known.status is not Status.OPTIMAL or known.tiling is None:
             return None
         is_same = self.aim.value(self.costs(known.tiling)) == known.value
-        return known if is_same and is_legal(self.covering, known.tiling, self.hw) else None
+        return known if is_same and is_offered(self.covering, known.tiling, self.hw) else None
 
     def solve(self, cutoff: float | None, near: Iterable[Tiling] = ()) -> Solution:
         """As the function of this name; `near`: legal tilings, of which one may be best."""

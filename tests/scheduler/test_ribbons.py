@@ -14,8 +14,10 @@ from isamap.costmodels.passes import flow_passes
 from isamap.emulator import time_program
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel
-from isamap.mapper import Covering, coverings, show_route
-from isamap.scheduler import Wishes, find_schedule, lower, solve
+from isamap.mapper import Covering, Setting, coverings, show_route
+from isamap.scheduler import KnownModels, Wishes, find_schedule, lower, solve
+from isamap.scheduler.legality import is_offered
+from isamap.scheduler.near_tilings import near_tilings, remember
 from isamap.scheduler.stalls import SCALE
 from tests.scheduler.cases import kernel
 from tests.scheduler.execution import assert_computes, assert_correct
@@ -163,6 +165,29 @@ def test_ribbons_are_chosen_where_calls_cost_more_than_their_elements(
     blocks = find_schedule(subject, plain, Wishes(time_limit_s=20))
     assert not has_ribbon(blocks.best.covering)
     assert cycles < 0.8 * time_program(blocks.best.program, plain, compiled=False).cycles
+
+
+def test_tiles_next_to_the_unit_are_no_start_where_ribbons_lie_further_out(tmp_path: Path) -> None:
+    """From there single blocks go on, while what lies as blocks may have tiles in both memories."""
+    hw = written(machine_text(64, 40, is_far=True), tmp_path)
+    found = list(coverings(product(48, 40, 44), hw, []))
+    ribbons = [c for c in found if any(p.has_window for p in c.operands if not p.is_output)]
+    plain = next(covering for covering in found if not has_ribbon(covering))
+    tiles = tuple((loop.name, 1) for loop in plain.loops)
+    order = tuple(loop.name for loop in plain.loops)
+    stays = tuple(Stay(p.name, n, 1, 1) for p in plain.operands for n in range(len(p.residences)))
+    best = Tiling(tiles, order, order, stays)
+    known = KnownModels()
+    remember(known, plain, best)
+    assert is_offered(plain, best, hw) and list(near_tilings(known, plain, hw)) == [best]
+    assert ribbons and not any(list(near_tilings(known, other, hw)) for other in ribbons)
+
+
+def test_inside_loops_that_are_held_blocks_move_alone(tmp_path: Path) -> None:
+    hw, subject = written(machine_text(64, 30), tmp_path), product(20, 12, 16)
+    free, held = (coverings(subject, hw, [], Setting(held=names)) for names in ((), ("i",)))
+    assert any(map(has_ribbon, free))
+    assert not any(map(has_ribbon, held))
 
 
 def test_copies_that_cost_what_their_elements_do_move_blocks(tmp_path: Path) -> None:

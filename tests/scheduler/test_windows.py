@@ -6,18 +6,21 @@ walks (`test_oracle`).
 
 import random
 import re
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from isamap.costmodels import bound_cycles, count_work
+from isamap.costmodels import Tiling, bound_cycles, count_work
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import lower, solve
-from tests.scheduler.cases import ROOT, kernel, kernel_file
+from isamap.scheduler.legality import breaches, is_legal
+from isamap.scheduler.options import stay_choices, stays_of
+from tests.scheduler.cases import ROOT, kernel, kernel_file, machine
 from tests.scheduler.execution import assert_computes
 from tests.scheduler.tilings import random_legal_tiling
 
@@ -171,3 +174,19 @@ def test_why_two_loops_cannot_move_one_dimension(tmp_path: Path) -> None:
     assert not any(runs_window(c) for c in coverings(gemm, hw, mismatches))
     reasons = {m.reason for m in mismatches}
     assert "operand x (A): i and p move x along q + s, which only a sliding window does" in reasons
+
+
+def test_windows_inside_a_block_are_not_kept_side_by_side() -> None:
+    """There is room for one block, whatever a file of a person says."""
+    hw = machine("gemmini")
+    found = coverings(load_kernel(ROOT / "kernels" / "conv1d.py", {}, "conv1d"), hw, [])
+    covering = next(c for c in found if any(r.is_boxed for r in c.operand("A").residences))
+    order = tuple(loop.name for loop in covering.loops)
+    tiles = tuple((name, 1) for name in order)
+    stays = stays_of(covering, stay_choices(covering, hw)[0], {})
+    kept = (replace(stays[0], kept=("v",)), *stays[1:])
+    assert stays[0].operand == "A" and is_legal(covering, Tiling(tiles, order, order, stays), hw)
+    broken = [
+        breach.message for breach in breaches(covering, Tiling(tiles, order, order, kept), hw)
+    ]
+    assert "A keeps tiles of v: loop v moves a window inside the block of A" in broken
