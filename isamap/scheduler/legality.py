@@ -158,10 +158,8 @@ def _stay_breaches(
             f"{stay.operand} keeps tiles of {held[0]}, which runs one iteration at a time",
             f"drop {held[0]}",
         )
-    boxed = _boxed_loops(plan, stay)
-    for name in stay.kept:
-        reason = why_alone(covering, covering.loop(name))
-        if reason and (plan.is_output or name in boxed):
+    for name in _kept_alone(plan, stay):
+        if reason := why_alone(covering, covering.loop(name)):
             yield breach(f"{stay.operand} keeps tiles of {name}: {reason}", f"drop {name}")
     if stay.kept_units and not may_keep_units(plan, stay.residence, hw):
         yield breach(
@@ -260,12 +258,14 @@ def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
     return kept == sorted(kept)
 
 
-def _boxed_loops(plan: OperandPlan, stay: Stay) -> tuple[str, ...]:
-    """Loops that move a window inside the stay's blocks: there is no room for blocks beside it."""
+def _kept_alone(plan: OperandPlan, stay: Stay) -> tuple[str, ...]:
+    """Of the loops that a stay keeps tiles of, those of which there may be room for one unit alone:
+    all of an output's, of an input's those that move a window inside its blocks."""
     residence = plan.residences[stay.residence]
-    if not residence.is_boxed:
-        return ()
-    return tuple(loop for name, _ in residence.windows for loop in plan.axis(name).loops)
+    if plan.is_output:
+        return stay.kept
+    boxed = [n for n, _ in residence.windows if residence.is_boxed]
+    return tuple(name for name in stay.kept if any(name in plan.axis(n).loops for n in boxed))
 
 
 def _lacking_outside(tiling: Tiling, stay: Stay, plan: OperandPlan) -> tuple[str, ...]:
