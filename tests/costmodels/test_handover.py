@@ -5,10 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from isamap.costmodels import count_work, estimate
+from isamap.costmodels import Tiling, count_work, estimate
 from isamap.costmodels.handover import copies_left_away, handover_cycles
 from isamap.hwdesc import load_hardware
+from isamap.mapper import Covering
 from tests.costmodels.test_caches import machine, product, tiled
+
+
+def summed(covering: Covering, inner: str) -> Tiling:
+    """Registers hold 4 x 2 sums, of five steps in a tile, and single blocks of what is multiplied;
+    loops over units in this order."""
+    tiling = tiled(covering, 4, 2, ("i", "j", "p"))
+    stays = tuple(replace(stay, level=int(stay.operand == "C")) for stay in tiling.stays)
+    tiles = (("i", 4), ("j", 2), ("p", 5))
+    return replace(tiling, tiles=tiles, inner=tuple(inner), stays=stays)
 
 
 @pytest.mark.parametrize(
@@ -31,9 +41,7 @@ def test_each_start_of_a_loop_between_written_out_ones_costs_its_registers(
         (tmp_path / "vec4.yaml").write_text(text)
         hw = load_hardware(tmp_path / "vec4.yaml")
         covering = product(hw, 24, 40, 20)
-        tiling = replace(tiled(covering, 4, 2, ("i", "j", "p")), inner=tuple(inner))
-        sums = (replace(stay, level=int(stay.operand == "C")) for stay in tiling.stays)
-        tiling = replace(tiling, tiles=(("i", 4), ("j", 2), ("p", 5)), stays=tuple(sums))
+        tiling = summed(covering, inner)
         handed = handover_cycles(covering, tiling, hw)
         assert handed == (0.5 * 6 * 5 * 4 * registers if figure else 0.0)  # 120 tiles
         found.append((estimate(covering, count_work(covering, hw), tiling, hw).cycles, handed))
@@ -55,9 +63,7 @@ def test_what_written_out_loops_read_again_is_copied_once(
 ) -> None:
     hw = machine(tmp_path, cache)
     covering = product(hw, 24, 40, 20)
-    tiling = replace(tiled(covering, 4, 2, ("i", "j", "p")), inner=tuple(inner))
-    sums = (replace(stay, level=int(stay.operand == "C")) for stay in tiling.stays)
-    tiling = replace(tiling, tiles=(("i", 4), ("j", 2), ("p", 5)), stays=tuple(sums))
+    tiling = summed(covering, inner)
     found = copies_left_away(covering, tiling, hw)
     assert found == ({(name, 0): count for name, count in times.items()} if cache else {})
     units = dict(estimate(covering, count_work(covering, hw), tiling, hw).unit_cycles)
@@ -81,8 +87,6 @@ def test_what_the_sums_leave_no_register_for_is_copied_every_time(
     (tmp_path / "vec4.yaml").write_text(text)
     hw = load_hardware(tmp_path / "vec4.yaml")
     covering = product(hw, 24, 40, 20)
-    tiling = replace(tiled(covering, 4, 2, ("i", "j", "p")), inner=tuple(inner))
-    sums = (replace(stay, level=int(stay.operand == "C")) for stay in tiling.stays)
-    tiling = replace(tiling, tiles=(("i", 4), ("j", 2), ("p", 5)), stays=tuple(sums))
+    tiling = summed(covering, inner)
     units = dict(estimate(covering, count_work(covering, hw), tiling, hw).unit_cycles)
     assert units["load"] == 24 // 4 * 40 // 8 * 20 * copies

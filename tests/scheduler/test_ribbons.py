@@ -22,14 +22,9 @@ from isamap.scheduler.stalls import SCALE
 from tests.scheduler.cases import kernel
 from tests.scheduler.execution import assert_computes, assert_correct
 from tests.scheduler.exhaustive import model_cycles, search_exhaustively
+from tests.scheduler.machines import CHANNELS
 from tests.scheduler.tilings import random_legal_tiling
 
-CHANNELS = """channels:
-  load_to_compute: {from: load, to: compute, depth: 512}
-  compute_to_load: {from: compute, to: load, depth: 512}
-  compute_to_store: {from: compute, to: store, depth: 512}
-  store_to_compute: {from: store, to: compute, depth: 512}
-"""
 NEAR = "  near: {kind: managed, size: 256 bytes, granule: 4 bytes, source: estimate}\n"
 
 
@@ -37,9 +32,9 @@ def copy_text(name: str, dtype: str, ends: tuple[str, str], rows: int, setup: in
     """A copy of up to so many rows of 4 elements, which costs `setup` cycles beside a cycle each;
     rows on chip touch."""
     size = {"i8": 1, "i32": 4}[dtype]
+    apart = {memory: "free" if memory == "dram" else f"{4 * size} bytes" for memory in ends}
     sides = [
-        f"{side}: {{memory: {memory}, strides: [{'free' if memory == 'dram' else 4 * size},"
-        f" {size} bytes]}}".replace(f"[{4 * size},", f"[{4 * size} bytes,")
+        f"{side}: {{memory: {memory}, strides: [{apart[memory]}, {size} bytes]}}"
         for side, memory in zip("SD", ends, strict=True)
     ]
     units = {"load_c": "compute", "store_c": "store"}
