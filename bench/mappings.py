@@ -17,6 +17,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import zip_longest
 from math import prod
 from pathlib import Path
 
@@ -24,6 +25,8 @@ import numpy as np
 from host import header
 from rich.console import Console
 from rich.progress import track
+from stored import Stored, complain, read_stored
+from table_text import align, titles
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -47,6 +50,11 @@ from isamap.verify import compare  # noqa: E402
 from tests.scheduler.lowered import lower_mapping  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "mappings.txt"
+COLUMNS = (
+    ("kernel", -28), ("machine", -10), ("instruction", -26), ("gather", 7), ("without", 8),
+    ("right", 6), ("wrong", 6), ("not lowered", 12),
+)  # fmt: skip
+NAMES = ("kernel", "machine", "instruction")
 SMALL_EXTENTS = ((3, 5, 7), (3, 19, 5))  # sizes above 4, in turn
 COMPILED_FROM = 4000  # iterations
 KEPT = ("stride", "dilation", "pad", "r", "s")  # sizes that small ones would make meaningless
@@ -180,12 +188,14 @@ def build(pair: Pair, number: int | None) -> Kernel:
 
 
 def main() -> None:
-    """Run all pairs on two processes and write the table."""
+    """Run all pairs and write the table; exit code 1 where one is wrong, or, without a table, where
+    fewer are found than are stored."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--per-pair", type=int, default=200, help="mappings lowered per size")
     parser.add_argument("--jobs", type=int, default=2)
     known = sorted(path.stem for path in (ROOT / "hw_specs").glob("*.yaml"))
     parser.add_argument("--hw", nargs="+", choices=known, default=known, metavar="MACHINE")
+    parser.add_argument("--out", type=Path, default=RESULT)
     arguments = parser.parse_args()
     pairs = [
         Pair(path.stem, name, hw)
@@ -193,14 +203,24 @@ def main() -> None:
         for name in load_kernels(path)
         for hw in arguments.hw
     ]
+    stored = read_stored(RESULT, COLUMNS, NAMES, ("gather",), is_found=True)
     begin = time.perf_counter()
     with ProcessPoolExecutor(arguments.jobs) as pool:
         found = pool.map(judge, [(pair, arguments.per_pair) for pair in pairs])
         rows = list(track(found, "mappings", len(pairs), console=Console(stderr=True)))
     text = "\n".join(report(rows, arguments.per_pair, time.perf_counter() - begin)) + "\n"
     print(text)
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(text)
+    complain(stored, [line for row in rows for line in compared_lines(row, stored)])
+    arguments.out.write_text(text)
+    raise SystemExit(any(dict(row.outcomes).get("wrong") for row in rows))
+
+
+def compared_lines(row: Row, stored: Stored) -> list[str]:
+    """A pair's lines of the table, and one with none for each stored instruction that they lack."""
+    found = {name for name, *_ in row.counts}
+    lost = [(name, 0, 0) for *pair, name in stored.rows
+            if pair == [row.pair.kernel, row.pair.hw] and name not in found]  # fmt: skip
+    return row_lines(replace(row, counts=(*row.counts, *lost)))
 
 
 def report(rows: list[Row], limit: int, seconds: float) -> list[str]:
@@ -215,22 +235,26 @@ def report(rows: list[Row], limit: int, seconds: float) -> list[str]:
         f"right      {outcomes['right']}",
         f"wrong      {outcomes['wrong']}",
         "",
-        f"{'kernel':<28} {'machine':<10} {'instruction':<26} {'gather':>7} {'without':>8}"
-        f" {'right':>6} {'wrong':>6} {'not lowered':>12}",
+        titles(COLUMNS),
     ]
-    for row in rows:
-        done = Counter(dict(row.outcomes))
-        rest = sum(count for name, count in done.items() if name not in ("right", "wrong"))
-        lowered = f" {done['right']:>6} {done['wrong']:>6} {rest:>12}"
-        for number, (instruction, gathered, plain) in enumerate(row.counts):
-            lines.append(
-                f"{row.pair.kernel:<28} {row.pair.hw:<10} {instruction:<26} {gathered:>7}"
-                f" {plain:>8}{lowered if number == 0 else ''}"
-            )
+    lines += [line for row in rows for line in row_lines(row)]
     reasons = [(name, n) for name, n in outcomes.items() if name not in ("right", "wrong")]
     lines += ["", *(f"{count:>6}  {name}" for name, count in sorted(reasons))]
     lines += [failure for row in rows for failure in row.failures]
     return lines
+
+
+def row_lines(row: Row) -> list[str]:
+    """A line per instruction; the first one says what became of the lowered mappings of all."""
+    done = Counter(dict(row.outcomes))
+    rest = sum(count for name, count in done.items() if name not in ("right", "wrong"))
+    lowered = [(str(done["right"]), str(done["wrong"]), str(rest))]
+    return [
+        align(COLUMNS, [row.pair.kernel, row.pair.hw, name, str(gathered), str(plain), *cells])
+        for (name, gathered, plain), cells in zip_longest(
+            row.counts, lowered[: len(row.counts)], fillvalue=("", "", "")
+        )
+    ]
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ def judge_pair(task: Task) -> Row:
 
 
 def main() -> None:
-    """Run the cases and write the table."""
+    """Run the cases and write the table; exit code 1 where the two disagree."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=80, help="per machine")
     parser.add_argument("--pairs", type=int, default=20, help="of two statements, per machine")
@@ -168,6 +168,7 @@ def main() -> None:
     print(text)
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(text)
+    raise SystemExit(any(row.kind in ODD for row in rows))
 
 
 def list_tasks(arguments: argparse.Namespace) -> list[Task]:

@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 from host import header  # noqa: E402
+from stored import complain, read_stored  # noqa: E402
+from table_text import align, titles  # noqa: E402
 from target_sizes import Sizes, choose_sizes  # noqa: E402
 
 from isamap.codegen import find_toolchain, missing_features  # noqa: E402
@@ -43,7 +45,9 @@ from isamap.verify.tolerance import reference_tolerance, telling_inputs  # noqa:
 RESULT = ROOT / "bench" / "results" / "targets.txt"
 SEARCH_S = 0.02  # per size: the first schedules will do
 ENOUGH = 2  # sizes; where none of them maps, others are not asked
-NOTE_COLUMNS = 110
+NOTE_LENGTH = 110
+OUTCOMES = ("exact", "bounded", "wrong", "failed", "unmapped")
+COLUMNS = (("machine", -12), ("kernel", -28), *((name, 8) for name in OUTCOMES), ("note", 0))
 INEXACT = ("/", "exp", "tanh", "sigmoid", "sqrt")  # of whole numbers
 
 Found = Answer | Plan
@@ -176,7 +180,7 @@ def why_not(name: str) -> str:
 
 
 def main() -> None:
-    """Run all pairs and write the table; exit code 1 where something is wrong."""
+    """Run all pairs and write the table; exit code 1 where something is wrong, or maps no more."""
     known = sorted(path.stem for path in (ROOT / "hw_specs").glob("*.yaml"))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hw", nargs="+", choices=known, default=known, metavar="MACHINE")
@@ -195,6 +199,7 @@ def main() -> None:
         for name, reason in reasons.items()
         if not reason
     ]
+    stored = read_stored(RESULT, COLUMNS, ("machine", "kernel"), ("unmapped",))
     begin = time.perf_counter()
     rows = read_rows(arguments.rows)
     known_pairs = {(row.hw, row.kernel) for row in rows}
@@ -211,6 +216,7 @@ def main() -> None:
             arguments.out.write_text("\n".join(lines) + "\n")  # a run cut short leaves its rows
     if left:
         print("\n".join(lines[: lines.index("")]))
+    complain(stored, map(show, rows))
     raise SystemExit(any(row.count("wrong") or row.count("failed") for row in rows))
 
 
@@ -226,19 +232,16 @@ def read_rows(path: Path | None) -> list[Row]:
     ]
 
 
-COLUMNS = ("exact", "bounded", "wrong", "failed", "unmapped")
-
-
 def show(row: Row) -> str:
     """One line of the table."""
-    counts = " ".join(f"{row.count(outcome) or '':>8}" for outcome in COLUMNS)
-    return f"{row.hw:<12} {row.kernel:<28} {counts}  {row.note[:NOTE_COLUMNS]}".rstrip()
+    counts = [str(row.count(outcome) or "") for outcome in OUTCOMES]
+    return align(COLUMNS, [row.hw, row.kernel, *counts, row.note[:NOTE_LENGTH]])
 
 
 def report(rows: list[Row], reasons: dict[str, str], done: str, seconds: float) -> list[str]:
     """Header, sums, a line per machine, the table."""
     lines = [*header(("numpy",)), f"seconds    {seconds:.0f}", f"done       {done}"]
-    total = {outcome: sum(row.count(outcome) for row in rows) for outcome in COLUMNS}
+    total = {outcome: sum(row.count(outcome) for row in rows) for outcome in OUTCOMES}
     lines += [f"{outcome:<10} {count} sizes" for outcome, count in total.items()]
     lines += [
         "",
@@ -252,8 +255,7 @@ def report(rows: list[Row], reasons: dict[str, str], done: str, seconds: float) 
         said = reason or f"{len(mapped)} of {len(mine)} kernels map and run"
         if not reason.startswith("its instructions"):
             lines.append(f"{name:<12} {said}")
-    heads = " ".join(f"{outcome:>8}" for outcome in COLUMNS)
-    lines += ["", f"{'machine':<12} {'kernel':<28} {heads}  note"]
+    lines += ["", titles(COLUMNS)]
     return [*lines, *map(show, sorted(rows, key=lambda row: row.hw))]
 
 

@@ -1,7 +1,7 @@
 """isamap's scheduler against others, same model, same emulator: `python bench/schedulers.py`.
 
-In: DeepBench shapes, machines, budgets. Out: a text table in `bench/results/schedulers.txt`. Not
-its job: the other schedulers (`baselines`, `gemmini_heuristic`).
+In: DeepBench shapes, machines, budgets. Out: a text table. Not its job: the other schedulers
+(`baselines`, `gemmini_heuristic`).
 """
 
 import sys
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "scheduler")]
@@ -29,6 +29,7 @@ from gemm_row import gemm_kernel  # noqa: E402
 from gemmini_heuristic import Shape, heuristic_program  # noqa: E402
 from host import header  # noqa: E402
 from measure import time_within  # noqa: E402
+from stored import RESULTS, complain, read_stored  # noqa: E402
 from table_text import align, decimal, geometric_mean, number, titles  # noqa: E402
 
 from isamap.costmodels import count_work  # noqa: E402
@@ -40,7 +41,6 @@ from isamap.resources import find_hardware  # noqa: E402
 from isamap.scheduler import Answer, Wishes, find_schedule, lower  # noqa: E402
 
 AnyShape = TypeVar("AnyShape")
-RESULT = ROOT / "bench" / "results" / "schedulers.txt"
 OTHERS = ("published", "random", "divisors", "greedy")
 COLUMNS = (
     ("machine", 8),
@@ -192,6 +192,7 @@ def summary_lines(rows: Sequence[Row]) -> list[str]:
 @click.option("--divisor-seconds", type=float, default=60.0, help="Of the search over divisors.")
 @click.option("--emulate", type=float, default=6e6, help="Most calls of a program to emulate.")
 @click.option("--time-limit", type=float, default=20.0, help="Solver seconds per row.")
+@click.option("--out", type=click.File("w"), default="-", help="Text file to write.")
 def main(
     machines: tuple[str, ...],
     every: int,
@@ -199,20 +200,21 @@ def main(
     divisor_seconds: float,
     emulate: float,
     time_limit: float,
+    out: TextIO,
 ) -> None:
     """Compare schedulers on a sample of DeepBench."""
     budget = Budget(samples, divisor_seconds, Limits(int(emulate), time_limit))
+    names = ("machine", "kernel")
+    stored = read_stored(RESULTS / "schedulers.txt", COLUMNS, names, ("ours e.", "ours"))
     rows = []
-    lines = [*header(("numpy", "ortools")), "", *LEGEND, "", titles(COLUMNS)]
-    print(*lines, sep="\n")
+    print(*header(("numpy", "ortools")), "", *LEGEND, "", titles(COLUMNS), sep="\n", file=out)
     for name in machines:
         hw = load_hardware(find_hardware(name))
         for text, kernel, published in subjects(hw, every):
             rows.append(compare_row(hw, text, kernel, published, budget))
-            lines.append(row_line(rows[-1]))
-            print(lines[-1], flush=True)
-            RESULT.write_text("\n".join([*lines, *summary_lines(rows)]) + "\n")
-    print(*summary_lines(rows), sep="\n")
+            print(row_line(rows[-1]), file=out, flush=True)
+    print(*summary_lines(rows), sep="\n", file=out)
+    complain(stored, map(row_line, rows))
 
 
 if __name__ == "__main__":

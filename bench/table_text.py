@@ -11,7 +11,7 @@ from typing import TypeVar
 from figures import Figures
 
 Row = TypeVar("Row", bound=Figures)
-Columns = Sequence[tuple[str, int]]  # title, width; 0: as wide as its text
+Columns = Sequence[tuple[str, int]]  # title, width; 0: as wide as its text; below 0: to the left
 
 LOW_SHARE = 0.85  # of the roofline; below, the row says what was busy
 
@@ -30,9 +30,9 @@ ROOFLINE_LEGEND = (
 
 
 def align(columns: Columns, cells: Sequence[str]) -> str:
-    """The cells, right-aligned in their columns."""
+    """The cells in their columns, to the right where these do not say otherwise."""
     parts = [
-        cell if width == 0 else cell.rjust(width)
+        cell.rjust(width) if width > 0 else cell.ljust(-width)
         for cell, (_, width) in zip(cells, columns, strict=True)
     ]
     return " ".join(parts).rstrip()
