@@ -24,6 +24,7 @@ from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .operand import layout_rank
 from .pretty import show_layout_kind, show_layouts, show_route
+from .split_gains import may_gain_by_halves
 from .spread import spread, spread_coverings, spread_like, why_one_core
 from .spread_factors import spread_factors
 from .tasks import ALONE, Ends, Setting, Task, TaskLoop, TaskNode, cut_tasks, flatten
@@ -66,6 +67,7 @@ __all__ = [
     "layout_rank",
     "mappings",
     "match_statement",
+    "may_gain_by_halves",
     "nearest_miss",
     "orientations",
     "part_size",

@@ -13,8 +13,15 @@ from isamap.costmodels import Aim, Costs
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, is_copy
-from isamap.mapper import Task, candidates, cut_tasks, flatten, spread_factors
-from isamap.rewrites import FORMS, Step, Variant, spread_by, variants
+from isamap.mapper import (
+    Task,
+    candidates,
+    cut_tasks,
+    flatten,
+    may_gain_by_halves,
+    spread_factors,
+)
+from isamap.rewrites import FORMS, SPLIT_FLOATS, Rewrite, Step, Variant, spread_by, variants
 from isamap.scheduler import Wishes
 
 from .find_plan import all_cuts, overlapped, plan_near, plan_whole
@@ -202,10 +209,9 @@ class _Form:
 def _list_forms(kernel: Kernel, prices: _Prices, wishes: Wishes) -> tuple[list[_Form], list[str]]:
     """The kernel as it is and its other forms, and what was not looked at; `prices` grow."""
     until = wishes.clock.now() + wishes.time_limit_s / 2
-    factors = spread_factors(prices.hw)
     search = variants(
         kernel,
-        rewrites=(spread_by(factors), *FORMS) if factors else FORMS,
+        rewrites=_worth_trying(prices.hw),
         max_steps=MAX_STEPS,
         max_variants=MAX_VARIANTS,
         may_reassociate=wishes.may_reassociate,
@@ -220,6 +226,13 @@ def _list_forms(kernel: Kernel, prices: _Prices, wishes: Wishes) -> tuple[list[_
         bounds = tuple(sorted(prices.least[key] for key in tasks.elements()))
         forms.append(_Form(variant, tasks, bounds))
     return forms, cut + ([search.cut] if search.cut else [])
+
+
+def _worth_trying(hw: Hardware) -> tuple[Rewrite, ...]:
+    """The rewrites that may gain something on the machine."""
+    factors = spread_factors(hw)
+    rows = tuple(row for row in FORMS if row is not SPLIT_FLOATS or may_gain_by_halves(hw))
+    return (spread_by(factors), *rows) if factors else rows
 
 
 def may_gain(tasks: Counter[TaskKey], best: Plan, least_of: dict[TaskKey, float]) -> bool:

@@ -28,7 +28,7 @@ from .search import Search, has_floats, variants
 from .single_operations import single_operations
 from .space_to_depth import space_to_depth
 from .split import split
-from .split_floats import split_floats
+from .split_floats import SPLIT_FLOATS, split_floats
 from .split_integers import split_integers
 from .split_nest import nest_site, split_nest
 from .split_range import range_site, split_range
@@ -45,6 +45,7 @@ from .variant import Rewrite, Step, Variant
 __all__ = [
     "FORMS",
     "REWRITES",
+    "SPLIT_FLOATS",
     "Rewrite",
     "Search",
     "Step",
