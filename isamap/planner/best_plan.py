@@ -211,7 +211,7 @@ def _list_forms(kernel: Kernel, prices: _Prices, wishes: Wishes) -> tuple[list[_
     until = wishes.clock.now() + wishes.time_limit_s / 2
     search = variants(
         kernel,
-        rewrites=_worth_trying(prices.hw),
+        rewrites=_worth_trying(prices.hw, wishes.aim),
         max_steps=MAX_STEPS,
         max_variants=MAX_VARIANTS,
         may_reassociate=wishes.may_reassociate,
@@ -228,10 +228,12 @@ def _list_forms(kernel: Kernel, prices: _Prices, wishes: Wishes) -> tuple[list[_
     return forms, cut + ([search.cut] if search.cut else [])
 
 
-def _worth_trying(hw: Hardware) -> tuple[Rewrite, ...]:
-    """The rewrites that may gain something on the machine."""
+def _worth_trying(hw: Hardware, aim: Aim) -> tuple[Rewrite, ...]:
+    """The rewrites that may gain something on the machine: of cycles, products of halves may not
+    (of energy, any may)."""
     factors = spread_factors(hw)
-    rows = tuple(row for row in FORMS if row is not SPLIT_FLOATS or may_gain_by_halves(hw))
+    is_split = not aim.is_fastest or may_gain_by_halves(hw)
+    rows = tuple(row for row in FORMS if row is not SPLIT_FLOATS or is_split)
     return (spread_by(factors), *rows) if factors else rows
 
 
