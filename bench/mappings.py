@@ -146,7 +146,7 @@ def run_and_compare(kernel: Kernel, hw: Hardware, program: Program) -> str:
     is_small = sum(prod(x.extent for x in s.loops) for s in kernel.statements) < COMPILED_FROM
     try:  # small programs run before a compiler has started
         how = False if is_small else None
-        outputs = run(program, hw, shaped, compiled=how, optimise=False).outputs
+        outputs = run(program, hw, shaped, compiled=how).outputs
     except ProgramError as error:
         return f"rejected: {error}"
     wrong = compare(outputs, meaning(kernel), "the kernel's meaning")

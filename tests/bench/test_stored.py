@@ -162,6 +162,11 @@ def test_an_instruction_that_computes_a_kernel_no_more_is_behind(tmp_path: Path)
         assert said in [stored.behind(text) for text in now]
 
 
+def test_mappings_are_lowered_and_run() -> None:
+    row = mappings.judge((mappings.Pair("gemm", "gemm", "vta"), 1))
+    assert dict(row.outcomes) == {"right": 2}
+
+
 def test_a_kernel_that_maps_at_fewer_sizes_is_behind(tmp_path: Path) -> None:
     row = run_targets.Row("arm_neon", "gemm", (("exact", 20),), "", 0.0)
     file = tmp_path / "targets.txt"
