@@ -229,6 +229,70 @@ def test_each_round_asks_for_its_share_of_what_all_read_next(
 
 
 @pytest.mark.parametrize(
+    ("rows", "pitch", "length", "rounds"),
+    [(19, 1024, 256, 4), (5, 4160, 64, 2), (40, 2048, 512, 3), (3, 256, 48, 6)],
+)
+def test_each_round_asks_for_some_of_the_rows_that_all_walk_along_next(
+    rows: int, pitch: int, length: int, rounds: int
+) -> None:
+    """Rounds of j along rows of elements, for each i those of others: what is asked for during one
+    i holds all that the next one reads, at most twice as many lines, few at once."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    far = rows * pitch
+    calls = tuple(_element(Affine.of([("i", far), ("p", 4)], pitch * n)) for n in range(rows))
+    nest = CLoop("i", 0, 50, (CLoop("j", 0, rounds, (CLoop("p", 0, length, calls),)),))
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+    values = [{"i": 3, "j": j, "p": p} for j in range(rounds) for p in range(length)]
+    asked = [list(_asked(outer, value)) for value in values]
+    wanted = {4 * far + pitch * n + 4 * p for n in range(rows) for p in range(0, length, 16)}
+    assert {place // 64 * 64 for place in wanted} <= {line for some in asked for line in some}
+    assert sum(map(len, asked)) <= 2 * len(wanted)
+    assert max(map(len, asked)) <= prefetch.TOGETHER
+
+
+@pytest.mark.parametrize(("rows", "rounds"), [([0, 1024, 4096], 2), ([0, 1024, 2048], 7)])
+def test_rows_that_rounds_cannot_share_out_are_not_asked_for(rows: list[int], rounds: int) -> None:
+    """Not as far from each other, or fewer than half as many as rounds."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    calls = tuple(_element(Affine.of([("i", 8192), ("p", 4)], row)) for row in rows)
+    nest = CLoop("i", 0, 50, (CLoop("j", 0, rounds, (CLoop("p", 0, 256, calls),)),))
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+    values = [{"i": 3, "j": j, "p": p} for j in range(rounds) for p in range(256)]
+    assert not any(line for value in values for line in _asked(outer, value))
+
+
+def test_what_comes_next_is_what_the_nest_behind_reads() -> None:
+    """Rows 0 to 3 and 4 to 7 of 10 in two iterations of q, the last two by a nest of their own;
+    behind which comes the first one, 10 rows on."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+
+    def rounds_of(rows: range, at: list[tuple[str, int]]) -> CLoop:
+        calls = tuple(_element(Affine.of([*at, ("i", 10240), ("p", 4)], 1024 * n)) for n in rows)
+        return CLoop("j", 0, 2, (CLoop("p", 0, 256, calls),))
+
+    first, last = (
+        CLoop("q", 0, 2, (rounds_of(range(4), [("q", 4096)]),)),
+        rounds_of(range(8, 10), []),
+    )
+    (outer,) = prefetch.add_prefetches((CLoop("i", 0, 50, (first, last)),), hw, 2**40)
+    assert isinstance(outer, CLoop)
+    values = [{"i": 3, "q": 1, "j": j, "p": 0} for j in range(2)]
+    found = [[line for value in values for line in _asked(x, value)] for x in outer.body]
+    start = 3 * 10240
+    assert found[0] == [start + 8192 + 1024 * n for n in range(4)]
+    assert found[1] == [start + 10240 + 1024 * n for n in range(2)]
+
+
+def _element(offset: Affine) -> CCall:
+    """Of a row of elements."""
+    operands = (
+        Operand("S", "dram", Address(offset), (4,)),
+        Operand("D", "zmm", Address(Affine()), (4,)),
+    )
+    return CCall(Issue("broadcast_f32", operands, (("j", Span(16)),)))
+
+
+@pytest.mark.parametrize(
     ("lines", "others", "is_shared"),
     [(4800, 0, True), (6400, 0, False), (4800, 300, False), (4, 0, False)],
 )

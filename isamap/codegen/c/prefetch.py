@@ -13,11 +13,10 @@ through many at once. A loop that moves within lines asks for the rows where a l
 on, line by line, while it runs, unless all that the outer loop walks over stays in the cache, or
 its calls walk along one row each, so few and so long that prefetchers follow them (not a single
 one, where the machine says that hints are worth it there). Many hints of an iteration that runs a
-loop are shared out among that loop's iterations. What several rounds of a loop read again stays in
-the cache. Where there is room, too, for what comes after it, each round asks for its share of that:
-otherwise the first round waits for all of it, and the others ask for what is there. Copies in
-memories within the external one are like arrays, unless they stay there. Of a program whose arrays
-all stay in the cache, from one run to the next, nothing is asked for.
+loop are shared out among that loop's iterations. What rounds of a loop read again stays in the
+cache; they share what comes next (`shares`). Copies in memories within the external one are like
+arrays, unless they stay there. Of a program whose arrays all stay in the cache, from one run to the
+next, nothing is asked for.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -29,11 +28,10 @@ from isamap.ir import Affine
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of
+from .shares import MAX_HINTS, TOGETHER, find_shares, length_of, touched_bytes
 
-TOGETHER = 8  # lines asked for at once keep nobody waiting: estimate, half of what may be under way
 MORE = 1 / 4  # of the lines may be asked for in vain
 MANY_ROUNDS = 8  # that find what the first one brought
-MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
 
 
 def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware, arrays_bytes: int) -> tuple[CNode, ...]:
@@ -50,7 +48,7 @@ def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, .
         case CLoop():
             body = tuple(_with_hints(inner, hw, cache, (node, *around)) for inner in node.body)
             is_innermost = not any(isinstance(inner, CLoop) for inner in body)
-            shares = _shares(node, hw, cache, around) if is_innermost else {}
+            shares = find_shares(node, hw, cache, around) if is_innermost else {}
             hinted = _hinted(replace(node, body=body), hw, cache, around, shares)
             if around and is_innermost:
                 if _ahead(node, hw, cache) is None:
@@ -138,7 +136,7 @@ def _in_turns(places: list[int], body: tuple[CNode, ...], hw: Hardware) -> _Turn
     if len(places) <= TOGETHER or not loops:
         return None
     number, loop = max(loops, key=lambda x: max(_busy_cycles((x[1],), hw).values(), default=0.0))
-    num_turns = _length(loop)
+    num_turns = length_of(loop)
     count = ceil(len(places) / num_turns)
     steps = {far - near for near, far in zip(places, places[count:])}
     if len(steps) != 1 or count * num_turns > (1 + MORE) * len(places):
@@ -191,18 +189,18 @@ def _rows_to_come(
     ahead = _ahead(outer, hw, cache)
     if ahead is None or not isinstance(outer.stop, int):
         return
-    line, count = cache.granule_bytes, _length(outer)
+    line, count = cache.granule_bytes, length_of(outer)
     for (_, terms), reads in reads_by_terms(loop.body, hw, line).items():
         step, far = (abs(dict(terms).get(x.name, 0)) for x in (loop, outer))
         is_kept = count * far <= cache.size_bytes
-        if not is_kept and _touched(reads, (loop, outer), line) <= cache.size_bytes:
+        if not is_kept and touched_bytes(reads, (loop, outer), line) <= cache.size_bytes:
             moved = [n for n, x in enumerate(around) if n and dict(terms).get(x.name)]
             rounds = around[1 : moved[0] if moved else len(around)]
-            is_kept = prod(map(_length, rounds)) >= MANY_ROUNDS
+            is_kept = prod(map(length_of, rounds)) >= MANY_ROUNDS
         runs = runs_of(reads)
         # a call on many rows waits for the slowest
         is_one_each = len({run[0].number for run in runs}) == len(runs)
-        is_followed = is_one_each and cache.follows(len(runs), step * _length(loop))
+        is_followed = is_one_each and cache.follows(len(runs), step * length_of(loop))
         if is_kept or is_followed or len(runs) > MAX_HINTS:
             continue
         if 0 < step < line <= far:
@@ -215,84 +213,6 @@ def _hint_for(read: Read, ahead_bytes: int) -> CHint:
     """For what lies so far behind where the read begins, in the row of its operand that it is."""
     start = read.operand.address.offset.constant
     return CHint(read.operand, ahead_bytes + read.first - start)
-
-
-def _shares(
-    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
-) -> dict[Place, tuple[CHint | CTurn, ...]]:
-    """Hints in an innermost loop for what comes after that which all rounds of the loops around it
-    read, where there is room for it beside all that they read."""
-    found: dict[Place, tuple[CHint | CTurn, ...]] = {}
-    line = cache.granule_bytes
-    places = reads_by_terms(loop.body, hw, line)
-    for (memory, terms), reads in places.items():
-        steps = dict(terms)
-        moving = [n for n, x in enumerate(around) if steps.get(x.name)]
-        if not moving or not moving[0] or steps.get(loop.name, 0) < line:
-            continue
-        rounds, further = (loop, *around[: moving[0]]), around[moving[0]]
-        if any(not isinstance(x.stop, int) or x.first for x in rounds):
-            continue
-        used = sum(_touched(some, rounds, line) for some in places.values())
-        more = _touched(reads, rounds, line)
-        if used + more <= cache.size_bytes:
-            found[memory, terms] = _share(rounds, steps[further.name], reads, line)
-    return {place: hints for place, hints in found.items() if hints}
-
-
-def _touched(reads: list[Read], loops: tuple[CLoop, ...], line: int) -> int:
-    """Bytes of the lines that reads touch while loops run, the innermost first."""
-    runs = runs_of(reads)
-    length, rows = max(max(r.last for r in run) - run[0].first + 1 for run in runs), len(runs)
-    for loop in loops:
-        step = abs(reads[0].operand.address.offset.coefficient(loop.name))
-        if step <= max(length, line):
-            length += step * (_length(loop) - 1)
-        else:
-            rows *= _length(loop)
-    return rows * ceil(length / line) * line
-
-
-def _share(
-    rounds: tuple[CLoop, ...], far: int, reads: list[Read], line: int
-) -> tuple[CHint | CTurn, ...]:
-    """Of what lies `far` bytes on, as many lines in each iteration of the innermost loop as it
-    takes for all, or some in each second, fourth, ... one; none where so many rounds read it that
-    they would ask for more than twice as much."""
-    loop, length = rounds[0], _length(rounds[0])
-    offset = reads[0].operand.address.offset
-    step = offset.coefficient(loop.name)
-    runs = runs_of(reads)
-    if len(runs) == 1 and step <= max(r.last for r in reads) - reads[0].first + 1:
-        unit, places = line, [reads[0].first]  # one line after the other
-    else:
-        grid = gcd(line, *(c for _, c in offset.terms))
-        unit, places = step, [place for run in runs for place in lines_of(run, line, grid)]
-    total, turns = ceil(length * step / unit), prod(map(_length, rounds))
-    several, period = ceil(total / turns), 1
-    while 2 * period * total <= turns and unit % (2 * period) == 0:
-        period *= 2
-    moved = {loop.name: several * unit // period}
-    each = ceil(length / period) * several * unit
-    is_more = each * turns > 2 * total * unit * length
-    for around in rounds[1:]:
-        moved[around.name] = each
-        each *= _length(around)
-    hints = []
-    for place in (n * unit + place for n in range(several) for place in places):
-        operand = max((r for r in reads if r.first <= place), key=lambda r: r.first).operand
-        start = operand.address.offset
-        terms = [*((name, c) for name, c in start.terms if name != loop.name), *moved.items()]
-        at = replace(operand.address, offset=Affine.of(terms, start.constant))
-        hints.append(CHint(replace(operand, address=at), far + place - start.constant))
-    if len(hints) > MAX_HINTS or is_more:
-        return ()
-    return tuple(hints) if period == 1 else (CTurn(loop.name, period, loop.first, tuple(hints)),)
-
-
-def _length(loop: CLoop) -> int:
-    """Iterations, at most."""
-    return (loop.stop if isinstance(loop.stop, int) else loop.stop.limit) - loop.first
 
 
 def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:

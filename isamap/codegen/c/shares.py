@@ -1,0 +1,172 @@
+"""Hints that rounds of a loop share for what comes after all that they read.
+
+In: an innermost loop, the loops around it, the machine. Out: its hints, by place. Not its job:
+other hints (`prefetch`), text.
+
+Where there is room for it beside what rounds read again, each asks for its share: otherwise the
+first round waits for all of what comes next, and the others ask for what is there. Lines that a
+loop reads side by side, or rows that it walks along together, many of which lie in one page, are
+more than prefetchers of the hardware tell apart.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from math import ceil, gcd, prod
+
+from isamap.hwdesc import Hardware, Memory
+from isamap.ir import Affine
+
+from .nodes import CHint, CLoop, CNode, CTurn
+from .reads import Place, Read, lines_of, reads_by_terms, runs_of
+
+TOGETHER = 8  # lines asked for at once keep nobody waiting: estimate, half of what may be under way
+MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
+
+
+def find_shares(
+    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
+) -> dict[Place, tuple[CHint | CTurn, ...]]:
+    """Hints in an innermost loop for what comes after that which all rounds of the loops around it
+    read, where there is room for it beside all that they read."""
+    found: dict[Place, tuple[CHint | CTurn, ...]] = {}
+    line = cache.granule_bytes
+    places = reads_by_terms(loop.body, hw, line)
+    for (memory, terms), reads in places.items():
+        steps = dict(terms)
+        moving = [n for n, x in enumerate(around) if steps.get(x.name)]
+        if not moving or not moving[0] or steps.get(loop.name, 0) <= 0:
+            continue
+        rounds, further = (loop, *around[: moving[0]]), around[moving[0]]
+        if any(not isinstance(x.stop, int) or x.first for x in rounds):
+            continue
+        used = sum(touched_bytes(some, rounds, line) for some in places.values())
+        more = touched_bytes(reads, rounds, line)
+        if used + more <= cache.size_bytes:
+            far = _to_next(rounds, further, (memory, terms), reads[0].first, hw)
+            found[memory, terms] = _share(rounds, far, reads, line)
+    return {place: hints for place, hints in found.items() if hints}
+
+
+def _to_next(
+    rounds: tuple[CLoop, ...], further: CLoop, place: Place, first: int, hw: Hardware
+) -> int:
+    """Bytes from where rounds begin to read to where what comes behind them does: another nest in
+    the loop around, or the first one in its next iteration. As far as the loop moves where that
+    reads the same, or is not known."""
+    (memory, terms), own = place, {loop.name for loop in rounds}
+    step, nodes = dict(terms)[further.name], further.body
+    outside = tuple((name, c) for name, c in terms if name not in own)
+    number = next((n for n, node in enumerate(nodes) if node is rounds[-1]), len(nodes))
+    behind = [(node, 0) for node in nodes[number + 1 :]]
+    behind += [(node, step) for node in nodes[:number] if number < len(nodes)]
+    for node, moved in behind:
+        found = min(_first_reads((node,), (memory, outside), {}, hw), default=None)
+        if found is not None:
+            return found + moved - first or step
+    return step
+
+
+def _first_reads(
+    nodes: tuple[CNode, ...], place: Place, inside: dict[str, int], hw: Hardware
+) -> Iterator[int]:
+    """Where nodes begin to read what loops around them move alike; `inside`: loops within, at their
+    first values."""
+    for (memory, terms), reads in reads_by_terms(nodes, hw, 1).items():
+        outside = tuple((name, c) for name, c in terms if name not in inside)
+        if (memory, outside) == place:
+            yield reads[0].first + sum(c * inside.get(name, 0) for name, c in terms)
+    for node in nodes:
+        if isinstance(node, CLoop):
+            yield from _first_reads(node.body, place, inside | {node.name: node.first}, hw)
+
+
+def touched_bytes(reads: list[Read], loops: tuple[CLoop, ...], line: int) -> int:
+    """Bytes of the lines that reads touch while loops run, the innermost first."""
+    runs = runs_of(reads)
+    length, rows = max(max(r.last for r in run) - run[0].first + 1 for run in runs), len(runs)
+    for loop in loops:
+        step = abs(reads[0].operand.address.offset.coefficient(loop.name))
+        if step <= max(length, line):
+            length += step * (length_of(loop) - 1)
+        else:
+            rows *= length_of(loop)
+    return rows * ceil(length / line) * line
+
+
+def _share(
+    rounds: tuple[CLoop, ...], far: int, reads: list[Read], line: int
+) -> tuple[CHint | CTurn, ...]:
+    """Of what lies `far` bytes on, as many lines in each iteration of the innermost loop as it
+    takes for all, or some in each second, fourth, ... one; none where so many rounds read it that
+    they would ask for more than twice as much."""
+    loop, length = rounds[0], length_of(rounds[0])
+    offset = reads[0].operand.address.offset
+    step = offset.coefficient(loop.name)
+    runs = runs_of(reads)
+    if step < line:
+        return tuple(_share_of_rows(rounds, far, runs, line // step))
+    if len(runs) == 1 and step <= max(r.last for r in reads) - reads[0].first + 1:
+        unit, places = line, [reads[0].first]  # one line after the other
+    else:
+        grid = gcd(line, *(c for _, c in offset.terms))
+        unit, places = step, [place for run in runs for place in lines_of(run, line, grid)]
+    total, turns = ceil(length * step / unit), prod(map(length_of, rounds))
+    several, period = ceil(total / turns), 1
+    while 2 * period * total <= turns and unit % (2 * period) == 0:
+        period *= 2
+    each = ceil(length / period) * several * unit
+    is_more = each * turns > 2 * total * unit * length
+    places = [n * unit + place for n in range(several) for place in places]
+    if len(places) > MAX_HINTS or is_more:
+        return ()
+    hints = _hints_for(places, far, several * unit // period, each, rounds, reads)
+    return hints if period == 1 else (CTurn(loop.name, period, loop.first, hints),)
+
+
+def _share_of_rows(
+    rounds: tuple[CLoop, ...], far: int, runs: list[list[Read]], period: int
+) -> Iterator[CTurn]:
+    """Of rows, all as far from the one before, along which the innermost loop moves by a line in
+    so many iterations: each round asks for some of them, line by line, few at once."""
+    starts = [run[0].first for run in runs]
+    pitches = {after - before for before, after in pairwise(starts)}
+    num_rounds = prod(map(length_of, rounds[1:]))
+    if len(pitches) != 1 or num_rounds > 2 * len(runs) or len(runs) > MAX_HINTS:
+        return
+    several, pitch = ceil(len(runs) / num_rounds), pitches.pop()
+    step = runs[0][0].operand.address.offset.coefficient(rounds[0].name)
+    reads = [read for run in runs for read in run]
+    hints = _hints_for(starts[:several], far, step, several * pitch, rounds, reads)
+    num_turns = ceil(several / TOGETHER)
+    for turn in range(num_turns):
+        yield CTurn(rounds[0].name, period, turn * period // num_turns, hints[turn::num_turns])
+
+
+def _hints_for(
+    places: list[int],
+    far: int,
+    step: int,
+    each: int,
+    rounds: tuple[CLoop, ...],
+    reads: list[Read],
+) -> tuple[CHint, ...]:
+    """For places so far on, each of which the innermost loop moves by `step`, the one around it by
+    `each`, others by what these move it in all."""
+    moved = {rounds[0].name: step}
+    for around in rounds[1:]:
+        moved[around.name] = each
+        each *= length_of(around)
+    hints = []
+    for place in places:
+        operand = max((r for r in reads if r.first <= place), key=lambda r: r.first).operand
+        start = operand.address.offset
+        terms = [*((x, c) for x, c in start.terms if x != rounds[0].name), *moved.items()]
+        at = replace(operand.address, offset=Affine.of(terms, start.constant))
+        hints.append(CHint(replace(operand, address=at), far + place - start.constant))
+    return tuple(hints)
+
+
+def length_of(loop: CLoop) -> int:
+    """Iterations of a loop, at most."""
+    return (loop.stop if isinstance(loop.stop, int) else loop.stop.limit) - loop.first
