@@ -18,6 +18,7 @@ from isamap.program import Edge, Program, Span
 
 from .calls import CallWriter, c_identifier
 from .host_loops import host_functions
+from .join_copies import join_copies
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn, count_calls
 from .pack_loops import fill_lines, pack_function, pack_signature
 from .parameters import Parameter, parameters_of
@@ -93,7 +94,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
         calls = CallWriter(hw, parameters, frozenset(), host, program.may_reassociate)
     placed = (*program.inputs, *program.outputs, *program.scratch)
     asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))
-    lines = _write_nodes(asking, calls, 1)
+    lines = _write_nodes(join_copies(asking, hw), calls, 1)
     rule = hw.compiler or CompilerRule()
     name = c_identifier(program.name)
     packers = _packers(name, parameters)

@@ -72,7 +72,7 @@ class CTurn:
     name: str
     period: int
     first: int
-    body: tuple[CHint, ...]
+    body: tuple["CHint | CCall", ...]
 
 
 CNode = CLoop | CIf | CShare | CRegion | CCall | CHint | CTurn
