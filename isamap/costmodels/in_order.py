@@ -1,7 +1,7 @@
 """What waits behind results in a queue that takes them out and brings data in, too.
 
 In: a covering, its work, a tiling, the machine. Out: how long one drain holds up what is queued
-behind it, and how often. Not its job: a result's own way back in (`waiting.swap_limits`).
+behind it, and how often. Not its job: one tile of sums after the other (`waiting.swap_limits`).
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,15 @@ class HeldUp:
     of the queue, from its last fill until the result is there; `waiting_cycles` of the computing
     unit, until the first fill behind the drain has arrived. `is_apart`: must it keep a distance
     from all computing before it, that of later tiles included? `is_onward`: it goes on from a
-    passage, one block late, so that of a tile's blocks the last but one stands before fills."""
+    passage, one block late, so that of a tile's blocks the last but one stands before fills.
+    `is_own`: all that its queue brings in are sums to begin from, of the same operand."""
 
     drain: Flow
     idle_cycles: float
     waiting_cycles: float
     is_apart: bool
     is_onward: bool = False
+    is_own: bool = False
 
 
 def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) -> HeldUp | None:
@@ -41,16 +43,21 @@ def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) ->
         return None
     transfer = plan.residences[residence].drain
     assert transfer is not None, "it has a flow"
+    others = _other_fills(work, plan, drain)
     if transfer.onward is not None:
-        return _held_up_onward(work, plan, residence)
-    fills = _other_fills(work, plan, drain)
+        onward = _held_up_onward(work, plan, residence)
+        if onward is not None or others:
+            return onward
+    own = [f for f in work.flows_at(plan.name, residence) if f.unit == drain.unit]
+    fills = others or [f for f in own if not f.is_drain]
     if not fills:
         return None
     way = max(f.lead_cycles - f.first_cycles for f in fills)
     latency = max(work.latency_cycles, drain.apart_cycles)
     waiting = latency - work.issue_cycles + drain.first_cycles
     waiting += min(f.lead_cycles for f in fills)
-    return HeldUp(drain, latency + way, waiting, drain.apart_cycles > 0)
+    is_apart = drain.apart_cycles > 0
+    return HeldUp(drain, latency + way, waiting, is_apart, is_own=not others)
 
 
 def _held_up_onward(work: Work, plan: OperandPlan, residence: int) -> HeldUp | None:
@@ -76,7 +83,7 @@ def idle_cycles(
 ) -> float:
     """Of the queue in all. Behind a tile's fills come the drains of the tile before, the next
     tile's fills, and then its own drains, if it leaves late."""
-    if held_up.is_apart or not leaves_late(covering, tiling, stay):
+    if held_up.is_own or held_up.is_apart or not leaves_late(covering, tiling, stay):
         return held_up.idle_cycles * times_held_up(covering, tiling, stay, held_up, hw)
     moved = sum(
         flow_cycles(covering, tiling, f) for f in work.flows if f.unit == held_up.drain.unit
@@ -93,6 +100,8 @@ def times_held_up(
     else with every block where blocks move one by one, as if each brought new operands."""
     if held_up.is_onward:
         return fetches(covering, tiling, stay) - 1 if stay.level else 0.0
+    if held_up.is_own:
+        return _times_behind_own(covering, tiling, stay, held_up, hw)
     is_late = leaves_late(covering, tiling, stay)
     if is_late and not held_up.is_apart:
         return 0.0
@@ -100,6 +109,24 @@ def times_held_up(
         return fetches(covering, tiling, stay)
     blocks = prod(covering.loop(name).units for name in operand_plan(covering, stay.operand).loops)
     return flow_passes(covering, tiling, held_up.drain) * blocks
+
+
+def _times_behind_own(
+    covering: Covering, tiling: Tiling, stay: Stay, held_up: HeldUp, hw: Hardware
+) -> float:
+    """How often sums begin behind others in their queue: within a tile, these are done before the
+    next ones begin where a loop over them lies outside all loops that add them up."""
+    plan = operand_plan(covering, stay.operand)
+    units = {name: covering.loop(name).units for name in plan.loops}
+    if stay.level == 0:
+        return flow_passes(covering, tiling, held_up.drain) * prod(units.values()) - 1
+    is_late = leaves_late(covering, tiling, stay)
+    if is_late or guards(covering, tiling, stay).outer or not moves_blocks(covering, stay, hw):
+        return 0.0
+    active = [name for name in tiling.inner if tiling.tile(name) > 1]
+    sums = (number for number, name in enumerate(active) if name not in units)
+    outside = active[: next(sums, None)]
+    return prod(units[n] if n in outside else trips(covering, tiling, n) for n in tiling.outer) - 1
 
 
 def leaves_late(covering: Covering, tiling: Tiling, stay: Stay) -> bool:

@@ -153,7 +153,8 @@ def round_trip_cycles(work: Work, operand: str, residence: int) -> float:
 
 def swept_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: Hardware) -> float:
     """Computing that is left in the last tile when all its sums have been fetched, beside its other
-    fetches on the same unit: later sweeps need no sums, and no next tile is there to fetch for.
+    fetches and its drains on the same unit: later sweeps need no sums, and no next tile is there to
+    fetch for.
 
     Counted where a sum's loop is outermost within the tile.
     """
@@ -169,8 +170,8 @@ def swept_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw:
     others = sum(
         tile_cycles(covering, tiling, f)
         for f in work.flows
-        if f.unit == flow.unit and not f.is_drain and f != flow
-        if not guards(covering, tiling, stay_of(tiling, f)).outer  # else its data rest
+        if f.unit == flow.unit and f != flow
+        if f.is_drain or not guards(covering, tiling, stay_of(tiling, f)).outer  # else data rest
     )
     return work.call_cycles * (prod(last.values()) - first_sweep) - others
 

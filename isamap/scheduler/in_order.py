@@ -25,6 +25,8 @@ def times_held_up(
         is_high = [negated(x) for x in _literals(stay.is_low)]
         return [(variables.fetches(stay, label) - 1, is_high)]
     always = stays_in_turn(variables, stay, label)
+    if held_up.is_own:
+        return _times_behind_own(variables, stay, always, passes, hw)
     by_tile = [] if held_up.is_apart else always
     times: list[tuple[Linear, list[Bool]]] = [(variables.fetches(stay, label), by_tile)]
     blocks = prod(loop.units for n, loop in variables.loops.items() if n in stay.plan.loops)
@@ -34,6 +36,42 @@ def times_held_up(
             return times
         by_block += _literals(stay.is_low)
     return [*times, (blocks * passes, by_block)]
+
+
+def _times_behind_own(
+    variables: Variables, stay: StayVars, in_turn: list[Bool], passes: Number, hw: Hardware
+) -> list[tuple[Linear, list[Bool]]]:
+    """Within tiles and from one to the next, of blocks one by one."""
+    cp, label = variables.cp, f"own_{stay.label}"
+    units = {name: loop.units for name, loop in variables.loops.items()}
+    times: list[tuple[Linear, list[Bool]]] = []
+    if not stay.is_never_low:
+        blocks = prod(units[name] for name in units if name in stay.plan.loops)
+        times.append((blocks * passes - 1, _literals(stay.is_low)))
+    if stay.is_always_low or not moves_blocks(
+        variables.covering, Stay(stay.plan.name, stay.number, 1, 1), hw
+    ):
+        return times
+    both, any_of, either = cp.both, cp.any_of, cp.either
+    sums = [name for name in units if name not in stay.plan.loops]
+    turns: list[Number] = []
+    for name, trips in variables.trips.items():
+        if name in sums:
+            turns.append(trips)
+            continue
+        around = [
+            both(variables.many_units[s], variables.outside_inner[s, name], f"{label}_{s}_{name}")
+            for s in sums
+        ]
+        is_outside = negated(any_of(around, f"{label}_within_{name}"))
+        turns.append(either(trips, units[name], is_outside, f"{label}_{name}"))
+    is_high = [negated(x) for x in _literals(stay.is_low)]
+    rests = [
+        both(variables.many_tiles[s], negated(stay.refetch[s]), f"{label}_rests_{s}") for s in sums
+    ]
+    by_tile = [*in_turn, *is_high, *map(negated, rests)]
+    times.append((cp.product(turns, label) - 1, by_tile))
+    return times
 
 
 def stays_in_turn(variables: Variables, stay: StayVars, label: str) -> list[Bool]:

@@ -59,9 +59,9 @@ class Turns:
             return
         count = {unit.name: unit.count for unit in self.hw.units}[flow.unit]
         others = add_up(
-            self._last_fetch(f, f"{stay.label}_{n}")
+            self._last_moved(f, f"{stay.label}_{n}")
             for n, f in enumerate(self.work.flows)
-            if f.unit == flow.unit and not f.is_drain and f != flow
+            if f.unit == flow.unit and f != flow
         )
         last = self.vars.last
         calls = self.cp.product(list(last.values()), f"last_calls_{stay.label}")
@@ -105,12 +105,15 @@ class Turns:
         for times, literals in times_held_up(self.vars, stay, held_up, drained, self.hw):
             idle = self.cp.model.add(count * busy >= load + every * times)
             idle.only_enforce_if(literals)
-        fetches = self.vars.fetches(stay, f"idle_{stay.label}")
-        self.cp.model.add(count * busy >= every * fetches)
+        if not held_up.is_own:
+            fetches = self.vars.fetches(stay, f"idle_{stay.label}")
+            self.cp.model.add(count * busy >= every * fetches)
 
-    def _last_fetch(self, flow: Flow, label: str) -> Linear:
-        """What the last tile fetches of a flow: nothing where the data rest."""
+    def _last_moved(self, flow: Flow, label: str) -> Linear:
+        """What the last tile moves of a flow: it fetches nothing where the data rest."""
         stay = self.vars.stay(flow.operand, flow.residence)
+        if flow.is_drain:
+            return tile_cycles(self.vars, flow, stay.volume)
         resting = [
             self.cp.both(
                 self.vars.many_tiles[name], negated(stay.refetch[name]), f"last_{label}_{name}"

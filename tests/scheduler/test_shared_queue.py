@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 import isamap
-from isamap.costmodels import count_work, estimate
+from isamap.costmodels import Stay, Tiling, count_work, estimate
+from isamap.emulator import time_program
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, parse_semantics
 from isamap.mapper import coverings
+from isamap.scheduler.lower import lower
 from tests.scheduler.cases import ROOT
 from tests.scheduler.exhaustive import model_cycles
 from tests.scheduler.tilings import random_legal_tiling
@@ -101,17 +103,44 @@ def test_the_least_distance_of_a_store_from_every_product_is_waited_for(tmp_path
     assert abs(found.schedule.estimate.cycles - found.timing.cycles) <= 0.15 * found.timing.cycles
 
 
+def sums_alone(folder: Path, block: str = "2 * r") -> Hardware:
+    """The machine whose operands have a queue of their own: only sums share one, a block in so many
+    cycles."""
+    text = (FILES / "one_queue.yaml").read_text().replace("unit: dma", "unit: bring", 1)
+    text = text.replace("units: {", "units: {bring: {}, ").replace("16 * 4 * n", "64 * 4 * n")
+    text = text.replace("2 * r", block)
+    file = folder / "sums_alone.yaml"
+    file.write_text(text)
+    return load_hardware(file)
+
+
 def test_sums_side_by_side_still_come_behind_the_sums_that_leave(tmp_path: Path) -> None:
     """Only sums share the queue: a place for each tile does not bring the next one before the last
     one has left, two places that take turns do."""
-    text = (FILES / "one_queue.yaml").read_text().replace("unit: dma", "unit: bring", 1)
-    text = text.replace("units: {", "units: {bring: {}, ").replace("16 * 4 * n", "64 * 4 * n")
-    file = tmp_path / "sums_in_turn.yaml"
-    file.write_text(text)
-    hw = load_hardware(file)
+    hw = sums_alone(tmp_path)
     assert_priced_alike(hw, "InOut")
     kernel = PRODUCT.replace("13", "48").replace("21", "40").replace("19", "8")
     found = isamap.map(parse_semantics(kernel.replace(" Out", " InOut"), "sums"), hw, verify="full")
     assert isinstance(found, isamap.Result) and found.timing is not None
     assert found.verification.is_verified
     assert found.timing.cycles <= 1.1 * found.bound_cycles
+
+
+def test_within_a_tile_sums_begin_behind_those_that_leave(tmp_path: Path) -> None:
+    """Rows of a tile one after the other: each waits for the row before it, which the closed form
+    sees; with the sum's loop outermost nothing waits."""
+    hw = sums_alone(tmp_path, block="r")
+    text = PRODUCT.replace("13", "32").replace("21", "16").replace("19", "8")
+    kernel = parse_semantics(text.replace(" Out", " InOut"), "rows")
+    covering = next(coverings(kernel, hw, []))
+    work = count_work(covering, hw)
+    counted = {}
+    for inner in ("ipj", "pij"):
+        stays = tuple(Stay(plan.name, 0, 1, 1) for plan in covering.operands)
+        tiling = Tiling((("i", 8), ("j", 2), ("p", 4)), tuple("ijp"), tuple(inner), stays)
+        program = lower(covering, tiling, hw)
+        assert program is not None
+        counted[inner] = time_program(program, hw).cycles
+        expected = estimate(covering, work, tiling, hw).cycles
+        assert expected == pytest.approx(counted[inner], rel=0.05)
+    assert counted["ipj"] > 1.2 * counted["pij"]
