@@ -34,12 +34,14 @@ from .registry import ANALYTICAL, COST_MODELS, Candidate, CostModel, Formula, Pr
 from .roofline import Roofline, floor_costs, roofline
 from .rounds import (
     find_turn,
+    inputs_beside,
     may_occupy,
     may_sweep,
     occupied_latency,
     passage_rounds,
     ring_ends,
     round_trip_cycles,
+    shared_ports,
 )
 from .span import Passing, Room, Round, Span, Use, find_span, one_round
 from .terms import INSTRUCTION, TERMS_VERSION, find_terms
@@ -122,6 +124,7 @@ __all__ = [
     "find_span",
     "find_terms",
     "find_turn",
+    "inputs_beside",
     "first_call_cycles",
     "floor_costs",
     "guards",
@@ -162,6 +165,7 @@ __all__ = [
     "roofline",
     "round_trip_cycles",
     "share_time",
+    "shared_ports",
     "slowest_block_cycles",
     "splits_along",
     "swap_limits",

@@ -11,6 +11,8 @@ from math import prod
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, Passage
 
+from .bursts import excess_of_bursts
+from .direct_ports import Port
 from .ends import onward_cycles, passage_ends
 from .passes import (
     fetches,
@@ -47,7 +49,7 @@ def round_cycles(
             continue
         turn = find_turn(work, stay.operand, stay.residence)
         if turn is not None:
-            yield turnaround_cycles(covering, work, tiling, stay, turn), turn.ends
+            yield turnaround_cycles(covering, work, tiling, stay, turn, hw), turn.ends
         if stay.level == 0:
             continue
         places = stay.slots * prod(trips(covering, tiling, n) for n in stay.kept)
@@ -86,23 +88,52 @@ def find_turn(work: Work, operand: str, residence: int) -> Turn | None:
 
 
 def turnaround_cycles(
-    covering: Covering, work: Work, tiling: Tiling, stay: Stay, turn: Turn
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, turn: Turn, hw: Hardware
 ) -> float:
     """Least cycles in which two slots of a written tile take turns: each is filled behind all that
     its fill unit has queued, computed on, and drained.
 
-    Draining one and refilling the other run beside each other, block by block.
+    Draining one and refilling the other run beside each other, block by block, unless both need the
+    same port. What the queue brings only once in several tiles comes on top, but for what a turn
+    leaves it to spare.
     """
     if stay.slots == 1 or stay.level == 0 or not is_replaced(covering, tiling, stay):
         return 0.0
-    drained = flow_cycles(covering, tiling, turn.drain)
+    own = flow_cycles(covering, tiling, turn.drain), flow_cycles(covering, tiling, turn.fill)
+    ported = (
+        sum(flow_passes(covering, tiling, f) * dict(f.ports)[port] for f in (turn.drain, turn.fill))
+        for port in shared_ports(turn)
+    )
+    moved = max(*own, *ported)
     queued = sum(
         flow_cycles(covering, tiling, f)
         for f in work.flows
         if f.unit == turn.fill.unit and not f.is_drain
     )
-    total = max(drained, queued) + turn.latency_cycles * fetches(covering, tiling, stay)
-    return (total + work.shared_cycles) / 2
+    rest = turn.latency_cycles * fetches(covering, tiling, stay) + work.shared_cycles
+    alone = (moved + rest) / 2
+    bursts = sum(
+        excess_of_bursts(covering, work, tiling, f, alone, hw)
+        for f in inputs_beside(covering, work, turn)
+        if stay_of(tiling, f).level
+    )
+    return max((queued + rest) / 2, alone + bursts)
+
+
+def shared_ports(turn: Turn) -> tuple[Port, ...]:
+    """Ports through which tiles come as well as go."""
+    coming = dict(turn.fill.ports)
+    return tuple(port for port, _ in turn.drain.ports if port in coming)
+
+
+def inputs_beside(covering: Covering, work: Work, turn: Turn) -> tuple[Flow, ...]:
+    """What the queue that fills a written tile brings of inputs."""
+    return tuple(
+        f
+        for f in work.flows
+        if f.unit == turn.fill.unit and not f.is_drain
+        if not covering.operand(f.operand).is_output
+    )
 
 
 def may_occupy(covering: Covering, work: Work, stay: Stay, hw: Hardware) -> bool:

@@ -10,6 +10,8 @@ from math import prod
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
+from .bursts import burst_cycles
+from .direct_ports import Port
 from .in_order import find_held_up, leaves_late, times_held_up
 from .passes import (
     fetches,
@@ -110,7 +112,7 @@ def swap_limits(
     call = work.call_cycles
     fills = [f for f in flows if not f.is_drain][-1:]  # from a passage on, where there is one
     way_in = work.latency_cycles + sum(f.lead_cycles for f in fills)
-    pace = max(call, *(f.first_cycles for f in (drain, *fills)))
+    pace = max(call, *(f.first_cycles for f in (drain, *fills)), _port_pace((drain, *fills)))
     # one sweep over the old tile's blocks and one over the new ones' run meanwhile
     waits = (way_in + drain.first_cycles - pace + call, pace - 2 * call)
     in_order = []
@@ -123,6 +125,16 @@ def swap_limits(
             once = way_in + drain.lead_cycles + drain.first_cycles - places
             in_order.append((once, onward.first_cycles - call))
     return Swap(drain, (waits, *in_order), tuple(in_order))
+
+
+def _port_pace(flows: tuple[Flow, ...]) -> float:
+    """Cycles in which the busiest port moves a block of each."""
+    busy: dict[Port, float] = {}
+    for flow in flows:
+        for port, cycles in flow.ports:
+            block = cycles * flow.first_cycles / flow.pass_cycles
+            busy[port] = busy.get(port, 0.0) + block
+    return max(busy.values(), default=0.0)
 
 
 def swap_cycles(
@@ -271,25 +283,6 @@ def sweep_wait(work: Work, flows: list[Flow], slots: int, loop: TiledLoop, tile:
     last_use = (last - 1) * work.call_cycles + dict(work.last_issues)[loop.name]
     full_wait = block_wait(flows, slots, full_use) if count > 1 else 0.0
     return (count - 1) * full_wait + block_wait(flows, slots, last_use)
-
-
-def burst_cycles(
-    covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow], hw: Hardware
-) -> float:
-    """What a fetch that happens only once in several tiles exceeds the slack of one tile by, in
-    all."""
-    kept = prod(trips(covering, tiling, n) for n in guards(covering, tiling, stay).outer)
-    fill = next((f for f in flows if not f.is_drain), None)
-    if kept == 1 or fill is None:
-        return 0.0
-    count = {unit.name: unit.count for unit in hw.units}[fill.unit]
-    others = sum(
-        flow_cycles(covering, tiling, f) / count
-        for f in work.flows
-        if f.unit == fill.unit and f != fill
-    )
-    moved = flow_cycles(covering, tiling, fill) / count
-    return max(0.0, moved - max(0.0, work.shared_cycles - others) / kept)
 
 
 def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:

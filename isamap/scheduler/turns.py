@@ -6,12 +6,15 @@ waiting of the compute unit (`stalls`).
 
 from math import ceil, lcm
 
+from ortools.sat.python import cp_model
+
 from isamap.costmodels import (
     Flow,
     Stay,
     Work,
     find_held_up,
     find_turn,
+    inputs_beside,
     is_renamed,
     may_occupy,
     may_sweep,
@@ -19,6 +22,7 @@ from isamap.costmodels import (
     passage_rounds,
     ring_ends,
     round_trip_cycles,
+    shared_ports,
     unit_ends,
 )
 from isamap.hwdesc import Hardware
@@ -46,7 +50,7 @@ class Turns:
         """Slots of tiles, and places of passages (see rounds.round_cycles)."""
         for stay in self.vars.stays:
             if not is_renamed(stay.plan, stay.number, self.hw):
-                self._add_turnaround(stay, pace)
+                self._add_turnaround(stay, pace, passes)
                 self._add_ring(stay, pace)
         for passing in passage_rounds(self.vars.covering, self.work, self.hw):
             times = passes[self.work.flows.index(passing.flow)]
@@ -125,7 +129,7 @@ class Turns:
         volume = self.cp.either(stay.volume, 0, rests, f"last_volume_{label}")
         return tile_cycles(self.vars, flow, volume)
 
-    def _add_turnaround(self, stay: StayVars, pace: Pace) -> None:
+    def _add_turnaround(self, stay: StayVars, pace: Pace, passes: dict[int, Number]) -> None:
         """Two slots of a written tile (see rounds.turnaround_cycles)."""
         turn = find_turn(self.work, stay.plan.name, stay.number)
         if turn is None or isinstance(stay.is_double, int) or stay.is_always_low:
@@ -138,15 +142,67 @@ class Turns:
             for n, f in enumerate(self.work.flows)
             if f.unit == turn.fill.unit and not f.is_drain
         )
-        drained = self.moved[self.work.flows.index(turn.drain)]
+        own = [self.work.flows.index(flow) for flow in (turn.drain, turn.fill)]
+        moved = [self.moved[number] for number in own]
+        for port in shared_ports(turn):
+            each = {n: ceil(SCALE * dict(self.work.flows[n].ports)[port]) for n in own}
+            moved.append(add_up(cycles * passes[n] for n, cycles in each.items()))
         fetches = self.vars.fetches(stay, f"turn_{stay.label}")
         waits = ceil(SCALE * turn.latency_cycles) * fetches + SCALE * self.work.shared_cycles
         conditions = [stay.is_double, replaced]
         if not isinstance(stay.is_low, int):
             conditions.append(negated(stay.is_low))
         busy = pace.behind(turn.ends)
-        for moved in (drained, queued):
-            self.cp.model.add(2 * busy >= moved + waits).only_enforce_if(conditions)
+        for cycles in (*moved, queued):
+            self.cp.model.add(2 * busy >= cycles + waits).only_enforce_if(conditions)
+        bursts = {
+            number: self.vars.stay(flow.operand, flow.residence)
+            for number, flow in enumerate(self.work.flows)
+            if flow in inputs_beside(self.vars.covering, self.work, turn)
+        }
+        if not bursts:
+            return
+        label = f"turn_{stay.label}"
+        alone = self.cp.model.new_int_var(0, pace.horizon, f"alone_{label}")
+        for cycles in moved:
+            self.cp.model.add(2 * alone >= cycles + waits).only_enforce_if(conditions)
+        excesses = [self._excess(n, s, alone, f"{label}_{n}") for n, s in bursts.items()]
+        held = self.cp.model.add(busy >= alone + add_up(excesses))
+        held.only_enforce_if(conditions)
+
+    def _excess(self, number: int, stay: StayVars, alone: cp_model.IntVar, label: str) -> Linear:
+        """What fetches that happen only once in several turns exceed the slack of one by, in all
+        (see bursts.excess_of_bursts)."""
+        many = self.vars.many_tiles
+        rests = {
+            name: self.cp.both(many[name], negated(again), f"rests_{label}_{name}")
+            for name, again in stay.refetch.items()
+        }
+        if stay.is_always_low or not rests:
+            return 0
+        factors: list[Number] = [
+            self.cp.either(1, self.vars.trips[name], rest, f"rest_{label}_{name}")
+            for name, rest in rests.items()
+        ]
+        unit = self.work.flows[number].unit
+        count = {unit.name: unit.count for unit in self.hw.units}[unit]
+        flows = enumerate(self.work.flows)
+        others = add_up(self.moved[n] for n, f in flows if f.unit == unit and n != number)
+        most = count * alone.domain.max()
+        spare = self.cp.model.new_int_var(0, most, f"spare_{label}")
+        self.cp.model.add_max_equality(spare, [0, count * alone - others])
+        unwaited = self.cp.model.new_int_var(0, most, f"unwaited_{label}")
+        hidden = self.cp.model.new_int_var(0, most, f"hidden_{label}")
+        kept = self.cp.product(factors, f"kept_{label}")
+        self.cp.model.add_multiplication_equality(hidden, [unwaited, kept])
+        self.cp.model.add(hidden <= spare)
+        conditions = [self.cp.any_of(list(rests.values()), f"several_{label}")]
+        if not isinstance(stay.is_low, int):
+            conditions.append(negated(stay.is_low))
+        excess = self.cp.model.new_int_var(0, alone.domain.max(), f"excess_{label}")
+        waiting = self.cp.model.add(count * excess >= self.moved[number] - unwaited)
+        waiting.only_enforce_if(conditions)
+        return excess
 
     def _add_ring(self, stay: StayVars, pace: Pace) -> None:
         """Round trips of a tile's slots (see rounds.round_cycles)."""
