@@ -91,6 +91,7 @@ EXPECTED = {
     "list_type": "a list",
     "tuple_type": "a list",
     "int_type": "a whole number",
+    "float_type": "a number",
     "string_type": "text",
     "bool_type": "true or false",
     "too_short": "at least one entry",
@@ -120,7 +121,11 @@ def validate_as(
     try:
         return root.model_validate(document.data)
     except ValidationError as error:
-        for record in error.errors(include_url=False):
+        records = error.errors(include_url=False)
+        within = {record["loc"][:end] for record in records for end in range(len(record["loc"]))}
+        for record in records:
+            if record["type"] == "too_short" and record["loc"] in within:
+                continue  # not empty: its entries are wrong, and pydantic counts the others
             expected = str(record.get("ctx", {}).get("expected", ""))
             problems.add(
                 _translate(

@@ -97,6 +97,7 @@ def test_mistakes_are_named_where_they_are(tmp_path: Path, case: Case) -> None:
     assert hint in error.hint
     assert error.loc is not None and error.loc.file == str(path)
     assert error.loc.text[error.loc.column - 1 :].startswith(pointed_at)
+    assert case not in SHAPE or caught.value.errors == (error,)
 
 
 def test_sums_that_cannot_be_read_back_must_end_in_one_stay(tmp_path: Path) -> None:

@@ -96,6 +96,27 @@ CASES = (
         "The unit that executes it",
     ),
     Case(
+        "matrix: {count: 1}",
+        "matrix: {count: [1]}",
+        "[1]",
+        "'count' must be a whole number",
+        "How many identical ones",
+    ),
+    Case(
+        "factor: {min: 0, max: 15}",
+        "factor: {min: [0], max: 15}",
+        "[0]",
+        "'min' must be a number",
+        "Smallest value",
+    ),
+    Case(
+        "{dma: {}, matrix: {count: 1}}",
+        "{dma: {cuont: 1}}",
+        "cuont",
+        "unknown key 'cuont' in unit 'dma'",
+        "did you mean 'count'?",
+    ),
+    Case(
         '"st"}', '"st"}\n    is_sync: yes', "yes", "'is_sync' must be true or false", "carry tokens"
     ),
     Case(
