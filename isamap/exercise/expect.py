@@ -7,6 +7,7 @@ machines.
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
+from types import EllipsisType
 
 import numpy as np
 
@@ -30,8 +31,11 @@ def expect(
     for digits in product(*(range(count) for _, count in case.repeats)):
         blocks = {}
         for place in case.places:
-            at = tuple(d if n > 1 else 0 for d, n in zip(digits, place.shape))
-            blocks[place.name] = after[place.name][(*at, ...)]  # a view, of a single number too
+            at: tuple[int | EllipsisType, ...] = (
+                *(d if n > 1 else 0 for d, n in zip(digits, place.shape)),
+                ...,  # a view, of a single number too
+            )
+            blocks[place.name] = after[place.name][at]
         inputs = {
             b.name: _full(blocks[b.name], b.shape, b.dtype)
             for b in kernel.buffers
