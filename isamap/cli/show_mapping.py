@@ -17,9 +17,8 @@ from isamap.program import Layout
 
 def show_binding(covering: Covering) -> str:
     """`i <- i (16), k <- p (16)`: instruction loop, kernel loops, iterations per call."""
-    return ", ".join(
-        f"{loop} <- {_show_group(covering, loop, group)}" for loop, group in covering.binding
-    )
+    groups = [f"{loop} <- {_show_group(covering, loop, group)}" for loop, group in covering.binding]
+    return ", ".join(groups) or "one element"
 
 
 def _show_group(covering: Covering, loop: str, group: tuple[str, ...]) -> str:

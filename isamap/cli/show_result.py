@@ -137,7 +137,9 @@ def cycle_lines(result: Result) -> list[str]:
     return align(texts, right=(1,))
 
 
-def memory_rows(schedule: Schedule, hw: Hardware) -> list[tuple[str, str, str]]:
+def memory_rows(
+    schedule: Schedule, hw: Hardware, *, only_used: bool = False
+) -> list[tuple[str, str, str]]:
     """Per managed memory: name, bytes used of its size, share."""
     tiling = schedule.solution.tiling
     assert tiling is not None, "a schedule has a tiling"
@@ -146,6 +148,8 @@ def memory_rows(schedule: Schedule, hw: Hardware) -> list[tuple[str, str, str]]:
     rows = []
     for memory in managed:
         size = used.get(memory.name, 0)
+        if only_used and not size:
+            continue
         share = show_share(size / memory.size_bytes)
         rows.append((memory.name, f"{show_bytes(size)} of {show_bytes(memory.size_bytes)}", share))
     return rows

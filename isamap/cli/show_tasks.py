@@ -123,13 +123,13 @@ def compared_lines(plan: Plan, hw: Hardware, cost: str) -> list[str]:
 
 
 def memory_lines(plan: Plan, hw: Hardware) -> list[str]:
-    """Per scheduled task what it takes of every managed memory."""
+    """Per scheduled task what it takes of the managed memories that it uses."""
     rows = []
     for task in plan.tasks:
         schedule = used_schedule(task)
         if schedule is not None:
             title = f"task {task_name(task)}"
-            for row in memory_rows(schedule, hw):
+            for row in memory_rows(schedule, hw, only_used=True):
                 rows.append((title, *row))
                 title = ""
     return align(rows, right=(2, 3))

@@ -25,9 +25,28 @@ def largest(m=8, n=8):
 """
 
 
+COPY = """
+from isamap.lang import In, Out, i16, kernel
+
+@kernel
+def copied(n=5):
+    x, y = In(i16, n), Out(i16, n)
+    for i in range(n):
+        y[i] = x[i]
+"""
+MACHINES = Path(__file__).parent.parent / "specs" / "machines"
+
+
 def run_map(*arguments: str) -> Result:
     """`isamap map ...`."""
     return CliRunner().invoke(main, ["map", *arguments])
+
+
+def test_an_instruction_without_loops_computes_one_element(tmp_path: Path) -> None:
+    path = tmp_path / "copied.py"
+    path.write_text(COPY)
+    done = run_map(str(path), "--hw", str(MACHINES / "short_sums.yaml"))
+    assert "mapping  store_sum: one element\n         loops around it: i (5)\n" in done.output
 
 
 @pytest.mark.parametrize("machine", ["gemmini", "outer", "vecdot"])

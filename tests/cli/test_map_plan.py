@@ -54,6 +54,13 @@ def test_repacks_are_listed_with_their_cost() -> None:
     assert "tasks and repacks (" in done.output
 
 
+def test_a_task_lists_the_memories_that_it_uses() -> None:
+    done = run_map("gemm_epilogue", "--hw", "gemmini", *SMALL, "--verify", "off")
+    table = done.output.partition("\nmemory")[2].partition("\n\n")[0]
+    assert "scratchpad" in table
+    assert " 0 B of " not in table
+
+
 def test_statements_that_one_task_computes_stand_together() -> None:
     done = run_map("gemm_epilogue", "--hw", "vta", *SMALL, "--verify", "off")
     table = done.output.partition("\ntasks")[2].partition("\n\n")[0].splitlines()
