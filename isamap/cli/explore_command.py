@@ -20,6 +20,7 @@ from .options import (
     time_limit_option,
     verify_option,
 )
+from .write import check_places
 
 
 @click.command()
@@ -98,6 +99,7 @@ def explore_command(
 
     if csv_path == "-" and json_path == "-":
         raise IsamapError("--csv - and --json - cannot both be standard output")
+    check_places(csv_path, json_path)
     cost_model(cost)  # is there one?
     for file in hardware:
         find_hardware(file)  # is there one?

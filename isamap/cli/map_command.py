@@ -23,6 +23,7 @@ from .options import (
     view_options,
 )
 from .read_limits import read_rooms
+from .write import check_places
 
 
 @click.command()
@@ -89,6 +90,7 @@ def map_command(
 
     views = Views(trace, report, trace_calls)
     views.check()
+    check_places(json_path, program_path)
     show = show_map.Show(top, explain, listing, json_path, program_path, folder, views)
     question = show_map.Question(
         kernel, hardware, read_sizes(sizes), name, read_cost(cost, candidates, seconds, database),

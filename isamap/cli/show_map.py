@@ -75,25 +75,31 @@ def show_map(question: Question, show: Show) -> Result | PlanResult:
         if show.explain:
             _explain(question, console)
         raise
-    if show.folder is not None:  # first: who reads the answer may close the pipe
-        write_folder(show.folder, result)
-    write_result_views(show.views, result)
-    program = result.program
-    if show.json_path != "-" and show.program_path != "-":
-        if isinstance(result, PlanResult):
-            print_plan(result, console)
-        else:
-            print_result(result, console, show.num_alternatives)
-        if show.explain:
-            _explain(question, console)
-        if show.listing:
-            console.file.write("\n" + listing(program))
+    try:
+        if show.folder is not None:  # first: who reads the answer may close the pipe
+            write_folder(show.folder, result)
+        write_result_views(show.views, result)
+    finally:  # a full disk takes the files, not what was found
+        if show.json_path != "-" and show.program_path != "-":
+            _print(question, show, result, console)
     if show.json_path is not None:
         data = plan_to_json(result) if isinstance(result, PlanResult) else result_to_json(result)
         write_json(show.json_path, data)
     if show.program_path is not None:
-        write_json(show.program_path, to_json(program))
+        write_json(show.program_path, to_json(result.program))
     return result
+
+
+def _print(question: Question, show: Show, result: Result | PlanResult, console: Console) -> None:
+    """The answer, and the text that was asked for below it."""
+    if isinstance(result, PlanResult):
+        print_plan(result, console)
+    else:
+        print_result(result, console, show.num_alternatives)
+    if show.explain:
+        _explain(question, console)
+    if show.listing:
+        console.file.write("\n" + listing(result.program))
 
 
 def show_front(question: Question, metrics: tuple[Metric, ...], json_path: str | None) -> None:

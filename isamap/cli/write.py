@@ -6,7 +6,18 @@ In: a path and text or data. Out: the file. Not its job: what it says.
 import json
 from pathlib import Path
 
-from isamap.write_all import write_all
+from isamap.write_all import check_target, write_all
+
+
+def check_places(*paths: str | None) -> None:
+    """Before anything is searched: could `write_text` write there? `None` and `-` are fine.
+
+    Raises:
+        IsamapError: a folder is missing, or closed.
+    """
+    for path in paths:
+        if path is not None and path != "-":
+            check_target(Path(path))
 
 
 def write_text(path: str, text: str) -> None:

@@ -52,7 +52,7 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["otherData"]["calls_here"] == 5
 
 
-@pytest.mark.parametrize("option", ["--trace", "--report"])
+@pytest.mark.parametrize("option", ["--trace", "--report", "--json", "--program"])
 def test_a_place_where_no_file_can_be_is_refused_before_the_search(
     option: str, tmp_path: Path
 ) -> None:
@@ -65,7 +65,16 @@ def test_a_place_where_no_file_can_be_is_refused_before_the_search(
         assert done.exit_code == 2
         assert f"cannot write {place}: {reason}" in done.output
     done = CliRunner().invoke(main, ["map", "gem", "--hw", "gemmini", option, "-"])
-    assert f"{option} - : it is a file" in done.output
+    said = f"{option} - : it is a file" in done.output
+    assert said == (option in ("--trace", "--report"))
+
+
+def test_a_full_disk_takes_the_page_but_not_the_answer() -> None:
+    views = ["--verify", "off", "--report", "/dev/full"]
+    done = CliRunner().invoke(main, ["map", *SMALL, *views])
+    assert done.exit_code == 2
+    assert "cannot write /dev/full: No space left on device" in done.stderr
+    assert done.stdout.startswith("answer   gemm on gemmini: ")
 
 
 def test_both_in_one_file_are_refused(tmp_path: Path) -> None:
