@@ -136,7 +136,7 @@ class Unrefilled:
     def _with(self, caches: Sequence[Refills]) -> float:
         """Cycles; they grow with what each of the caches takes in."""
         refills = tuple(cache.busy_cycles for cache in caches)
-        waiting = sum(cache.waiting_cycles for cache in caches)
+        waiting = sum(cache.waiting_cycles for cache in caches) + self._packed_beyond(caches)
         serving = _cache_cycles(self.work, self.unit_cycles, refills, self.unfinished_cycles)
         computing = max(self.computing_cycles, *serving)
         total = max(self.startup_cycles + computing + self.finish_cycles, self.pace_cycles)
@@ -144,6 +144,14 @@ class Unrefilled:
         beside = (calls, *refills) if refills else (0.0,)
         hidden = (sum(beside) - max(beside)) / REFILL_LOSS
         return total + self.lost_cycles + hidden + waiting
+
+    def _packed_beyond(self, caches: Sequence[Refills]) -> float:
+        """Cycles in which what is packed enters the outermost cache, beyond those of its copies: it
+        enters while it is copied, in the first round of a loop, and no other round hides it."""
+        entering = caches[-1].packed_cycles if caches else 0.0
+        if not entering:
+            return 0.0
+        return max(0.0, entering - packing_cycles(self.covering, self.work, self.tiling))
 
 
 def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Estimate:

@@ -19,11 +19,10 @@ whose lines are pages is a buffer of their addresses. Of a cache that others use
 the more is wanted of it.
 """
 
-import functools
 from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import exp, gcd, inf, prod
+from math import gcd, inf, prod
 
 from isamap.hwdesc import Hardware, Memory
 from isamap.mapper import Covering
@@ -39,6 +38,7 @@ from .lines import (
     lines_by_depth,
     touched_lines,
 )
+from .missing_share import missing_share
 from .tiling import Tiling
 
 LEAST_SHARE = 0.02  # of cases; rarer ones are not counted
@@ -47,10 +47,12 @@ MOST_CROWDED = 5.0  # times as many as there are places: all but `LEAST_SHARE` a
 
 @dataclass(frozen=True, slots=True)
 class Refills:
-    """Cycles in which a cache takes in lines, and what unannounced lines wait on top."""
+    """Cycles in which a cache takes in lines, and what unannounced lines wait on top; of the first,
+    those for what is copied into packed stays."""
 
     busy_cycles: float
     waiting_cycles: float
+    packed_cycles: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ def _shared(
     return Refills(
         whole.busy_cycles + share * (left.busy_cycles - whole.busy_cycles),
         whole.waiting_cycles + share * (left.waiting_cycles - whole.waiting_cycles),
+        whole.packed_cycles + share * (left.packed_cycles - whole.packed_cycles),
     )
 
 
@@ -164,7 +167,7 @@ def _refills(
         return Refills(0.0, 0.0)
     in_rows = _shares(cache, room_bytes, cache.ways, touched, crowded)
     in_order = _shares(cache, room_bytes, 0, touched, spread)
-    busy = starts = conflicts = 0.0
+    busy = packed = starts = conflicts = 0.0
     line = cache.granule_bytes / cache.refill_bytes_per_cycle
     asked = max(line, cache.asked_cycles)
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
@@ -174,7 +177,9 @@ def _refills(
             lines = by_depth[fitting + 1]
             times = _times(nest, stream, fitting)
             count = stream.times * stream.gaps * times * lines.count
-            busy += share * count * (line + hint.in_rows * (asked - line))
+            taken = share * count * (line + hint.in_rows * (asked - line))
+            busy += taken
+            packed += taken if stream.goes_packed else 0.0
             # a last, shorter tile is part of `times`, its lines are whole among the new ones
             again = max(0.0, times * lines.count - new)
             if cache.latency_cycles and stream.is_awaited:
@@ -187,7 +192,7 @@ def _refills(
         if cache.ways:
             each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
             conflicts += each * _conflicts(cache, nest, stream, by_depth[0])
-    return Refills(busy, starts * cache.latency_cycles + conflicts)
+    return Refills(busy, starts * cache.latency_cycles + conflicts, packed)
 
 
 def _shares(
@@ -213,26 +218,6 @@ def _crowding(cache: Memory, room_bytes: int, ways: int, touched: _Touched, dept
     """How many times as many lines as there are places: in all, or where most share a set."""
     crowding = touched.rooms[depth] / room_bytes
     return max(crowding, _ways_taken(cache, touched, depth) / ways) if ways else crowding
-
-
-def missing_share(crowding: float) -> float:
-    """Of lines that are used in turn, those that are gone when their turn comes, where there are
-    `crowding` times as many as places and any line makes room for one that enters.
-
-    Source: derived here: of n places a line keeps its own for m * crowding * n new lines with
-    (1 - 1/n) ** (m * crowding * n), which is exp(-m * crowding); it is 1 - m, too.
-    """
-    return _solve(round(100 * crowding))
-
-
-@functools.cache
-def _solve(percent: int) -> float:
-    low, high = 0.0, 1.0
-    for _ in range(20):
-        middle = (low + high) / 2
-        is_more = 1.0 - exp(-middle * percent / 100) > middle
-        low, high = (middle, high) if is_more else (low, middle)
-    return low
 
 
 def _times(nest: list[NestLoop], stream: Stream, fitting: int) -> float:

@@ -47,7 +47,8 @@ class Stream:
     pages that it lies on. `is_read`: before the first time that it is written. `is_awaited`: it
     holds unfinished sums, and what goes on with them waits for them. `gaps`: how much larger the
     array is that is packed ahead than what is in it, since its last tiles take as much room as the
-    others; prefetchers of the hardware fetch what lies between.
+    others; prefetchers of the hardware fetch what lies between. `goes_packed`: it is copied into a
+    packed stay, which calls read.
     """
 
     strides: tuple[int, ...]
@@ -61,6 +62,7 @@ class Stream:
     is_read: bool
     is_awaited: bool
     gaps: float
+    goes_packed: bool
     # what `lines_by_depth` found, by the lines' size, and `caches` about rows
     _lines: "dict[int, list[Lines]]" = field(init=False, repr=False, compare=False)
     runs: dict[tuple[int, int], float] = field(init=False, repr=False, compare=False)
@@ -146,6 +148,7 @@ def _streams_of(
             is_read=plan.inlet is not None and plan.inlet_buffer == plan.buffer,
             is_awaited=bool(plan.residences) and plan.residences[-1].again is not None,
             gaps=_gaps(nest, plan) if plan.is_reordered else 1.0,
+            goes_packed=any(r.is_packed for r in plan.residences) and not plan.is_output,
         )  # fmt: skip
     for number, residence in enumerate(plan.residences):
         if residence.is_packed:
@@ -206,6 +209,7 @@ def _stream(
     is_read: bool = True,
     is_awaited: bool = False,
     gaps: float = 1.0,
+    goes_packed: bool = False,
 ) -> Stream:
     """An array of `dtype` that is touched whenever `stay` (None: every call) needs other data."""
     inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
@@ -216,7 +220,18 @@ def _stream(
     steps = tuple(strides.get((loop.loop, loop.is_tile), 0) for loop in nest)
     size = size_bytes(dtype)
     return Stream(
-        steps, inside, size, still, quiet, times, is_packed, page_bytes, is_read, is_awaited, gaps
+        steps,
+        inside,
+        size,
+        still,
+        quiet,
+        times,
+        is_packed,
+        page_bytes,
+        is_read,
+        is_awaited,
+        gaps,
+        goes_packed,
     )
 
 

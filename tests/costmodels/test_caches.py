@@ -15,8 +15,9 @@ import isamap
 from isamap.codegen import generate_c
 from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
 from isamap.costmodels.analytical import resumed_sum_cycles
-from isamap.costmodels.caches import missing_share, refill_cycles
+from isamap.costmodels.caches import refill_cycles
 from isamap.costmodels.lines import touched_lines
+from isamap.costmodels.missing_share import missing_share
 from isamap.hwdesc import load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings, layout_rank
@@ -438,6 +439,30 @@ def test_rows_that_are_copied_in_the_first_round_do_not_drive_out_the_copy(n: in
     (busy,) = (r.busy_cycles for c, r in zip(hw.caches, refills, strict=True) if c.name == "l2")
     once = 4 * (n / 32 * 480 * 1024 + n * 1024 + 2 * 480 * n) / 27  # bytes at the port's pace
     assert 0.9 * once < busy < 2 * once
+
+
+def test_what_is_packed_in_the_first_round_enters_while_it_is_copied() -> None:
+    """75 MiB of B, more than others leave of the level-3 cache, in panels for 11 tiles of A each:
+    where all stays in the cache, the product takes less by all of what the copies do not hide, two
+    cycles for each vector; A, which calls read where it lies, waits for nothing."""
+    hw = load_hardware(find_hardware("x86_golden_cove"))
+    wide = replace(hw.memory("l3"), size_bytes=2**30, left_bytes=2**29)
+    ample = replace(hw, memories=tuple(wide if m.name == "l3" else m for m in hw.memories))
+    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 64, "n": 7680, "k": 2560}, "sgemm")
+    covering = next(
+        covering
+        for covering in coverings(kernel, hw, [], may_reassociate=True)
+        if covering.instruction == "fma_f32"
+        and dict(covering.binding)["j"] == ("j",)
+        and any(r.is_packed for r in covering.operand("B").residences)
+    )
+    stays = (Stay("A", 0, 1, 1), Stay("B", 0, 0, 1), Stay("B", 1, 1, 1, ("p",)), Stay("C", 0, 1, 1))
+    tiling = Tiling((("i", 6), ("j", 4), ("p", 1)), tuple("jip"), tuple("pij"), stays)
+    (entering,) = (r.packed_cycles for r in refill_cycles(covering, tiling, hw)[-1:])
+    cycles = [estimate(covering, count_work(covering, on), tiling, on).cycles for on in (hw, ample)]
+    once = 4 * 2560 * 7680 / 5  # at the port's pace
+    assert 0.2 * once < entering < once
+    assert cycles[0] - cycles[1] >= entering - 2 * 2560 * 7680 / 16
 
 
 def test_crowded_columns_may_wait_less_where_they_are_only_read() -> None:
