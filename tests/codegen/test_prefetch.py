@@ -4,7 +4,7 @@ Oracle: the interpreter; lines and distances counted by hand.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -250,15 +250,29 @@ def test_each_round_asks_for_some_of_the_rows_that_all_walk_along_next(
     assert max(map(len, asked)) <= prefetch.TOGETHER
 
 
-@pytest.mark.parametrize(("rows", "rounds"), [([0, 1024, 4096], 2), ([0, 1024, 2048], 7)])
-def test_rows_that_rounds_cannot_share_out_are_not_asked_for(rows: list[int], rounds: int) -> None:
-    """Not as far from each other, or fewer than half as many as rounds."""
-    hw = load_hardware(find_hardware("x86_avx512"))
-    calls = tuple(_element(Affine.of([("i", 8192), ("p", 4)], row)) for row in rows)
+@pytest.mark.parametrize(
+    ("rows", "rounds", "is_asked"),
+    [
+        (range(0, 10 * 1024, 1024), 2, True),
+        ([0, 1024, 4096], 2, False),
+        (range(0, 3 * 1024, 1024), 7, False),
+        (range(0, 10 * 1024, 1024), 8, False),
+        (range(0, 10 * 8192, 8192), 2, False),
+        (range(0, 40 * 8192, 8192), 2, True),
+    ],
+)
+def test_rows_that_rounds_need_not_or_cannot_share_out_are_not_asked_for(
+    rows: Sequence[int], rounds: int, is_asked: bool
+) -> None:
+    """Not as far from each other, fewer than half as many as rounds, read by many rounds, or each
+    on pages of its own, which prefetchers follow, of up to 32."""
+    hw = load_hardware(find_hardware("x86_golden_cove"))
+    far = 2 * rows[-1]
+    calls = tuple(_element(Affine.of([("i", far), ("p", 4)], row)) for row in rows)
     nest = CLoop("i", 0, 50, (CLoop("j", 0, rounds, (CLoop("p", 0, 256, calls),)),))
     (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
     values = [{"i": 3, "j": j, "p": p} for j in range(rounds) for p in range(256)]
-    assert not any(line for value in values for line in _asked(outer, value))
+    assert is_asked == any(line for value in values for line in _asked(outer, value))
 
 
 def test_what_comes_next_is_what_the_nest_behind_reads() -> None:

@@ -28,10 +28,9 @@ from isamap.ir import Affine
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of
-from .shares import MAX_HINTS, TOGETHER, find_shares, length_of, touched_bytes
+from .shares import MANY_ROUNDS, MAX_HINTS, TOGETHER, find_shares, length_of, touched_bytes
 
 MORE = 1 / 4  # of the lines may be asked for in vain
-MANY_ROUNDS = 8  # that find what the first one brought
 
 
 def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware, arrays_bytes: int) -> tuple[CNode, ...]:

@@ -21,6 +21,8 @@ from .nodes import CHint, CLoop, CNode, CTurn
 from .reads import Place, Read, lines_of, reads_by_terms, runs_of
 
 TOGETHER = 8  # lines asked for at once keep nobody waiting: estimate, half of what may be under way
+MANY_ROUNDS = 8  # that find what the first one brought
+PAGE_BYTES = 4096  # by which prefetchers of the hardware tell rows apart
 MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
 
 
@@ -44,7 +46,7 @@ def find_shares(
         more = touched_bytes(reads, rounds, line)
         if used + more <= cache.size_bytes:
             far = _to_next(rounds, further, (memory, terms), reads[0].first, hw)
-            found[memory, terms] = _share(rounds, far, reads, line)
+            found[memory, terms] = _share(rounds, far, reads, cache)
     return {place: hints for place, hints in found.items() if hints}
 
 
@@ -95,17 +97,17 @@ def touched_bytes(reads: list[Read], loops: tuple[CLoop, ...], line: int) -> int
 
 
 def _share(
-    rounds: tuple[CLoop, ...], far: int, reads: list[Read], line: int
+    rounds: tuple[CLoop, ...], far: int, reads: list[Read], cache: Memory
 ) -> tuple[CHint | CTurn, ...]:
     """Of what lies `far` bytes on, as many lines in each iteration of the innermost loop as it
     takes for all, or some in each second, fourth, ... one; none where so many rounds read it that
     they would ask for more than twice as much."""
-    loop, length = rounds[0], length_of(rounds[0])
+    loop, length, line = rounds[0], length_of(rounds[0]), cache.granule_bytes
     offset = reads[0].operand.address.offset
     step = offset.coefficient(loop.name)
     runs = runs_of(reads)
     if step < line:
-        return tuple(_share_of_rows(rounds, far, runs, line // step))
+        return tuple(_share_of_rows(rounds, far, runs, cache))
     if len(runs) == 1 and step <= max(r.last for r in reads) - reads[0].first + 1:
         unit, places = line, [reads[0].first]  # one line after the other
     else:
@@ -125,17 +127,22 @@ def _share(
 
 
 def _share_of_rows(
-    rounds: tuple[CLoop, ...], far: int, runs: list[list[Read]], period: int
+    rounds: tuple[CLoop, ...], far: int, runs: list[list[Read]], cache: Memory
 ) -> Iterator[CTurn]:
-    """Of rows, all as far from the one before, along which the innermost loop moves by a line in
-    so many iterations: each round asks for some of them, line by line, few at once."""
+    """Of rows, all as far from the one before, along which the innermost loop moves within lines:
+    each round asks for some of them, line by line, few at once. None of rows that many rounds find
+    where the first one brought them, or that prefetchers follow, each on pages of its own."""
     starts = [run[0].first for run in runs]
     pitches = {after - before for before, after in pairwise(starts)}
     num_rounds = prod(map(length_of, rounds[1:]))
-    if len(pitches) != 1 or num_rounds > 2 * len(runs) or len(runs) > MAX_HINTS:
+    if len(pitches) != 1 or len(runs) > MAX_HINTS:
         return
     several, pitch = ceil(len(runs) / num_rounds), pitches.pop()
     step = runs[0][0].operand.address.offset.coefficient(rounds[0].name)
+    is_followed = pitch >= PAGE_BYTES and cache.follows(len(runs), step * length_of(rounds[0]))
+    if num_rounds >= min(MANY_ROUNDS, 2 * len(runs) + 1) or is_followed:
+        return
+    period = cache.granule_bytes // step
     reads = [read for run in runs for read in run]
     hints = _hints_for(starts[:several], far, step, several * pitch, rounds, reads)
     num_turns = ceil(several / TOGETHER)
