@@ -29,7 +29,9 @@ from .timed_process import RunError, TimedProcess
 
 SAMPLE_S = 0.004
 LONG_S = 0.2  # a call that leaves nothing in caches that the next one uses
-WARM_UPS = 3  # calls: last-level caches keep lines from the third pass on (a Golden Cove server)
+# Calls: shared caches keep lines from the third to eighth pass on (75 MiB on a Golden Cove server).
+LEAST_WARM_UPS, MOST_WARM_UPS = 3, 8
+WARM_UP_S = 0.1  # more than the least take no longer: long calls seldom wait for memory
 LEAST_ROUNDS, MOST_ROUNDS = 3, 11
 BUDGET_S = 6.0  # for the samples of all functions; the least rounds are run nevertheless
 HOPELESS = 1.15  # times the best median: such a function is not asked again
@@ -102,6 +104,7 @@ class Run:
         self.process = process
         self.is_threaded = is_threaded
         self.count = 1  # calls per sample
+        self.warm_ups = MOST_WARM_UPS  # calls before each
         self.is_long = False
         self.samples: list[float] = []  # one per turn
         self.beside = 1.0  # of what the median says: see `settle`
@@ -115,11 +118,13 @@ class Run:
         if once is not None:
             self.is_long = once > LONG_S
             self.count = ceil(min(1e7, max(1.0, SAMPLE_S / max(once, 1e-9))))
+            calls = int(min(MOST_WARM_UPS, WARM_UP_S / max(once, 1e-9)))
+            self.warm_ups = max(LEAST_WARM_UPS, calls)
 
     def sample(self) -> float:
         """Take one more; its seconds."""
         if not self.is_long:
-            self._ask(WARM_UPS)  # others have used the caches
+            self._ask(self.warm_ups)  # others have used the caches
         seconds = self._ask(self.count)
         if seconds is None:
             return 0.0

@@ -100,6 +100,7 @@ class Clock:
     def __init__(self, seconds: list[float]) -> None:
         self.seconds = seconds
         self.asked: list[int] = []
+        self.counts: list[int] = []
         self.slow_until, self.slower = 0, 1.0  # the first questions take longer
 
     def runs(self) -> list[Run]:
@@ -116,8 +117,23 @@ class Fake:
     def ask(self, count: int) -> Elapsed:
         clock = self.clock
         clock.asked.append(self.number)
+        clock.counts.append(count)
         pace = clock.slower if len(clock.asked) <= clock.slow_until else 1.0
         return Elapsed(pace * count * clock.seconds[self.number], 0.0)
+
+
+@pytest.mark.parametrize("seconds, calls", [(0.001, [8, 4]), (0.02, [5, 1]), (0.1, [3, 1])])
+def test_the_shorter_a_call_the_more_of_them_warm_caches_up(
+    seconds: float, calls: list[int]
+) -> None:
+    """Not so many that they take more than a tenth of a second; none of calls that use no cache of
+    the one before."""
+    clock = Clock([seconds, 0.3])
+    for run, expected in zip(clock.runs(), (calls, [1])):
+        run.warm_up()
+        clock.counts.clear()
+        run.sample()
+        assert clock.counts == expected
 
 
 def test_samples_take_turns_and_the_clearly_slower_ones_drop_out() -> None:
