@@ -12,7 +12,7 @@ from isamap.ir import accesses, size_bytes
 from isamap.shortest_paths import shortest_paths
 
 from .document import Path
-from .hardware import Channel, Instruction, OperandRule, StrideRule
+from .hardware import Channel, HostRule, Instruction, OperandRule, StrideRule, Unit
 from .memory import Memory, MemoryKind
 from .reader import Reader
 from .schema import HardwareModel
@@ -199,3 +199,26 @@ def check_carriers(
                 message = f"no instruction on unit '{end}' only carries tokens"
                 hint = f"add wait_{end}: {{is_sync: true, unit: {end}, issue: 1 cycle, source: ..}}"
                 reader.error(message, ("channels", channel.name), hint, at_key=True)
+
+
+def check_host_tokens(
+    host: HostRule, units: tuple[Unit, ...], channels: tuple[Channel, ...], reader: Reader
+) -> None:
+    """Tokens can reach every unit from the host's, and that one from every unit: what runs there
+    comes before and after what the others do."""
+    core = host.unit
+    forth = [(channel.source_unit, channel.target_unit) for channel in channels]
+    back = [(target, source) for source, target in forth]
+    for edges, way in (
+        (forth, "from the host's unit '{}' to {}"),
+        (back, "to the host's unit '{}' from {}"),
+    ):
+        reached = shortest_paths(edges, core)
+        others = [unit.name for unit in units if unit.name not in reached]
+        if others:
+            message = f"no channels lead {way.format(core, ', '.join(map(repr, others)))}"
+            ends = (core, others[0]) if edges is forth else (others[0], core)
+            hint = "add {0}_to_{1}: {{from: {0}, to: {1}, depth: 1}}; others may pass on".format(
+                *ends
+            )
+            reader.error(message, ("host", "unit"), hint)

@@ -21,7 +21,14 @@ from .build_parts import (
     build_memory,
     build_units,
 )
-from .check import check_carriers, check_instruction, check_memories, check_names, check_routes
+from .check import (
+    check_carriers,
+    check_host_tokens,
+    check_instruction,
+    check_memories,
+    check_names,
+    check_routes,
+)
 from .hardware import Hardware, Instruction, Synchronisation
 from .make_json_schema import make_json_schema
 from .memory import Memory
@@ -112,6 +119,8 @@ def _build(path: Path, settings: Sequence[Setting], problems: Problems) -> Hardw
     if not problems.count:  # a part with a mistake is missing here: routes over it would mislead
         check_routes(memories, instructions, reader)
         check_carriers(channels, instructions, reader)
+        if host is not None and model.synchronisation == "tokens":
+            check_host_tokens(host, units, channels, reader)
     if not problems.count and encoding is not None:
         instructions = add_bits(instructions, encoding, model, reader)
     if problems.count:

@@ -261,6 +261,42 @@ CASES = (
         "add wait_dma: {is_sync: true, unit: dma, ",
     ),
 )
+WITH_HOST = """
+host: {unit: core, start: 9 cycles, operation: 1 cycle, source: estimate}
+channels:
+  there: {from: dma, to: matrix, depth: 4}
+  back: {from: matrix, to: dma, depth: 4}
+  asked: {from: core, to: dma, depth: 4}
+  done: {from: matrix, to: core, depth: 4}
+instructions:
+  wait_dma: {is_sync: true, unit: dma, issue: 1 cycle, source: estimate}
+  wait_matrix: {is_sync: true, unit: matrix, issue: 1 cycle, source: estimate}
+  wait_core: {is_sync: true, unit: core, issue: 1 cycle, source: estimate}
+"""
+
+
+@pytest.mark.parametrize(
+    ("channel", "message", "hint"),
+    [
+        ("  asked: {from: core, to: dma, depth: 4}\n",
+         "no channels lead from the host's unit 'core' to 'dma', 'matrix'",
+         "add core_to_dma: {from: core, to: dma, depth: 1}"),
+        ("  done: {from: matrix, to: core, depth: 4}\n",
+         "no channels lead to the host's unit 'core' from 'dma', 'matrix'",
+         "add dma_to_core: {from: dma, to: core, depth: 1}"),
+    ],
+)  # fmt: skip
+def test_tokens_reach_the_host_and_come_from_it(
+    channel: str, message: str, hint: str, tmp_path: Path
+) -> None:
+    text = TINY.replace("interlocked", "tokens").replace("\ninstructions:\n", WITH_HOST)
+    text = text.replace("units: {", "units: {core: {}, ")
+    assert errors_of(text, tmp_path) == ()
+    (error,) = errors_of(text.replace(channel, ""), tmp_path)
+    assert error.message == message
+    assert error.hint.startswith(hint)
+    assert error.loc is not None
+    assert error.loc.text[error.loc.column - 1 :].startswith("core")
 
 
 FLOAT_FACTOR = TINY.replace("X[n] * factor", "i32(f16(X[n]) * factor)")
