@@ -3,6 +3,7 @@
 import ctypes
 import shutil
 import subprocess
+from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -42,15 +43,18 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(prod(shape[dim + 1 :]) for dim in range(len(shape)))
 
 
-def c_text(kernel: Kernel, lanes: int, may_reassociate: bool) -> str:
-    """A function `run` of one pointer per buffer, in their order."""
+def c_text(
+    kernel: Kernel, lanes: int, may_reassociate: bool, names: Mapping[str, str] | None = None
+) -> str:
+    """A function `run` of one pointer per buffer, in their order, perhaps with other names."""
     places = {}
+    called = {buffer.name: f"p_{buffer.name}" for buffer in kernel.buffers} | dict(names or {})
     for buffer in kernel.buffers:
         steps = tuple(size_bytes(buffer.dtype) * step for step in row_major(buffer.shape))
         operand = Operand(buffer.name, "dram", Address(Affine()), steps)
-        places[buffer.name] = Place(operand, f"p_{buffer.name}", buffer.name)
+        places[buffer.name] = Place(operand, called[buffer.name], buffer.name)
     lines = write_host_call(kernel, places, rule(lanes), may_reassociate)
-    parameters = ", ".join(f"void *restrict p_{buffer.name}" for buffer in kernel.buffers)
+    parameters = ", ".join(f"void *restrict {called[buffer.name]}" for buffer in kernel.buffers)
     includes = [f"#include <{name}.h>" for name in ("stdint", "math", "string")]
     least = [LEAST] if any("isamap_least(" in line for line in lines) else []
     head = [f"void run({parameters});", f"void run({parameters}) {{"]
@@ -60,12 +64,13 @@ def c_text(kernel: Kernel, lanes: int, may_reassociate: bool) -> str:
 def run_c(
     kernel: Kernel, arrays: dict[str, np.ndarray], folder: Path, *, lanes: int = 8,
     compiler: str = "gcc", may_reassociate: bool = False, flags: tuple[str, ...] = (),
+    names: Mapping[str, str] | None = None,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """What the compiled loops make of the arrays."""
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
     source, library = folder / "run.c", folder / f"run{len(list(folder.iterdir()))}.so"
-    source.write_text(c_text(kernel, lanes, may_reassociate))
+    source.write_text(c_text(kernel, lanes, may_reassociate, names))
     command = [compiler, "-O2", *FLAGS, *STRICT, *flags, "-shared", "-fPIC", str(source)]
     subprocess.run([*command, "-o", str(library), "-lm"], check=True)
     held = {b.name: np.zeros(b.shape, np.float32) for b in kernel.buffers}
@@ -92,6 +97,18 @@ def test_reads_outside_give_their_padding(compiler: str, statement: str, tmp_pat
     kernel = parse_semantics(f"{head}for p, i in grid(6, 40):\n  {statement}", "padded")
     arrays = random_arrays(kernel)
     assert same(run_c(kernel, arrays, tmp_path, compiler=compiler), interpret(kernel, arrays))
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("names", [{"x": "y", "y": "x"}, {"x": "x", "y": "x_"}, {"y": "i"}])
+def test_operands_may_be_called_as_the_arrays_around_them(
+    compiler: str, names: dict[str, str], tmp_path: Path
+) -> None:
+    text = "x, y = In(f32, 5), Out(f32, 5)\nfor i in range(5):\n  y[i] = x[i] + x.at(i - 1, pad=2)"
+    kernel = parse_semantics(text, "shifted")
+    arrays = random_arrays(kernel)
+    found = run_c(kernel, arrays, tmp_path, compiler=compiler, names=names)
+    assert same(found, interpret(kernel, arrays))
 
 
 def test_what_no_lane_decides_is_tested_once_and_what_is_certain_not_at_all() -> None:

@@ -4,6 +4,7 @@ In: the semantics of a host call, where its operands lie. Out: C lines, and the 
 Not its job: deciding what the host runs, text of addresses.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,22 +21,14 @@ from isamap.cexpr import (
 )
 from isamap.errors import ProgramError
 from isamap.hwdesc import SUMMED_AS, HostLoops, HostNode, HostRule, Shared, Single, Way
-from isamap.ir import (
-    Access,
-    Affine,
-    Kernel,
-    Loop,
-    Role,
-    Statement,
-    pretty_expr,
-    size_bytes,
-)
+from isamap.ir import Access, Affine, Kernel, Loop, Role, Statement, pretty_expr, size_bytes
 from isamap.program import Operand
 
 from .padded_reads import decided_before, is_inside
 from .parameters import KEYWORDS
 from .text import affine_text
 
+WORD = re.compile(r"[A-Za-z_]\w*")
 SIMD = "#pragma omp simd"
 PART = 256  # values that are computed before they are summed, by row
 JOINS = {"+=": "add", "*=": "multiply", "max=": "max", "min=": "min"}
@@ -76,7 +69,8 @@ class _HostWriter:
         self.semantics = semantics
         self.places = places
         self.strides = {name: _strides(semantics, place) for name, place in places.items()}
-        self.names = _names(semantics)
+        self.arrays = _array_names(semantics, places)
+        self.names = _names(semantics, self.arrays)
         self.lines: list[str] = []
         self.depth = 0
         self.bounds: dict[str, tuple[str, str]] = {}  # of loops that run over part of their range
@@ -89,7 +83,7 @@ class _HostWriter:
             touched = {name for statement in _statements(node) for name in statement.touched}
             for name, place in self.places.items():
                 if name in touched:
-                    self.add(_declaration(self.semantics, name, place))
+                    self.add(self._declaration(name, place))
             self._write_node(node, loops.num_rows)
             self.close()
         return self.lines
@@ -304,7 +298,13 @@ class _HostWriter:
         total = Affine()
         for index, stride in zip(access.indices, self.strides[access.buffer], strict=True):
             total = total + index.scaled(stride)
-        return f"{access.buffer}[{self._index(total, fixed)}]"
+        return f"{self.arrays[access.buffer]}[{self._index(total, fixed)}]"
+
+    def _declaration(self, name: str, place: Place) -> str:
+        buffer = self.semantics.buffer(name)
+        const = "const " if buffer.role is Role.IN else ""
+        kind = f"{const}{storage_type(buffer.dtype)} *"
+        return f"{kind}const {self.arrays[name]} = ({kind})({place.pointer});"
 
     def _index(self, index: Affine, fixed: Mapping[str, Affine] | None = None) -> str:
         renamed = {old: Affine.var(new) for old, new in self.names.items()}
@@ -332,9 +332,23 @@ def host_functions(lines: list[str]) -> list[str]:
     return [*hints, *macros.splitlines(), *found.splitlines(), ""]
 
 
-def _names(semantics: Kernel) -> dict[str, str]:
+def _array_names(semantics: Kernel, places: Mapping[str, Place]) -> dict[str, str]:
+    """C names of the operands, apart from all that their addresses name: a parameter `y` of the
+    function around them must not be hidden where an address begins at it."""
+    taken = {word for place in places.values() for word in WORD.findall(place.pointer)}
+    found: dict[str, str] = {}
+    for buffer in semantics.buffers:
+        name = buffer.name
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found[buffer.name] = name
+    return found
+
+
+def _names(semantics: Kernel, arrays: Mapping[str, str]) -> dict[str, str]:
     """C names of the loops, apart from keywords, operands and the writer's variables."""
-    taken = {*KEYWORDS.split(), "part", *(buffer.name for buffer in semantics.buffers)}
+    taken = {*KEYWORDS.split(), "part", *arrays.values()}
     found: dict[str, str] = {}
     for loop in dict.fromkeys(loop for s in semantics.statements for loop in s.loops):
         name = loop.name
@@ -352,13 +366,6 @@ def _strides(semantics: Kernel, place: Place) -> tuple[int, ...]:
     if any(stride % size for stride in place.operand.strides_bytes):
         raise ProgramError(f"{semantics.name}: elements of {dtype} do not lie on multiples of it")
     return tuple(stride // size for stride in place.operand.strides_bytes)
-
-
-def _declaration(semantics: Kernel, name: str, place: Place) -> str:
-    buffer = semantics.buffer(name)
-    const = "const " if buffer.role is Role.IN else ""
-    kind = f"{const}{storage_type(buffer.dtype)} *"
-    return f"{kind}const {name} = ({kind})({place.pointer});"
 
 
 def _is_apart(semantics: Kernel, target: str, places: Mapping[str, Place]) -> bool:
