@@ -110,7 +110,8 @@ class Unrefilled:
         taken = [Refills(0.0, 0.0) for _ in self.hw.caches]
         if not taken:
             yield self.least
-        for number, refills in each_refill(self.covering, self.tiling, self.hw, self.work.streams):
+        known, there = self.work.streams, self.work.there
+        for number, refills in each_refill(self.covering, self.tiling, self.hw, known, there):
             taken[number] = refills
             yield self._costs(taken)
 
@@ -120,7 +121,8 @@ class Unrefilled:
 
     def refilled(self) -> "Estimate":
         """The estimate."""
-        caches = refill_cycles(self.covering, self.tiling, self.hw, self.work.streams)
+        known, there = self.work.streams, self.work.there
+        caches = refill_cycles(self.covering, self.tiling, self.hw, known, there)
         cycles = self._with(caches)
         return Estimate(
             ceil(cycles),

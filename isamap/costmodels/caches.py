@@ -78,21 +78,31 @@ class _Touched:
 
 
 def refill_cycles(
-    covering: Covering, tiling: Tiling, hw: Hardware, known: KnownStreams | None = None
+    covering: Covering,
+    tiling: Tiling,
+    hw: Hardware,
+    known: KnownStreams | None = None,
+    there: frozenset[str] = frozenset(),
 ) -> tuple[Refills, ...]:
-    """What each cache, the nearest first, takes in; `known`: of the same covering and machine."""
-    found = dict(each_refill(covering, tiling, hw, known))
+    """What each cache, the nearest first, takes in; `known`: of the same covering and machine, with
+    the same operands `there` (as in a `Work`)."""
+    found = dict(each_refill(covering, tiling, hw, known, there))
     return tuple(found[number] for number in range(len(hw.caches)))
 
 
 def each_refill(
-    covering: Covering, tiling: Tiling, hw: Hardware, known: KnownStreams | None = None
+    covering: Covering,
+    tiling: Tiling,
+    hw: Hardware,
+    known: KnownStreams | None = None,
+    there: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[int, Refills]]:
     """The same, cache by cache, by its number: those of short lines, which take in most, first."""
     if not hw.caches:
         return
     nest = find_nest(covering, tiling, hw)
-    streams = list(find_streams(covering, tiling, nest, hw, {} if known is None else known))
+    alike = {} if known is None else known
+    streams = list(find_streams(covering, tiling, nest, hw, alike, there))
     unit = hw.instruction(covering.instruction).unit
     pace = 1 / next(u.count for u in hw.units if u.name == unit)
     touched: dict[int, _Touched] = {}  # by the lines' size: caches mostly have the same

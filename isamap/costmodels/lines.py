@@ -113,15 +113,23 @@ def moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> frozen
 
 
 def find_streams(
-    covering: Covering, tiling: Tiling, nest: list[NestLoop], hw: Hardware, known: KnownStreams
+    covering: Covering,
+    tiling: Tiling,
+    nest: list[NestLoop],
+    hw: Hardware,
+    known: KnownStreams,
+    there: frozenset[str] = frozenset(),
 ) -> Iterator[Stream]:
-    """Of each operand, its buffer in the external memory, and its packed stays; `known` before, as
-    most of what is near another tiling has the operand's tiles of that one."""
+    """Of each operand, its buffer in the external memory, unless it was copied from `there` before,
+    and its packed stays; `known` before, as most of what is near another tiling has the operand's
+    tiles of that one."""
     alike = known.setdefault((tuple((x.loop, x.is_tile) for x in nest), tiling.stays), {})
     for plan in covering.operands:
         key = plan.name, *map(tiling.tile, plan.loops)
         if key not in alike:
-            alike[key] = tuple(_streams_of(covering, tiling, nest, plan, hw))
+            found = _streams_of(covering, tiling, nest, plan, hw)
+            is_there = plan.name in there
+            alike[key] = tuple(s for s in found if s.is_packed or not is_there)
         yield from alike[key]
 
 

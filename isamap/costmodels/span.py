@@ -114,7 +114,12 @@ def find_span(one: Round, tiling: Tiling, hw: Hardware, fresh: frozenset[str]) -
         if not shared & set(guards(covering, tiling, stay).outer) <= fresh
     )
     flows = tuple(f for f in one.work.flows if (f.operand, f.residence) not in known)
-    work = replace(one.work, flows=flows)
+    there = frozenset(
+        plan.name
+        for plan in once.operands
+        if plan.role is Role.IN and (plan.name, len(plan.residences) - 1) in known
+    )
+    work = replace(one.work, flows=flows, there=there)
     tiling = replace(tiling, stays=tiling.stays)  # its guards are those of another covering
     found = estimate(once, work, tiling, hw)
     uses = tuple(_uses(once, work, tiling, hw, found))

@@ -98,6 +98,7 @@ class Work:
     `last_issues`: per loop, the issue cycles of a call on its last (perhaps partial) unit.
     `moved`: bytes and energy of all compute calls. `num_units`: identical units (of each core) that
     take calls in turn. `served_cycles`: of the nearest cache, for what calls read in place.
+    `there`: inputs that lie in the outermost of their memories from before, without flows of it.
     """
 
     compute_unit: str
@@ -112,6 +113,7 @@ class Work:
     ports: tuple[tuple[Port, float], ...] = ()
     num_units: int = 1
     served_cycles: float = 0.0
+    there: frozenset[str] = frozenset()
     # units other than the compute unit that fill stays; flows per operand and residence
     fill_units: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _flows_at: dict[tuple[str, int], tuple[Flow, ...]] = field(
