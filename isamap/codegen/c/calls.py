@@ -57,6 +57,7 @@ class CallWriter:
         self.parameters = parameters
         self.variables = variables
         self.arrays: dict[str, None] = {}
+        self.array_bytes: dict[str, int] = {}  # of memories, what is used of each
         self.registers: dict[tuple[str, int, str], None] = {}  # memory, register, C type
         self.regions: list[CallWriter] = []  # of what all cores run
         self.bases: dict[Group, tuple[str, int]] = {}  # pointers to a group's first place
@@ -66,6 +67,7 @@ class CallWriter:
         """A writer for a region, whose registers and arrays each core has for itself."""
         own = (self.hw, self.parameters, self.variables, self.host_calls, self.may_reassociate)
         self.regions.append(CallWriter(*own))
+        self.regions[-1].array_bytes = self.array_bytes
         return self.regions[-1]
 
     def is_large(self, memory: str) -> bool:

@@ -16,6 +16,7 @@ from isamap.errors import ProgramError
 from isamap.hwdesc import CompilerRule, Hardware, MemoryKind, with_host_calls
 from isamap.program import Edge, Program, Span
 
+from .arrays import declare_static, place_static, reached_bytes
 from .calls import CallWriter, c_identifier
 from .host_loops import host_functions
 from .join_copies import join_copies
@@ -92,6 +93,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
             ) from None
         body = specialise(marked, frozenset(), hw)
         calls = CallWriter(hw, parameters, frozenset(), host, program.may_reassociate)
+    calls.array_bytes.update(reached_bytes(body, hw))
     placed = (*program.inputs, *program.outputs, *program.scratch)
     asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))
     lines = _write_nodes(join_copies(asking, hw), calls, 1)
@@ -212,9 +214,8 @@ def _file_text(
         lines += LEAST.splitlines() + [""]
     lines += SHARES.splitlines() + [""] if calls.regions else []
     lines += host_functions(body) if program.host_calls else []
-    for memory in filter(calls.is_large, calls.all_arrays):
-        size = hw.memory(memory).size_bytes
-        lines += [f"static _Thread_local _Alignas(64) uint8_t {memory}[{size}];", ""]
+    static = filter(calls.is_large, calls.all_arrays)
+    lines += declare_static({memory: calls.array_bytes[memory] for memory in static})
     lines += [*_signature(name, calls.parameters, " {"), *_declarations(calls)]
     lines += [f"  {line}" for line in (*clear, *rule.begin.splitlines())]
     lines += body
@@ -261,6 +262,8 @@ def _declarations(calls: CallWriter) -> list[str]:
                 line = f"  {c_type}"
             line += f" {name},"
         lines.append(line.rstrip(",") + ";")
+    for memory in filter(calls.is_large, calls.arrays):
+        lines += (f"  {line}" for line in place_static(memory, calls.array_bytes[memory]))
     return lines
 
 
