@@ -21,7 +21,7 @@ from .legality import is_legal, is_offered
 from .limits import Limits
 from .model import TilingModel
 from .near_tilings import near_tilings, remember
-from .run_solver import Report, run_solver
+from .run_solver import Report, Run, run_solver
 from .solution import KnownModels, Solution, Status
 from .stalls import SCALE
 from .target import Target, set_target
@@ -208,18 +208,14 @@ class _Solving:
             return -(-max(0, round(objective)) // SCALE)
         return max(0.0, objective) / self.target.scale
 
-    def _run(
-        self, report: Report | None = None, presolve: bool = True
-    ) -> tuple[cp_model.CpSolver, cp_model.CpSolverStatus]:
+    def _run(self, report: Report | None = None, presolve: bool = True) -> Run:
         """Solve the model as it is; one with wide domains that seems infeasible, once more."""
         model, limits = self.built.model, self.limits
-        solver, status = run_solver(model, limits, lambda: self.watch.is_stopped, report)
-        if status == cp_model.INFEASIBLE and self.built.is_wide:
-            solver, status = run_solver(
-                model, limits, lambda: self.watch.is_stopped, report, presolve=False
-            )
-        assert status != cp_model.MODEL_INVALID, model.validate()
-        return solver, status
+        run = run_solver(model, limits, lambda: self.watch.is_stopped, report)
+        if run.status == cp_model.INFEASIBLE and self.built.is_wide:
+            run = run_solver(model, limits, lambda: self.watch.is_stopped, report, presolve=False)
+        assert run.status != cp_model.MODEL_INVALID, model.validate()
+        return run
 
     def _search(self) -> tuple[list[Tiling], float, cp_model.CpSolverStatus]:
         """Legal tilings within the limits, the bound and the solver's status.
@@ -229,10 +225,11 @@ class _Solving:
         """
         bound = 0.0
         for _ in range(ATTEMPTS):
-            solver, status = self._run(self._report)
+            run = self._run(self._report)
+            solver, status = run.solver, run.status
+            bound = max(bound, self._to_value(run.bound))
             if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-                return [], max(bound, self._to_value(solver.best_objective_bound)), status
-            bound = max(bound, self._to_value(solver.best_objective_bound))
+                return [], bound, status
             found = self.built.tiling(solver)
             if self.aim.allows(self.costs(found)):
                 self.built.model.add(self.target.expression <= round(solver.objective_value))
@@ -273,9 +270,7 @@ class _Solving:
             goal = add_up(built.moved.values()) + built.first_tiles + preferences
         built.model.minimize(goal)
         soon = replace(self.limits, effort=LEAN_EFFORT)
-        solver, status = run_solver(
-            built.model, soon, lambda: self.watch.is_stopped, presolve=presolve
-        )
-        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return built.tiling(solver)
+        run = run_solver(built.model, soon, lambda: self.watch.is_stopped, presolve=presolve)
+        if run.status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return built.tiling(run.solver)
         return best
