@@ -17,11 +17,8 @@ from ortools.sat.python import cp_model
 from .limits import Limits
 
 POLL_SECONDS = 0.05
-DIRECTIONS = (
-    (True, 0.25),
-    (False, 2.0),
-    (True, None),
-)  # from below? deterministic seconds, None: all
+# from below? deterministic seconds of each turn (None: what is left)
+DIRECTIONS = ((True, 0.25), (False, 2.0), (True, None))
 OPEN = (cp_model.FEASIBLE, cp_model.UNKNOWN)
 
 # called with the objective of the best solution (None: none so far) and the proven bound
