@@ -79,11 +79,11 @@ def _issues(nodes: tuple[CNode, ...], ranges: Ranges) -> Iterator[tuple[Issue, R
             case CRegion(body, loops):
                 cores = {loop.name: (0, loop.modulo - 1) for loop in loops}
                 yield from _issues(body, {**ranges, **cores})
-            case CIf(_, body) | CShare(_, _, body):
+            case CIf(_, body) | CShare(_, _, body) | CTurn(_, _, _, body):
                 yield from _issues(body, ranges)
             case CCall(issue):
                 yield issue, ranges
-            case CHint() | CTurn():
+            case CHint():
                 pass  # for caches
 
 
