@@ -10,12 +10,12 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .passes import flow_cycles, stay_of
-from .tiling import Stay, Tiling, guards, trips
+from .tiling import Tiling, guards, trips
 from .work import Flow, Work
 
 
 def burst_cycles(
-    covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow], hw: Hardware
+    covering: Covering, work: Work, tiling: Tiling, flows: list[Flow], hw: Hardware
 ) -> float:
     """What a fetch that happens only once in several tiles of computing exceeds the slack of one of
     them by, in all."""

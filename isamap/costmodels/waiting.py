@@ -71,14 +71,14 @@ def _own_stall_cycles(
         waits = swap.waits if replaced and is_alone else swap.in_order if in_turn else ()
         return waiting + max(
             swap_cycles(covering, tiling, stay, swap.drain, waits),
-            burst_cycles(covering, work, tiling, stay, flows, hw),
+            burst_cycles(covering, work, tiling, flows, hw),
         )
     if replaced and is_alone:
         moved = max(flow_cycles(covering, tiling, f) for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
         exposed = moved + latency * fetches(covering, tiling, stay)
-        return waiting + max(exposed, burst_cycles(covering, work, tiling, stay, flows, hw))
-    return waiting + burst_cycles(covering, work, tiling, stay, flows, hw)
+        return waiting + max(exposed, burst_cycles(covering, work, tiling, flows, hw))
+    return waiting + burst_cycles(covering, work, tiling, flows, hw)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import pytest
 
 from isamap.codegen import generate_c, missing_features
 from isamap.codegen.c.arrays import ALIGN_BYTES, LARGE_BYTES
-from isamap.costmodels import Stay, Tiling
 from isamap.emulator import run
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
@@ -18,6 +17,7 @@ from isamap.native import execute_c, whole_arrays
 from isamap.program import Program
 from isamap.scheduler import is_legal, lower
 from tests.native.test_packed_stays import CASES, machine, packing, packs, tilings
+from tests.scheduler.tilings import packed_once
 
 VECTOR_BYTES = 64
 
@@ -65,7 +65,7 @@ def test_a_large_array_is_put_on_large_pages_and_computes_the_same() -> None:
         pytest.skip(f"this processor lacks {', '.join(missing)}")
     for covering in packing(hw, (2, 1104, 1000), "sgemm"):
         if packs(covering.operand("B")):
-            tiling = packed_once(covering)
+            tiling = packed_once(covering, 3)
             break
     else:
         raise AssertionError("B may be packed")
@@ -78,15 +78,3 @@ def test_a_large_array_is_put_on_large_pages_and_computes_the_same() -> None:
     arrays = whole_arrays(covering.kernel, 1)
     expected = interpret(covering.kernel, arrays)["C"]
     np.testing.assert_array_equal(execute_c(program, hw, arrays)["C"], expected)
-
-
-def packed_once(covering: Covering) -> Tiling:
-    """A row of the result at a time; all of B is packed with the first one."""
-    stays = []
-    for plan in covering.operands:
-        for number, residence in enumerate(plan.residences):
-            kept = ("j", "p") if residence.is_packed else ()
-            level = 1 if residence.is_packed or plan.is_output else 0
-            stays.append(Stay(plan.name, number, level, 1, kept))
-    tiles = (("i", 1), ("j", 3), ("p", 1))
-    return Tiling(tiles, ("i", "j", "p"), ("p", "j", "i"), tuple(stays))

@@ -2,12 +2,13 @@
 
 import pytest
 
-from isamap.costmodels import Stay, Tiling, count_work, estimate, find_span, one_round
+from isamap.costmodels import Tiling, count_work, estimate, find_span, one_round
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.resources import find_hardware
 from tests.native.test_x86 import KERNELS
+from tests.scheduler.tilings import packed_once
 
 STEPS = 50
 
@@ -18,19 +19,8 @@ def kept_over_steps(hw: Hardware) -> tuple[Covering, Tiling]:
     for covering in coverings(kernel, hw, [], may_reassociate=True):
         packed = [p.name for p in covering.operands if any(r.is_packed for r in p.residences)]
         if packed == ["B"] and dict(covering.binding)["j"] == ("j",):
-            return covering, tiling_of(covering)
+            return covering, packed_once(covering, 4)
     raise AssertionError("B may be packed")
-
-
-def tiling_of(covering: Covering) -> Tiling:
-    stays = []
-    for plan in covering.operands:
-        for number, residence in enumerate(plan.residences):
-            kept = ("j", "p") if residence.is_packed else ()
-            level = 1 if residence.is_packed or plan.is_output else 0
-            stays.append(Stay(plan.name, number, level, 1, kept))
-    tiles = (("i", 1), ("j", 4), ("p", 1))
-    return Tiling(tiles, ("i", "j", "p"), ("p", "j", "i"), tuple(stays))
 
 
 def test_what_was_packed_in_the_first_round_is_not_copied_again() -> None:

@@ -188,3 +188,16 @@ def with_less_memory(hw: Hardware, covering: Covering, blocks: dict[str, int]) -
         for memory in hw.memories
     )
     return replace(hw, memories=memories)
+
+
+def packed_once(covering: Covering, j: int) -> Tiling:
+    """Of a product: a row of the result at a time, `j` blocks of it in registers; all that is
+    packed is packed with the first one."""
+    stays = []
+    for plan in covering.operands:
+        for number, residence in enumerate(plan.residences):
+            kept = ("j", "p") if residence.is_packed else ()
+            level = 1 if residence.is_packed or plan.is_output else 0
+            stays.append(Stay(plan.name, number, level, 1, kept))
+    tiles = (("i", 1), ("j", j), ("p", 1))
+    return Tiling(tiles, ("i", "j", "p"), ("p", "j", "i"), tuple(stays))

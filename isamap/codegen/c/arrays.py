@@ -73,9 +73,8 @@ def reached_bytes(nodes: tuple[CNode, ...], hw: Hardware) -> dict[str, int]:
 def _issues(nodes: tuple[CNode, ...], ranges: Ranges) -> Iterator[tuple[Issue, Ranges]]:
     for node in nodes:
         match node:
-            case CLoop(name, first, stop, body):
-                limit = stop if isinstance(stop, int) else stop.limit
-                yield from _issues(body, {**ranges, name: (first, limit - 1)})
+            case CLoop(name, first, _, body):
+                yield from _issues(body, {**ranges, name: (first, node.limit - 1)})
             case CRegion(body, loops):
                 cores = {loop.name: (0, loop.modulo - 1) for loop in loops}
                 yield from _issues(body, {**ranges, **cores})
@@ -91,10 +90,7 @@ def _end(issue: Issue, operand: Operand, ranges: Ranges, hw: Hardware) -> int:
     """One more than the last byte: of whole calls, since the text of a shorter one may touch as
     much."""
     instruction = hw.instruction(issue.instruction)
-    offset = operand.address.offset
-    last = offset.constant
-    for name, coefficient in offset.terms:
-        last += max(coefficient * value for value in ranges[name])
+    _, last = operand.address.offset.interval(ranges)
     last += sum((r.modulo - 1) * r.stride_bytes for r in operand.address.rotations)
     number = issue.operands.index(operand)
     last += sum((r.span.limit - 1) * max(r.strides_bytes[number], 0) for r in issue.repeats)

@@ -5,8 +5,9 @@ use. Not its job: loops, the function around them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import (
@@ -40,7 +41,7 @@ class CallWriter:
     """Writes calls and remembers what must be declared.
 
     `variables`: memories whose registers are variables. `host_calls`: instructions that the host
-    runs; `may_reassociate`: it may sum floats in any order.
+    runs; `may_reassociate`: it may sum floats in any order. `array_bytes`: used of memories.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class CallWriter:
         variables: frozenset[str],
         host_calls: frozenset[str] = frozenset(),
         may_reassociate: bool = False,
+        array_bytes: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.hw = hw
         self.host_calls = host_calls
@@ -57,7 +59,7 @@ class CallWriter:
         self.parameters = parameters
         self.variables = variables
         self.arrays: dict[str, None] = {}
-        self.array_bytes: dict[str, int] = {}  # of memories, what is used of each
+        self.array_bytes = array_bytes
         self.registers: dict[tuple[str, int, str], None] = {}  # memory, register, C type
         self.regions: list[CallWriter] = []  # of what all cores run
         self.bases: dict[Group, tuple[str, int]] = {}  # pointers to a group's first place
@@ -66,8 +68,7 @@ class CallWriter:
     def region(self) -> "CallWriter":
         """A writer for a region, whose registers and arrays each core has for itself."""
         own = (self.hw, self.parameters, self.variables, self.host_calls, self.may_reassociate)
-        self.regions.append(CallWriter(*own))
-        self.regions[-1].array_bytes = self.array_bytes
+        self.regions.append(CallWriter(*own, self.array_bytes))
         return self.regions[-1]
 
     def is_large(self, memory: str) -> bool:

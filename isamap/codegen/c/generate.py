@@ -84,16 +84,16 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
     marked = mark_regions(program, hw, parameters)
     try:
         body = specialise(marked, variables, hw)
-        calls = CallWriter(hw, parameters, variables, host, program.may_reassociate)
     except NotStaticError as error:
         if named:
             raise ProgramError(
                 f"registers of {', '.join(sorted(named))} are named by number, and {error}",
                 hint="ask for smaller sizes, or give the registers C types",
             ) from None
-        body = specialise(marked, frozenset(), hw)
-        calls = CallWriter(hw, parameters, frozenset(), host, program.may_reassociate)
-    calls.array_bytes.update(reached_bytes(body, hw))
+        variables = frozenset()
+        body = specialise(marked, variables, hw)
+    reached = reached_bytes(body, hw)
+    calls = CallWriter(hw, parameters, variables, host, program.may_reassociate, reached)
     placed = (*program.inputs, *program.outputs, *program.scratch)
     asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))
     lines = _write_nodes(join_copies(asking, hw), calls, 1)

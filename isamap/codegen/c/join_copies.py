@@ -78,8 +78,7 @@ def _without(expr: Expr, loop: str) -> Expr:
 def _joined(node: CNode, hw: Hardware, joins: Mapping[str, list[_Join]], around: Ranges) -> CNode:
     match node:
         case CLoop(name, first, stop, body):
-            last = stop if isinstance(stop, int) else stop.limit
-            ranges = {**around, name: (first, last - 1)}
+            ranges = {**around, name: (first, node.limit - 1)}
             if any(isinstance(x, CLoop | CIf | CShare | CRegion) for x in body):
                 return replace(node, body=tuple(_joined(x, hw, joins, ranges) for x in body))
             return _with_wider(node, hw, joins, ranges) if isinstance(stop, int) else node

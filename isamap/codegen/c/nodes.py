@@ -22,6 +22,11 @@ class CLoop:
     stop: int | Span
     body: tuple["CNode", ...]
 
+    @property
+    def limit(self) -> int:
+        """`stop`, at most."""
+        return self.stop if isinstance(self.stop, int) else self.stop.limit
+
 
 @dataclass(frozen=True, slots=True)
 class CIf:

@@ -216,7 +216,7 @@ def _hint_for(read: Read, ahead_bytes: int) -> CHint:
 
 def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
     """Bytes from the first place to the last one, loops of unknown length at their longest."""
-    counts = {x.name: (x.stop if isinstance(x.stop, int) else x.stop.limit) for x in loops}
+    counts = {x.name: x.limit for x in loops}
     return sum(abs(step) * counts.get(name, 1) for name, step in terms)
 
 
@@ -227,8 +227,8 @@ def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:
     busy: dict[str, float] = {}
     for node in body:
         match node:
-            case CLoop(_, first, stop, inner):
-                times = (stop if isinstance(stop, int) else stop.limit) - first
+            case CLoop(_, first, _, inner):
+                times = node.limit - first
                 for unit, cycles in _busy_cycles(inner, hw).items():
                     busy[unit] = busy.get(unit, 0.0) + times * cycles
             case CCall(issue):

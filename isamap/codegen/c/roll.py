@@ -151,9 +151,8 @@ def _touched(node: CNode, hw: Hardware, ranges: Ranges) -> tuple[_Touch, ...]:
     match node:
         case CCall(issue):
             return tuple(_of_call(issue, hw, ranges))
-        case CLoop(name, first, stop, body):
-            end = stop if isinstance(stop, int) else stop.limit
-            return _of_all(body, hw, {**ranges, name: (first, end - 1)})
+        case CLoop(name, first, _, body):
+            return _of_all(body, hw, {**ranges, name: (first, node.limit - 1)})
         case CIf() | CShare():
             return _of_all(node.body, hw, ranges)
         case CRegion(body, loops):

@@ -176,4 +176,4 @@ def _hints_for(
 
 def length_of(loop: CLoop) -> int:
     """Iterations of a loop, at most."""
-    return (loop.stop if isinstance(loop.stop, int) else loop.stop.limit) - loop.first
+    return loop.limit - loop.first
