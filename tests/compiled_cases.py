@@ -6,13 +6,14 @@ when to stop.
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 
 import isamap
 from isamap.codegen import missing_features
 from isamap.errors import IsamapError, MappingError
+from isamap.hwdesc import Hardware, MemoryKind
 from isamap.ir import Kernel, Role, load_kernels, parse_semantics
 from isamap.native import WrongError
 from isamap.resources import bundled, find_hardware
@@ -24,6 +25,12 @@ SIZES = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 33, 48, 50, 64, 65, 97, 100, 1
 FEW = (1, 2, 3)  # of what is rarely more
 NARROW = ("r", "s", "stride", "dilation", "pad", "steps", "depth")
 MAX_ITERATIONS = 400_000
+CACHES = (
+    1,
+    1,
+    16,
+    128,
+)  # how many times smaller: what is done for large arrays is done for small ones
 TYPES = (
     ("f32", "f32", "f32"), ("f32", "f32", "f32"), ("bf16", "bf16", "f32"), ("i8", "i8", "i32"),
     ("u8", "i8", "i32"), ("f64", "f64", "f64"),
@@ -32,10 +39,11 @@ TYPES = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is built, and how."""
+    """What is built, and how; `caches`: how many times smaller than the machine's they are."""
 
     kernel: Kernel
     machine: str
+    caches: int
     ahead: tuple[str, ...]
     threads: int
     layouts: str
@@ -46,7 +54,19 @@ class Case:
                            for b in self.kernel.buffers if b.role is not Role.TEMP)  # fmt: skip
         how = f"ahead {','.join(self.ahead) or '-'}, {self.threads} threads, {self.layouts}"
         order = "any order" if self.may_reassociate else "in order"
-        return f"{self.kernel.name} on {self.machine}, {how}, {order}: {shapes}"
+        caches = f", caches / {self.caches}" if self.caches > 1 else ""
+        return f"{self.kernel.name} on {self.machine}{caches}, {how}, {order}: {shapes}"
+
+    @property
+    def hardware(self) -> Hardware:
+        """The machine, with such caches."""
+        found = isamap.load_hardware(find_hardware(self.machine))
+        memories = tuple(
+            replace(m, size_bytes=max(m.granule_bytes, m.size_bytes // self.caches), left_bytes=0)
+            if self.caches > 1 and m.kind is MemoryKind.CACHE else m
+            for m in found.memories
+        )  # fmt: skip
+        return replace(found, memories=memories)
 
 
 @cache
@@ -69,16 +89,16 @@ def draw_case(seed: int, machines: Sequence[str]) -> Case | None:
     ahead = tuple(name for name in inputs if draw.random() < 0.5) if draw.random() < 0.4 else ()
     threads = draw.choice((1, 1, 1, 2, 3))
     layouts = draw.choice(("natural", "natural", "natural", "packed"))
-    return Case(
-        kernel, draw.choice(machines), ahead, threads, layouts, may_reassociate=draw.random() < 0.8
-    )
+    may_reassociate = draw.random() < 0.8
+    machine, caches = draw.choice(machines), draw.choice(CACHES)
+    return Case(kernel, machine, caches, ahead, threads, layouts, may_reassociate)
 
 
 def try_case(case: Case, time_limit_s: float) -> str:
     """What building it and checking it in full comes to; the first word says what kind."""
     try:
         built = isamap.build(
-            case.kernel, case.machine, time_limit_s=time_limit_s, ahead=case.ahead,
+            case.kernel, case.hardware, time_limit_s=time_limit_s, ahead=case.ahead,
             threads=case.threads, layouts=case.layouts, may_reassociate=case.may_reassociate,
             verify="full",
         )  # fmt: skip

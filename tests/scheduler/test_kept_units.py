@@ -11,8 +11,8 @@ import pytest
 
 from isamap.costmodels import Stay, Tiling, count_work, estimate, moved_by
 from isamap.emulator import run, time_program
-from isamap.ir import interpret
-from isamap.mapper import Covering
+from isamap.ir import interpret, parse_semantics
+from isamap.mapper import Covering, coverings
 from isamap.native import whole_arrays
 from isamap.scheduler import is_legal, lower
 from isamap.scheduler.legality import breaches
@@ -67,6 +67,31 @@ def test_blocks_that_stay_side_by_side_are_right_and_fetched_once(
     for row in time_program(program, hw, compiled=False).traffic:
         counted = read.get(row.memory, 0), written.get(row.memory, 0)
         assert counted == (row.read_bytes, row.written_bytes), row.memory
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("inner", "kept"), [("pji", ("i",)), ("ijp", ("p",)), ("jip", ("i", "p")), ("jpi", ("i", "p"))]
+)
+def test_blocks_of_a_window_lie_apart(
+    inner: str, kept: tuple[str, ...], stride: int, tmp_path: Path
+) -> None:
+    """Elements that rows and steps find side by side, in registers of their own."""
+    hw = machine(tmp_path, 512)
+    text = f"""
+A, B, C = In(f32, {4 * stride + 7}), In(f32, 7, 12), InOut(f32, 5, 12)
+for i, j, p in grid(5, 12, 7):
+  C[i, j] += A[{stride} * i + p] * B[p, j]"""
+    kernel = parse_semantics(text, "windows")
+    found = coverings(kernel, hw, [], may_reassociate=True)
+    covering = next(c for c in found if dict(c.binding)["j"] == ("j",))
+    tiling = blocks(covering, "ijp", inner, {"A": kept})
+    assert is_legal(covering, tiling, hw)
+    program = lower(covering, tiling, hw)
+    assert program is not None
+    arrays = whole_arrays(kernel, 1)
+    expected = interpret(kernel, arrays)["C"]
+    np.testing.assert_array_equal(run(program, hw, arrays, compiled=False).outputs["C"], expected)
 
 
 def test_what_is_kept_takes_room(tmp_path: Path) -> None:
