@@ -41,11 +41,7 @@ def span_divisor(span: Span) -> int:
 
 def address_interval(address: Address, loops: Mapping[str, int]) -> Interval:
     """Bounds on the byte address."""
-    low, high = index_range(address.offset, loops)
-    for rotation in address.rotations:
-        reach = rotation.stride_bytes * (rotation.modulo - 1)
-        low, high = low + min(0, reach), high + max(0, reach)
-    return low, high
+    return address.interval({name: (0, count - 1) for name, count in loops.items()})
 
 
 def address_divisor(address: Address) -> int:

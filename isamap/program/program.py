@@ -89,6 +89,15 @@ class Address:
         )
         return self.offset.evaluate(values) + turns
 
+    def interval(self, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+        """Smallest and largest value where each loop runs from the first to the second number, and
+        every rotation through all its places."""
+        low, high = self.offset.interval(ranges)
+        for rotation in self.rotations:
+            turn = (rotation.modulo - 1) * rotation.stride_bytes
+            low, high = low + min(turn, 0), high + max(turn, 0)
+        return low, high
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:

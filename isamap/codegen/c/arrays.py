@@ -8,13 +8,12 @@ first runs. A large one is put on large pages, where the system has them and say
 time depends on it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from isamap.hwdesc import Hardware, MemoryKind
-from isamap.ir import size_bytes
-from isamap.program import Issue, Operand
 
-from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
+from .nodes import CNode
+from .reach import calls_within, whole_reach
 
 ALIGN_BYTES = 64
 LARGE_BYTES = 4 * 1024 * 1024  # two large pages of x86 and Arm: at least one lies in it whole
@@ -32,8 +31,6 @@ static void isamap_large_pages(uint8_t *array, size_t bytes) {
 #else
 #define isamap_large_pages(array, bytes) ((void)0)
 #endif"""
-
-Ranges = Mapping[str, tuple[int, int]]  # of loops' values, first and last
 
 
 def declare_static(arrays: Mapping[str, int]) -> list[str]:
@@ -61,40 +58,15 @@ def reached_bytes(nodes: tuple[CNode, ...], hw: Hardware) -> dict[str, int]:
     """Of each managed memory that calls read or write, the bytes up to the last one they reach, no
     more than it has."""
     reached: dict[str, int] = {}
-    for issue, ranges in _issues(nodes, {}):
+    for issue, ranges in calls_within(nodes, {}):
+        semantics = hw.instruction(issue.instruction).semantics
         for operand in issue.operands:
             memory = hw.memory(operand.memory)
             if memory.kind is MemoryKind.MANAGED:
-                end = min(_end(issue, operand, ranges, hw), memory.size_bytes)
+                _, address = operand.address.interval(ranges)
+                end = address + whole_reach(operand, semantics)[1] + 1
                 reached[memory.name] = max(reached.get(memory.name, 0), end)
-    return {name: -(-end // ALIGN_BYTES) * ALIGN_BYTES for name, end in reached.items()}
-
-
-def _issues(nodes: tuple[CNode, ...], ranges: Ranges) -> Iterator[tuple[Issue, Ranges]]:
-    for node in nodes:
-        match node:
-            case CLoop(name, first, _, body):
-                yield from _issues(body, {**ranges, name: (first, node.limit - 1)})
-            case CRegion(body, loops):
-                cores = {loop.name: (0, loop.modulo - 1) for loop in loops}
-                yield from _issues(body, {**ranges, **cores})
-            case CIf(_, body) | CShare(_, _, body) | CTurn(_, _, _, body):
-                yield from _issues(body, ranges)
-            case CCall(issue):
-                yield issue, ranges
-            case CHint():
-                pass  # for caches
-
-
-def _end(issue: Issue, operand: Operand, ranges: Ranges, hw: Hardware) -> int:
-    """One more than the last byte: of whole calls, since the text of a shorter one may touch as
-    much."""
-    instruction = hw.instruction(issue.instruction)
-    _, last = operand.address.offset.interval(ranges)
-    last += sum((r.modulo - 1) * r.stride_bytes for r in operand.address.rotations)
-    number = issue.operands.index(operand)
-    last += sum((r.span.limit - 1) * max(r.strides_bytes[number], 0) for r in issue.repeats)
-    buffer = instruction.semantics.buffer(operand.name)
-    for extent, stride in zip(buffer.shape, operand.strides_bytes, strict=True):
-        last += (extent - 1) * max(stride, 0)
-    return last + size_bytes(buffer.dtype)
+    return {
+        name: -(-min(end, hw.memory(name).size_bytes) // ALIGN_BYTES) * ALIGN_BYTES
+        for name, end in reached.items()
+    }

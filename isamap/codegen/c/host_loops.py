@@ -26,6 +26,7 @@ from isamap.program import Operand
 
 from .padded_reads import decided_before, is_inside
 from .parameters import KEYWORDS
+from .reach import whole_reach
 from .text import affine_text
 
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -371,7 +372,7 @@ def _strides(semantics: Kernel, place: Place) -> tuple[int, ...]:
 def _is_apart(semantics: Kernel, target: str, places: Mapping[str, Place]) -> bool:
     """Is it certain that no other operand shares a byte with the target?"""
     own = places[target]
-    first, last = _reach(semantics, own)
+    first, last = whole_reach(own.operand, semantics)
     for name, place in places.items():
         if name == target or place.parameter != own.parameter:
             continue
@@ -379,15 +380,7 @@ def _is_apart(semantics: Kernel, target: str, places: Mapping[str, Place]) -> bo
         distance = there.offset + here.offset.scaled(-1)
         if distance.terms or here.rotations or there.rotations:
             return False
-        low, high = _reach(semantics, place)
+        low, high = whole_reach(place.operand, semantics)
         if distance.constant + low <= last and first <= distance.constant + high:
             return False
     return True
-
-
-def _reach(semantics: Kernel, place: Place) -> tuple[int, int]:
-    """First and last byte that an operand may touch, from its address on."""
-    buffer = semantics.buffer(place.operand.name)
-    ends = [s * (n - 1) for s, n in zip(place.operand.strides_bytes, buffer.shape, strict=True)]
-    last = sum(max(0, end) for end in ends) + size_bytes(buffer.dtype) - 1
-    return sum(min(0, end) for end in ends), last

@@ -14,12 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from isamap.hwdesc import ExtentKind, Hardware, Instruction
-from isamap.ir import Access, Affine, Apply, Expr, size_bytes
-from isamap.program import Address, Operand
+from isamap.ir import Access, Affine, Apply, Expr
 
 from .nodes import CCall, CIf, CLoop, CNode, CRegion, CShare, CTurn
-
-Ranges = Mapping[str, tuple[int, int]]
+from .reach import Ranges, Reach, calls_within, reaches
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,46 +145,36 @@ def _may_move(number: int, loop: CLoop, count: int, hw: Hardware, ranges: Ranges
     """May a call be made up to `count` - 1 iterations earlier, before all else in that one?"""
     own = list(_touched(loop.body[number], hw))
     for place, node in enumerate(loop.body):
-        for operand, size, is_written in _touched(node, hw) if place != number else own:
-            nearest = 0 if place < number else 1
-            for mine, my_size, is_mine_written in own:
-                if operand.memory == mine.memory and (is_written or is_mine_written):
+        nearest = 0 if place < number else 1
+        for other in _touched(node, hw) if place != number else own:
+            for mine in own:
+                if mine.operand.memory == other.operand.memory and (
+                    mine.is_written or other.is_written
+                ):
                     far = range(nearest, count)
-                    if _meet(mine.address, my_size, operand.address, size, loop.name, far, ranges):
+                    if _meet(mine, other, loop.name, far, ranges):
                         return False
     return True
 
 
-def _touched(node: CNode, hw: Hardware) -> Iterator[tuple[Operand, int, bool]]:
-    """Operands of a call, the bytes from the first to the last one of each, and whether they are
-    written."""
-    if isinstance(node, CTurn):
-        for inner in node.body:
-            yield from _touched(inner, hw)
-    if not isinstance(node, CCall):
-        return
-    instruction = hw.instruction(node.issue.instruction)
-    written = {s.target.buffer for s in instruction.semantics.statements}
-    counts = {name: span.limit for name, span in node.issue.extents}
-    for operand in node.issue.operands:
-        access = instruction.access(operand.name)
-        size = size_bytes(instruction.semantics.buffer(operand.name).dtype)
-        for index, stride in zip(access.indices, operand.strides_bytes, strict=True):
-            size += stride * index.interval({x: (0, counts[x] - 1) for x in index.names})[1]
-        yield operand, size, operand.name in written
+def _touched(node: CNode, hw: Hardware) -> Iterator[Reach]:
+    for issue, _ in calls_within((node,), {}):
+        yield from reaches(issue, hw)
 
 
-def _meet(
-    mine: Address, my_size: int, other: Address, size: int, loop: str, far: range, ranges: Ranges
-) -> bool:
+def _meet(mine: Reach, other: Reach, loop: str, far: range, ranges: Ranges) -> bool:
     """May bytes of one place, so many iterations of the loop on, be among those of another one?"""
-    known = ranges.keys() >= {*mine.offset.names, *other.offset.names}
-    if other.rotations or not known:
+    here, there = mine.operand.address, other.operand.address
+    known = ranges.keys() >= {*here.offset.names, *there.offset.names}
+    if there.rotations or not known:
         return True
-    if mine.offset.terms == other.offset.terms:
-        step = mine.offset.coefficient(loop)
-        gap = other.offset.constant - mine.offset.constant
-        return any(gap < n * step + my_size and n * step < gap + size for n in far)
-    low, high = mine.offset.interval(ranges)
-    other_low, other_high = other.offset.interval(ranges)
-    return other_low < high + my_size and low < other_high + size
+    if here.offset.terms == there.offset.terms:
+        step = here.offset.coefficient(loop)
+        gap = there.offset.constant - here.offset.constant
+        return any(
+            gap + other.first <= n * step + mine.last and n * step + mine.first <= gap + other.last
+            for n in far
+        )
+    low, high = mine.within(ranges)
+    other_low, other_high = other.within(ranges)
+    return other_low <= high and low <= other_high

@@ -16,12 +16,11 @@ from math import inf
 from typing import assert_never
 
 from isamap.hwdesc import Hardware
-from isamap.ir import Affine, size_bytes
+from isamap.ir import Affine
 from isamap.program import Address, Issue, Operand, Rotation, Span
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
-
-Ranges = Mapping[str, tuple[int, int]]  # the first and the last value of loops around a node
+from .reach import Ranges, calls_within, reaches
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,7 @@ class _Touch:
 def _surplus(
     edge: tuple[CNode, ...],
     plain: tuple[CNode, ...],
-    touched: Callable[[CNode], tuple[_Touch, ...]],
+    touched: Callable[[CNode], Iterable[_Touch]],
 ) -> tuple[CNode, ...] | None:
     """What an edge does beside a plain iteration, if that may be done ahead of all of it."""
     extra: list[CNode] = []
@@ -147,43 +146,12 @@ def _surplus(
     return tuple(extra) if awaited is None else None
 
 
-def _touched(node: CNode, hw: Hardware, ranges: Ranges) -> tuple[_Touch, ...]:
-    match node:
-        case CCall(issue):
-            return tuple(_of_call(issue, hw, ranges))
-        case CLoop(name, first, _, body):
-            return _of_all(body, hw, {**ranges, name: (first, node.limit - 1)})
-        case CIf() | CShare():
-            return _of_all(node.body, hw, ranges)
-        case CRegion(body, loops):
-            return _of_all(body, hw, {**ranges, **{x.name: (0, x.limit - 1) for x in loops}})
-        case CHint() | CTurn():
-            return ()
-    assert_never(node)
-
-
-def _of_all(nodes: Iterable[CNode], hw: Hardware, ranges: Ranges) -> tuple[_Touch, ...]:
-    return tuple(touch for node in nodes for touch in _touched(node, hw, ranges))
-
-
-def _of_call(issue: Issue, hw: Hardware, ranges: Ranges) -> Iterator[_Touch]:
-    instruction = hw.instruction(issue.instruction)
-    semantics = instruction.semantics
-    loops = {name: (0, span.limit - 1) for name, span in issue.extents}
-    written = {statement.target.buffer for statement in semantics.statements}
-    for operand in issue.operands:
-        is_write = operand.name in written
-        if hw.memory(operand.memory).fifo is not None:
-            yield _Touch(operand.memory, -inf, inf, is_write=True)
-            continue
-        start, end = operand.address.offset.interval(ranges)
-        for rotation in operand.address.rotations:
-            turn = (rotation.modulo - 1) * rotation.stride_bytes
-            start, end = start + min(turn, 0), end + max(turn, 0)
-        width = size_bytes(semantics.buffer(operand.name).dtype)
-        for access in (use for use in instruction.uses if use.buffer == operand.name):
-            first, last = start, end + width - 1
-            for index, stride in zip(access.indices, operand.strides_bytes, strict=True):
-                low, high = (stride * value for value in index.interval(loops))
-                first, last = first + min(low, high), last + max(low, high)
-            yield _Touch(operand.memory, first, last, is_write)
+def _touched(node: CNode, hw: Hardware, ranges: Ranges) -> Iterator[_Touch]:
+    """Whatever moves something in a queue touches all of it."""
+    for issue, around in calls_within((node,), ranges):
+        for reach in reaches(issue, hw):
+            memory = reach.operand.memory
+            if hw.memory(memory).fifo is not None:
+                yield _Touch(memory, -inf, inf, is_write=True)
+            else:
+                yield _Touch(memory, *reach.within(around), reach.is_written)
