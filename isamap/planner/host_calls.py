@@ -116,10 +116,10 @@ def _row_by_row(
     kernel = tasks[0].kernel
     buffers = {b.name: b for task in tasks for b in task.kernel.buffers}
     sizes = {buffer.name: size_bytes(buffer.dtype) for buffer in buffers.values()}
-    strides = {
-        name: [axis.stride_bytes // sizes[name] for axis in home_of(name).layout.axes]
-        for name in {name for body in bodies for name in body.touched}
-    }
+    strides = {}
+    for name in sorted({name for body in bodies for name in body.touched}):
+        axes = home_of(name).layout.axes[: len(buffers[name].shape)]  # others have one element
+        strides[name] = [axis.stride_bytes // sizes[name] for axis in axes]
     loops = HostLoops(replace(kernel, buffers=tuple(buffers.values())), rule, strides)
     return share_loops(bodies, tasks[0].held, loops)
 
