@@ -17,6 +17,7 @@ from isamap.ir import (
     Role,
     Statement,
     interpret,
+    normalise_update,
     numpy_dtype,
     parse_semantics,
     random_arrays,
@@ -31,14 +32,12 @@ State = dict[str, np.ndarray]
 
 
 def fixed(statement: Statement, values: dict[str, int]) -> Statement:
-    """The statement with some loops at one value each."""
+    """The statement with some loops at one value each, where it may read its own target."""
     numbers = {name: Affine((), value) for name, value in values.items()}
-    return replace(
-        statement,
-        loops=tuple(loop for loop in statement.loops if loop.name not in values),
-        target=at(statement.target, numbers),
-        value=everywhere(statement.value, numbers),
-    )
+    loops = tuple(loop for loop in statement.loops if loop.name not in values)
+    target = at(statement.target, numbers)
+    value = everywhere(statement.value, numbers)
+    return Statement(loops, target, *normalise_update(target, statement.update, value))
 
 
 def at(access: Access, numbers: dict[str, Affine]) -> Access:
@@ -114,6 +113,12 @@ def test_tasks_of_sums_and_steps_mean_the_kernel(data: st.DataObject) -> None:
     kernel = make_kernel(lambda options: data.draw(st.sampled_from(options)))
     if kernel is not None:
         assert_tasks_mean(kernel)
+
+
+def test_a_step_that_reads_its_own_target_means_the_kernel() -> None:
+    """Of B[0] = A[0] + B[j], the iteration with j = 0 is a sum."""
+    text = "A, B = In(i8, 1), Out(i8, 2)\nfor i, j in grid(2, 2):\n  B[0] = A[0] + B[j]\n"
+    assert_tasks_mean(parse_semantics(text, "own"))
 
 
 def splits(text: str) -> list[tuple[str, ...]]:
