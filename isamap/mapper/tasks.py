@@ -17,6 +17,7 @@ from isamap.ir import (
     Access,
     Expr,
     Kernel,
+    Literal,
     Loop,
     LoopKind,
     Role,
@@ -246,7 +247,10 @@ class _Cutter:
             is_part = leaves_elements(statement, buffer)
             return Role.INOUT if is_read or is_part else Role.OUT
         is_fresh = self.kernel.buffer(target.buffer).role in (Role.OUT, Role.TEMP)
-        is_first = not any(s.target.buffer == target.buffer for s in self.statements[:number])
+        others = [s for s in self.statements if s.target.buffer == target.buffer]
+        is_first = others[0] is statement and not any(
+            _writes_before(other, statement, held) for other in others[1:]
+        )
         comes_back = any((target.buffer, loop) in volatile for loop in held)
         is_zero = statement.update == "+=" and not overlaps(target)
         return Role.OUT if is_fresh and is_first and is_zero and not comes_back else Role.INOUT
@@ -273,6 +277,13 @@ def overlaps(access: Access) -> bool:
     """May different loops lead to the same element, so that it is visited in several tiles?"""
     names = [name for index in access.indices for name in index.names]
     return any(len(index.terms) > 1 for index in access.indices) or len(set(names)) < len(names)
+
+
+def _writes_before(later: Statement, statement: Statement, held: tuple[str, ...]) -> bool:
+    """Does a later statement write, in an earlier iteration of held loops, where this one does?"""
+    shared = tuple(name for name in held if name in [loop.name for loop in later.loops])
+    mine, theirs = (replace(s, update="=", value=Literal(0)) for s in (statement, later))
+    return not may_distribute(mine, theirs, shared)
 
 
 def _rivals(

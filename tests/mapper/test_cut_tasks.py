@@ -121,6 +121,19 @@ def test_a_step_that_reads_its_own_target_means_the_kernel() -> None:
     assert_tasks_mean(parse_semantics(text, "own"))
 
 
+def test_a_sum_that_a_later_statement_begins_in_the_iteration_before_is_no_new_one() -> None:
+    """B[1] is D[1] when A[1] is added to it; where each iteration has its own, it is zero."""
+    head = "A, D, C = In(i8, 4), In(i8, 4), Out(i8, 4)\nB = Out(i8, 5)\nfor i in range(4):\n"
+    sums = head + "  B[i] += A[i]\n  C[i] = B[i]\n"
+    roles = []
+    for last in ("  for j in range(4):\n    B[j] = D[j]\n", "  B[i + 1] = D[i]\n",
+                 "  B[i] = B[i] - C[-i + 3]\n"):  # fmt: skip
+        kernel = parse_semantics(sums + last, "later")
+        assert_tasks_mean(kernel)
+        roles.append(next(flatten(cut_tasks(kernel))).kernel.buffer("B").role)
+    assert roles == [Role.INOUT, Role.INOUT, Role.OUT]
+
+
 def splits(text: str) -> list[tuple[str, ...]]:
     """The held loops of every task."""
     return [task.held for task in flatten(cut_tasks(parse_semantics(text, "cut")))]
