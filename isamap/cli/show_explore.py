@@ -85,22 +85,29 @@ def show_explore(sweep: Sweep, show: Show) -> Explored:
         console.print(Text(line), soft_wrap=True)
     if not is_whole:
         done, count = len(points), len(sweep.variants) * len(sweep.workloads)
-        text = f"stopped: {done} of {count} questions are answered; run it again to go on"
+        text = f"stopped: {done} of {count} questions are answered"
+        text += "" if sweep.kept.problem else "; run it again to go on"
         Console(highlight=False, stderr=is_quiet).print(text, soft_wrap=True)
     _write(sweep, show, found, is_whole)
     return Explored(found, is_whole)
 
 
 def _collect(sweep: Sweep, points: list[Point]) -> bool:
-    """Fill `points`; False if Ctrl-C ended it."""
+    """Fill `points`; False if Ctrl-C ended it. That answers cannot be kept is said once, as soon
+    as it is known: who hears of it may stop and make room."""
     bar = progress_bar(Console(stderr=True))
     stream = visit(sweep.workloads, sweep.variants, sweep.asking, sweep.kept, jobs=sweep.jobs)
+    is_said = False
     try:
         with bar:
             count = len(sweep.workloads) * len(sweep.variants)
             task = bar.add_task("kernels on variants", total=count)
             for point in stream:
                 points.append(point)
+                if sweep.kept.problem and not is_said:
+                    is_said = True
+                    text = Text(f"answers are not kept: {sweep.kept.problem}")
+                    bar.console.print(text, soft_wrap=True)
                 bar.advance(task)
     except KeyboardInterrupt:
         stream.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 from isamap.cache_folder import cache_folder
 from isamap.compile import build_kernel
 from isamap.costmodels import COST_MODELS, CostModel, names_file
+from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import pretty
 from isamap.measured import digest
@@ -64,12 +65,14 @@ def _own_text() -> str:
 class Kept:
     """The answers in a folder: a file each, so that processes may share it.
 
-    `is_fresh`: nothing that was there is recalled.
+    `is_fresh`: nothing that was there is recalled. `problem`: why an answer could not be written,
+    if one could not; this process remembers it all the same.
     """
 
     def __init__(self, folder: Path | None = None, *, is_fresh: bool = False) -> None:
         self.folder = folder or cache_folder() / FOLDER
         self.is_fresh = is_fresh
+        self.problem = ""
         self.known: dict[str, Outcome] = {}
 
     def recall(self, key: str) -> Outcome | None:
@@ -83,14 +86,13 @@ class Kept:
         return self.known.get(key)
 
     def keep(self, key: str, outcome: Outcome) -> None:
-        """Remember it.
-
-        Raises:
-            IsamapError: the folder cannot be written.
-        """
+        """Remember it. A sweep does not end because a disk is full."""
         self.known[key] = outcome
-        make_folder(self.folder)
-        write_all({self._path(key): json.dumps(outcome_to_json(outcome)) + "\n"})
+        try:
+            make_folder(self.folder)
+            write_all({self._path(key): json.dumps(outcome_to_json(outcome)) + "\n"})
+        except IsamapError as error:
+            self.problem = self.problem or str(error)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"

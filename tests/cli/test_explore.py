@@ -5,6 +5,7 @@ In: commands. Out: verdicts. Not its job: which variants are best (`tests/sweep`
 
 import csv
 import json
+import os
 from importlib import import_module
 from pathlib import Path
 
@@ -99,6 +100,38 @@ def test_ctrl_c_shows_and_writes_what_there_is(monkeypatch: pytest.MonkeyPatch) 
     data = json.loads(Path("x.json").read_text())
     assert not data["is_whole"] and [row["emulated_cycles"] for row in data["rows"]] == [7]
     assert "feasible, not verified" in done.output
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_full_disk_takes_the_cache_not_the_sweep(
+    tmp_path: Path, is_stopped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that were asked for are written all the same: they may lie elsewhere."""
+    replace_or_fail = os.replace
+    asked: list[Question] = []
+
+    def fail(source: str, target: Path) -> None:
+        if target.parent.name == "full":
+            raise OSError(28, "No space left on device")
+        replace_or_fail(source, target)
+
+    def answer(question: Question) -> Outcome:
+        asked.append(question)
+        if is_stopped and len(asked) == 3:
+            raise KeyboardInterrupt
+        return Outcome(Standing.OPTIMAL, emulated_cycles=9, is_verified=True)
+
+    monkeypatch.setattr("isamap.write_all.os.replace", fail)
+    monkeypatch.setattr(VISIT, "ask", answer)
+    sizes = "memories.regs.size=1 KiB,2 KiB,3 KiB,1024 bytes"
+    done = invoke("--set", sizes, "--cache", "full", "--csv", "rows.csv")
+    assert done.exit_code == (130 if is_stopped else 0), done.output
+    assert done.stderr.count("not kept") == 1 and "run it again" not in done.output
+    assert "answers are not kept: cannot write full" in done.stderr
+    assert "No space left on device" in done.stderr
+    assert len(asked) == 3, "equal questions are asked once"
+    assert len(Path("rows.csv").read_text().splitlines()) == (3 if is_stopped else 5)
+    assert list(Path("full").iterdir()) == []
 
 
 def test_a_wrong_program_ends_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
