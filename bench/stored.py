@@ -1,8 +1,8 @@
 """Are plans behind what the stored table of the same bench says?
 
 In: a bench's table as it was stored, lines of the same columns. Out: which rows take more cycles
-than there, or count fewer of what is looked for, in words. Not its job: measuring, making lines
-(`table_text`), times of real processors, which move by themselves.
+than there, count fewer of what is looked for, or are no longer proven optimal, in words. Not its
+job: measuring, making lines (`table_text`), times of real processors, which move by themselves.
 """
 
 import sys
@@ -14,6 +14,7 @@ from table_text import Columns, titles
 
 RESULTS = Path(__file__).resolve().parent / "results"
 MOST = 1.01  # of the stored cycles
+STATUS, PROVEN = "status", "optimal"  # the column of tables that have one, and what may not be lost
 
 Cells = dict[str, str]  # by title
 
@@ -38,14 +39,20 @@ class Stored:
         old = self.rows.get(key)
         if old is None:
             return ""
+        reason = self._worse_cycles(old, new)
+        if not reason and old.get(STATUS) == PROVEN != new[STATUS]:
+            reason = f"{STATUS} {PROVEN} -> {new[STATUS]}"
+        return f"{' '.join(key)}: {reason}" if reason else ""
+
+    def _worse_cycles(self, old: Cells, new: Cells) -> str:
         for name in self.cycles:
             before, now = _number(old[name]), _number(new[name])
             if before is not None and now is not None:
                 share = f", {now / before - 1:+.1%}" if before else ""
                 is_behind = now < before if self.is_found else now > MOST * before
-                return f"{' '.join(key)}: {name} {before} -> {now}{share}" if is_behind else ""
+                return f"{name} {before} -> {now}{share}" if is_behind else ""
         is_lost = any(_number(old[name]) is not None for name in self.cycles)
-        return f"{' '.join(key)}: no cycles are known any more" if is_lost else ""
+        return "no cycles are known any more" if is_lost else ""
 
     def has(self, line: str) -> bool:
         """Is there a row to compare a new one with?"""

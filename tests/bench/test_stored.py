@@ -34,8 +34,8 @@ OWN_CYCLES = {  # of other names than those of most tables
 COLUMNS = (("layer", 12), ("n", 5), ("status", 8), ("cycles", 9), ("emulated", 9), ("limit", 0))
 
 
-def line(cycles: str, emulated: str, n: str = "4") -> str:
-    return align(COLUMNS, ["gru 2 by 3", n, "optimal", cycles, emulated, "unit dma in"])
+def line(cycles: str, emulated: str, n: str = "4", status: str = "optimal") -> str:
+    return align(COLUMNS, ["gru 2 by 3", n, status, cycles, emulated, "unit dma in"])
 
 
 def table(tmp_path: Path, *rows: str) -> Stored:
@@ -58,6 +58,17 @@ def test_rows_that_fail_are_behind(tmp_path: Path) -> None:
     stored = table(tmp_path, line("900", "1000"))
     failed = align(COLUMNS, ["gru 2 by 3", "4", "", "-", "-", "FAILED nothing computes it"])
     assert stored.behind(failed) == "gru 2 by 3 4: no cycles are known any more"
+
+
+def test_rows_that_are_proven_no_more_are_behind(tmp_path: Path) -> None:
+    """With as many cycles or fewer, too; one that never was proven may stay so."""
+    stored = table(tmp_path, line("900", "1000"), line("7", "8", n="8", status="feasible"))
+    lost = "gru 2 by 3 4: status optimal -> feasible"
+    assert stored.behind(line("900", "1000", status="feasible")) == lost
+    assert stored.behind(line("800", "900", status="feasible")) == lost
+    assert "emulated 1000 -> 2000" in stored.behind(line("9", "2000", status="feasible"))
+    assert stored.behind(line("7", "8", n="8", status="feasible")) == ""
+    assert stored.behind(line("7", "8", n="8")) == ""
 
 
 def test_of_what_is_found_any_fewer_are_behind(tmp_path: Path) -> None:
@@ -223,7 +234,7 @@ def test_schedulers_end_with_an_error_where_a_schedule_is_behind(
 def test_a_bench_ends_with_an_error_where_a_plan_is_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stored layer of a single step, once as it is, once with half of its cycles."""
+    """A stored layer of a single step: as it is, with half of its cycles, and without its proof."""
     lines = (RESULTS / "gru-trainium.txt").read_text().splitlines()
     row = next(text for text in lines if text.split()[:3] == ["512", "1", "1"])
     emulated = row.split()[6]
@@ -235,3 +246,8 @@ def test_a_bench_ends_with_an_error_where_a_plan_is_behind(
         found = CliRunner().invoke(gru_steps.main, wanted)
         assert found.exit_code == status, found.output
         assert "1 of 1 rows compared" in found.output
+    (tmp_path / "gru-trainium.txt").write_text("\n".join(lines))
+    monkeypatch.setattr(gru_steps, "row_line", lambda _: row.replace("optimal ", "feasible"))
+    found = CliRunner().invoke(gru_steps.main, wanted)
+    assert found.exit_code == 1, found.output
+    assert "BEHIND 512 1 1: status optimal -> feasible" in found.output
