@@ -13,11 +13,11 @@ from isamap.bindings import MappingList
 from isamap.errors import MappingError
 from isamap.ir import Kernel, pretty_statement
 from isamap.mapper import Mapping
+from isamap.scheduler import nearest_reasons
 
 from .write import write_json
 
 SCHEMA_VERSION = 1
-NEAREST = 5  # reasons given when there is no mapping
 
 
 def show_mappings(
@@ -131,8 +131,11 @@ def _mapping_json(place: Place, mapping: Mapping) -> dict[str, object]:
 
 
 def _why_none(found: MappingList) -> str:
-    statement = pretty_statement(found.kernel.statements[0])
-    lines = [f"no instruction of {found.hardware.name} computes\n{statement}"]
-    for miss in sorted(found.mismatches, key=lambda m: -m.progress)[:NEAREST]:
-        lines.append(f"  {miss.instruction}: {miss.reason}")
+    """Statement by statement: what one lacks says nothing about another."""
+    kernel, hw = found.kernel, found.hardware
+    lines = [f"no instruction of {hw.name} computes"]
+    for number, statement in enumerate(kernel.statements):
+        lines.append(pretty_statement(statement))
+        reasons = nearest_reasons(kernel, number, hw, found.mismatches)
+        lines += [f"  {text}" for text in reasons]
     return "\n".join(lines)

@@ -36,7 +36,8 @@ def _inside(kernel: Kernel, expr: Expr, dtype: str) -> list[Typed]:
         return []
     types = argument_types(expr, kernel, dtype)
     inner = (_inside(kernel, arg, own) for arg, own in zip(expr.args, types, strict=True))
-    return [(expr.op, types), *(typed for part in inner for typed in part)]
+    own = [(expr.op, types)] if types != (expr.op,) else []  # not a cast to what it is already
+    return own + [typed for part in inner for typed in part]
 
 
 def _show(op: str, types: tuple[str, ...]) -> str:

@@ -18,7 +18,7 @@ from .solution import KnownModels, Solution, Status
 from .solve import solve
 from .tokens import signal
 from .watch import NOBODY, Progress, Watch
-from .why_nothing import too_large
+from .why_nothing import nearest_reasons, too_large
 from .wishes import Surroundings, Wishes
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "lower_nest",
     "may_keep_units",
     "memory_of",
+    "nearest_reasons",
     "option_breaches",
     "place",
     "rank_of",

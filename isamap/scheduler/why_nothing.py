@@ -3,6 +3,7 @@
 In: a kernel, a machine, what was tried. Out: the error. Not its job: trying.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from isamap.errors import MappingError
@@ -48,19 +49,28 @@ def why_nothing(
             f"\n{statement}",
             loc=subject.loc,
         )
-    misses = sorted(mismatches, key=lambda m: -m.progress)
-    texts = [f"{miss.instruction}: {miss.reason}" for miss in misses]
     lines = [f"no instruction of {hw.name} computes\n{statement}"]
-    missing = find_missing(kernel, subject, hw)
-    if missing:
-        lines.append(f"  nothing on {hw.name} performs: {', '.join(missing)}")
-    lines += [f"  {text}" for text in dict.fromkeys(texts)][:MAX_MISSES]
+    lines += [f"  {text}" for text in nearest_reasons(kernel, 0, hw, mismatches)]
+    lacking = _lacks(find_missing(kernel, subject, hw))
     return MappingError(
         "\n".join(lines),
         loc=subject.loc,
         hint="" if hw.host else "a machine with a 'host' runs there what no instruction computes",
-        reason="; ".join(filter(None, [_lacks(missing), nearest_miss(mismatches)])),
+        reason="; ".join(filter(None, [lacking, nearest_miss(mismatches)])),
     )
+
+
+def nearest_reasons(
+    kernel: Kernel, number: int, hw: Hardware, mismatches: Iterable[Mismatch]
+) -> list[str]:
+    """Why no instruction computes the statement of that number: operations that the machine lacks,
+    then the nearest misses, nearest first."""
+    missing = find_missing(kernel, kernel.statements[number], hw)
+    own = [miss for miss in mismatches if miss.statement == number]
+    misses = sorted(own, key=lambda miss: -miss.progress)
+    texts = dict.fromkeys(f"{miss.instruction}: {miss.reason}" for miss in misses)
+    lacking = [f"nothing on {hw.name} performs: {', '.join(missing)}"] if missing else []
+    return lacking + list(texts)[:MAX_MISSES]
 
 
 def too_large(kernel: Kernel, needed_bytes: int, hw: Hardware) -> MappingError:

@@ -56,6 +56,27 @@ def test_no_mapping_is_exit_code_3_with_the_nearest_miss(tmp_path: Path) -> None
     )
 
 
+def test_reasons_stand_under_the_statement_that_they_are_about() -> None:
+    """Of each: what the machine lacks, then the instructions, nearest first."""
+    found = run("attention", "--hw", "opentpu")
+    assert found.exit_code == 3
+    first, *lines = found.output.splitlines()
+    assert first == "error: no instruction of opentpu computes"
+    sections = "\n".join(lines).replace("\n  ", "\0").split("\n")
+    assert len(sections) == 8
+    assert sections[0].split("\0")[:3] == [
+        "S[z, i, j] += Q[z, i, p] * K[z, j, p]",
+        "nothing on opentpu performs: '+' of f32, '*' of f32",
+        "mmc: operand C is i32, S is f32",
+    ]
+    assert sections[1].split("\0")[1] == "nothing on opentpu performs: '/' of f32, sqrt(f32)"
+    assert sections[3].split("\0")[:2] == [
+        "largest[z_4, i_4] = max(largest[z_4, i_4], scaled[z_4, i_4, j_3])",
+        "nothing on opentpu performs: max(f32, f32)",
+    ]
+    assert all("mmc: " in section for section in sections)
+
+
 def test_rewritten_forms_are_mapped_on_request() -> None:
     """Three bindings of each product, and four of the copy that lays B out along a diagonal."""
     lines = run("mttkrp", "--hw", "outer", "--count", "--rewrites", "1").output.splitlines()
