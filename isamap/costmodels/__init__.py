@@ -15,6 +15,7 @@ from .compulsory import compulsory_bytes
 from .contest import Contest, TakesRounds, open_contest, share_time
 from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fill
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
+from .flow import Flow
 from .host_costs import host_costs
 from .in_order import HeldUp, find_held_up
 from .io_bound import chip_bytes, least_traffic, moved_bytes
@@ -68,7 +69,7 @@ from .waiting import (
     sweep_wait,
     waits_for_port,
 )
-from .work import Ends, Flow, Work, count_work
+from .work import Ends, Work, count_work
 
 __all__ = [
     "ANALYTICAL",

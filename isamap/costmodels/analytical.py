@@ -24,6 +24,7 @@ from .caches import Refills, each_refill, refill_cycles
 from .crowded import count_inner_tiles, crowded_cycles, inner_tile_cycles
 from .direct_ports import Port
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
+from .flow import Flow
 from .handover import copies_left_away, handover_cycles
 from .in_order import find_held_up, idle_cycles
 from .passes import (
@@ -46,7 +47,7 @@ from .waiting import (
     starved_cycles,
     uneven_cycles,
 )
-from .work import Ends, Flow, Work
+from .work import Ends, Work
 
 # Of the work that other units hide, one part in so many is charged: the emulator shows no delay,
 # but of two schedules that differ by a few cycles of startup the one that moves less is taken.

@@ -9,9 +9,10 @@ from math import prod
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
+from .flow import Flow
 from .passes import flow_cycles, stay_of
 from .tiling import Tiling, guards, trips
-from .work import Flow, Work
+from .work import Work
 
 
 def burst_cycles(

@@ -14,9 +14,10 @@ from math import prod
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
+from .flow import Flow
 from .passes import flow_passes, is_renamed, stay_of
 from .tiling import Tiling
-from .work import Flow, Work
+from .work import Work
 
 # Of computing, for every tile that an inner memory holds: what else could have lain there is worth
 # nothing here. Without it such tiles won ties on nvidia_hopper_mma, where the emulator then counted

@@ -10,9 +10,10 @@ from math import prod
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan
 
+from .flow import Flow
 from .passes import fetches, flow_cycles, flow_passes, may_leave_late, moves_blocks
 from .tiling import Stay, Tiling, guards, operand_plan, trips
-from .work import Flow, Work
+from .work import Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from .aim import Costs
 from .analytical import first_fetch_cycles
 from .direct_ports import Port
 from .ends import first_call_cycles, onward_cycles, port_ends, unit_ends
+from .flow import Flow
 from .passes import needs_one_slot, packs
 from .tiling import Stay, Tiling
 from .traffic import add_up_moved
-from .work import Flow, Work
+from .work import Work
 
 MAX_POSITIONS = 2**20  # of a window, counted one by one
 SUMMED = 1e-6  # cycles by which the closed form, which sums in another order, may be lower

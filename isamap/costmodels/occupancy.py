@@ -16,8 +16,9 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Role
 from isamap.mapper import Covering, OperandPlan
 
+from .flow import Flow
 from .tiling import operand_plan
-from .work import Flow, Work
+from .work import Work
 
 
 def least_occupancy(covering: Covering, work: Work, hw: Hardware) -> tuple[tuple[str, float], ...]:

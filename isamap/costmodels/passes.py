@@ -9,8 +9,8 @@ from math import prod
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TileAxis
 
+from .flow import Flow
 from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, trips
-from .work import Flow
 
 
 def stay_of(tiling: Tiling, flow: Flow) -> Stay:

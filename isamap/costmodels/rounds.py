@@ -14,6 +14,7 @@ from isamap.mapper import Covering, Passage
 from .bursts import excess_of_bursts
 from .direct_ports import Port
 from .ends import onward_cycles, passage_ends
+from .flow import Flow
 from .passes import (
     fetches,
     flow_cycles,
@@ -26,7 +27,7 @@ from .passes import (
     tile_cycles,
 )
 from .tiling import Stay, Tiling, guards, last_units, operand_plan, trips
-from .work import Ends, Flow, Work
+from .work import Ends, Work
 
 
 @dataclass(frozen=True, slots=True)

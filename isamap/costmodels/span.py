@@ -18,9 +18,10 @@ from isamap.mapper import Covering, OperandPlan
 
 from .analytical import Estimate, estimate, fill_cycles, first_fetch_cycles
 from .ends import after_drain, unit_ends
+from .flow import Flow
 from .passes import fetches, moves_blocks, stay_of
 from .tiling import Stay, Tiling, guards, trips
-from .work import Ends, Flow, Work, count_work
+from .work import Ends, Work, count_work
 
 
 @dataclass(frozen=True, slots=True)

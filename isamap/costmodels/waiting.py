@@ -12,6 +12,7 @@ from isamap.mapper import Covering, OperandPlan, TiledLoop
 
 from .bursts import burst_cycles
 from .direct_ports import Port
+from .flow import Flow
 from .in_order import find_held_up, leaves_late, times_held_up
 from .passes import (
     fetches,
@@ -24,7 +25,7 @@ from .passes import (
     stay_of,
 )
 from .tiling import Stay, Tiling, guards, last_units, operand_plan, splits_along, trips
-from .work import Flow, Work
+from .work import Work
 
 
 def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware) -> float:

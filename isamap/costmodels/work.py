@@ -1,75 +1,22 @@
 """What a covering costs before anything is scheduled: cycles of compute and of one full pass of
 every copy.
 
-In: a covering, the machine. Out: constants per flow, exact to the last partial block. Not its job:
-how often a pass is repeated, what overlaps.
+In: a covering, the machine. Out: constants of the computation, with its flows. Not its job: the
+flows themselves (`count_flows`), how often a pass is repeated, what overlaps.
 """
 
-from dataclasses import dataclass, field, replace
-from math import ceil, prod
+from dataclasses import dataclass, field
 
-from isamap.hwdesc import Direction, Hardware, Instruction
-from isamap.ir import accesses, size_bytes
-from isamap.mapper import (
-    Covering,
-    OperandPlan,
-    TiledLoop,
-    Transfer,
-    call_classes,
-    compute_cycles,
-)
+from isamap.hwdesc import Hardware, Instruction
+from isamap.ir import accesses
+from isamap.mapper import Covering, TiledLoop, call_classes, compute_cycles
 
-from .cores import received, shared_use
-from .direct_ports import Port, direct_ports, served_cycles, split_cycles
+from .count_flows import count_flows, full_call
+from .direct_ports import Port, direct_ports, served_cycles
+from .flow import Flow
 from .lines import KnownStreams
-from .streaming import apart_cycles, entry_cycles, latency_cycles, overlap_cycles
-from .traffic import Moved, add_up_moved, count_moved
-from .transfer_calls import first_block_cycles, full_values, short_calls, transfer_classes
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """One transfer of one residence.
-
-    `pass_cycles`: issue cycles to move the whole operand once (per position of `windows`, when it
-    slides).
-    `first_cycles`: of one block. `ports`: port cycles of the same pass; `moved`: its bytes and
-    energy. On several cores: of a shared unit or port and for bytes and energy what all cores
-    together need, otherwise the first core's. `overlap_cycles`: of one block, beside the
-    computation on it. `entries`: of the fifo memory that it fills, `entry_cycles` apart at least
-    (0: no such memory). `is_onward`: goes on from a passage. `is_again`: brings back sums that were
-    taken out unfinished. `short`: of a window axis whose positions fill calls, what a call of so
-    many costs beyond its share of a full one, in positions.
-    """
-
-    operand: str
-    residence: int
-    is_drain: bool
-    unit: str
-    pass_cycles: float
-    first_cycles: float
-    latency_cycles: int
-    ports: tuple[tuple[Port, float], ...]
-    moved: Moved
-    windows: tuple[str, ...]
-    overlap_cycles: float = 0.0
-    entries: int = 0
-    entry_cycles: int = 0
-    is_onward: bool = False
-    is_again: bool = False
-    short: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    apart_cycles: int = 0
-
-    @property
-    def is_first(self) -> bool:
-        """Must it begin before the computation can?"""
-        return not self.is_drain and not self.is_again
-
-    @property
-    def lead_cycles(self) -> float:
-        """From the start of a block's transfer until the computation on it may begin (for drains:
-        what it adds after the computation)."""
-        return self.first_cycles + self.latency_cycles - self.overlap_cycles
+from .streaming import latency_cycles
+from .traffic import Moved, count_moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,22 +101,11 @@ class Work:
 def count_work(covering: Covering, hw: Hardware) -> Work:
     """The constants of a covering."""
     instruction = hw.instruction(covering.instruction)
-    values = _full_call(covering, instruction)
+    values = full_call(covering, instruction)
     latency = latency_cycles(instruction, values)
     calls = 1
     for loop in covering.loops:
         calls *= loop.units
-    flows = []
-    for plan in covering.operands:
-        for number, residence in enumerate(plan.residences):
-            entry = residence.fill or residence.zero
-            ways = (entry, False), (residence.drain, True), *((t, True) for t in residence.finish)
-            for transfer, is_drain in ways:
-                if transfer is not None:
-                    flows.extend(_flows(covering, hw, plan, number, transfer, is_drain))
-            if residence.again is not None:
-                own = _flows(covering, hw, plan, number, residence.again, False)
-                flows.extend(replace(flow, is_again=True) for flow in own)
     return Work(
         instruction.unit,
         compute_cycles(instruction, covering.binding, covering.loops),
@@ -180,7 +116,7 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         tuple(
             (loop.name, _last_issue(covering, instruction, values, loop)) for loop in covering.loops
         ),
-        tuple(flows),
+        count_flows(covering, hw),
         _compute_moved(covering, instruction, hw),
         direct_ports(covering, _all_classes(covering, instruction), hw),
         {unit.name: unit.count for unit in hw.units}[instruction.unit],
@@ -221,13 +157,6 @@ def _all_classes(
     return call_classes(instruction, covering.binding, covering.on_one_core.loops)
 
 
-def _full_call(covering: Covering, instruction: Instruction) -> dict[str, int]:
-    values = {repeat.name: 1 for repeat in instruction.repeats}
-    for loop, _ in covering.binding:
-        values[loop] = prod(covering.loop(name).block for name in covering.group(loop))
-    return values
-
-
 def _last_issue(
     covering: Covering, instruction: Instruction, values: dict[str, int], loop: TiledLoop
 ) -> int:
@@ -237,163 +166,3 @@ def _last_issue(
         if loop.name in group[:1] and rest:
             values[name] = values[name] // loop.block * rest
     return instruction.issue_cycles.evaluate(values)
-
-
-def _flows(
-    covering: Covering,
-    hw: Hardware,
-    plan: OperandPlan,
-    residence: int,
-    transfer: Transfer,
-    is_drain: bool,
-) -> list[Flow]:
-    """The transfer itself, once per byte plane, and the shifts between planes."""
-    flow = _all_cores(covering, hw, plan, residence, transfer, is_drain)
-    way = transfer.onward or transfer.inward
-    if way is not None:
-        other = _all_cores(covering, hw, plan, residence, way.transfer, is_drain)
-        return [flow, replace(other, is_onward=True)] if transfer.onward else [other, flow]
-    if transfer.shift is None:
-        return [flow]
-    shift = _all_cores(covering, hw, plan, residence, transfer.shift, is_drain)
-    return [_repeated(flow, transfer.planes), _repeated(shift, transfer.planes - 1)]
-
-
-def _all_cores(
-    covering: Covering,
-    hw: Hardware,
-    plan: OperandPlan,
-    residence: int,
-    transfer: Transfer,
-    is_drain: bool,
-) -> Flow:
-    """The flow with what all cores together ask of shared units and ports."""
-    mine = _flow(covering, hw, plan, residence, transfer, is_drain)
-    if not covering.shares:
-        return mine
-    everywhere = replace(covering, loops=covering.on_one_core.loops)
-    whole = _flow(everywhere, hw, plan, residence, transfer, is_drain)
-    use = shared_use(covering, plan, residence, hw.instruction(transfer.instruction), hw)
-    is_shared = hw.num_copies(mine.unit) == 1
-    block = mine.first_cycles / mine.pass_cycles
-    own, ports = dict(mine.ports), []
-    slowest = mine.first_cycles * (use.at_once if is_shared else 1)
-    for port, cycles in whole.ports:
-        if hw.num_copies(port[0]) > 1:
-            ports.append((port, own[port]))
-        else:
-            ports.append((port, cycles * use.copies))
-            slowest = max(slowest, own[port] * block * use.at_once)
-    return replace(
-        mine,
-        pass_cycles=whole.pass_cycles * use.copies if is_shared else mine.pass_cycles,
-        first_cycles=slowest,
-        ports=tuple(ports),
-        moved=received(add_up_moved([(use.copies, whole.moved)]), use.receivers, hw),
-    )
-
-
-def _repeated(flow: Flow, times: int) -> Flow:
-    return replace(
-        flow,
-        pass_cycles=flow.pass_cycles * times,
-        first_cycles=flow.first_cycles * times,
-        latency_cycles=flow.latency_cycles * times,
-        ports=tuple((port, cycles * times) for port, cycles in flow.ports),
-        moved=add_up_moved([(times, flow.moved)]),
-    )
-
-
-def _flow(
-    covering: Covering,
-    hw: Hardware,
-    plan: OperandPlan,
-    residence: int,
-    transfer: Transfer,
-    is_drain: bool,
-) -> Flow:
-    instruction = hw.instruction(transfer.instruction)
-    windows = tuple(axis.name for axis in plan.windows_at(residence))
-    classes = transfer_classes(covering, plan, transfer, instruction, windows)
-    issue = instruction.issue_cycles
-    full = full_values(plan, transfer, instruction)
-    ports: dict[Port, float] = {}
-    target = instruction.semantics.statements[0].target.buffer
-    still_loops = _still_loops(transfer)
-    for times, values in classes:
-        for rule in instruction.operands:
-            is_read = rule.name != target
-            still = still_loops if is_read else ()
-            each = _operand_bytes(instruction, rule.name, values, still)
-            memory = hw.memory(rule.memory)
-            for port in memory.ports:
-                wanted = Direction.READ if is_read else Direction.WRITE
-                if port.direction in (wanted, Direction.BOTH):
-                    key = (memory.name, port.name)
-                    cycles = times * ceil(each / port.bytes_per_cycle)
-                    ports[key] = ports.get(key, 0.0) + cycles
-    latency = max(instruction.latency_cycles.evaluate(full) - issue.evaluate(full), 0)
-    first = first_block_cycles(plan, transfer, instruction)
-    counts = {unit.name: unit.count for unit in hw.units}
-    first /= max(1.0, min(first / max(1, issue.evaluate(full)), counts[instruction.unit]))
-    computing = hw.instruction(covering.instruction)
-    call = _full_call(covering, computing)
-    busy = computing.issue_cycles.evaluate(call)
-    memory = hw.memory(plan.residences[residence].memory)
-    split = split_cycles(covering, plan, transfer, hw)
-    return Flow(
-        plan.name,
-        residence,
-        is_drain,
-        instruction.unit,
-        sum(times * (issue.evaluate(values) + split) for times, values in classes),
-        first,
-        latency,
-        tuple(ports.items()),
-        count_moved(
-            instruction,
-            classes,
-            hw,
-            partial=_partial_loops(covering, plan, transfer),
-            still={r.name: still_loops for r in instruction.operands if r.name != target},
-        ),
-        windows,
-        overlap_cycles(instruction, computing, plan.name, first, busy),
-        memory.num_entries if memory.fifo is not None else 0,
-        entry_cycles(computing, call, hw) if memory.fifo is not None else 0,
-        short=short_calls(covering, plan, transfer, instruction, classes),
-        apart_cycles=apart_cycles(computing, instruction, call, hw) if is_drain else 0,
-    )
-
-
-def _partial_loops(covering: Covering, plan: OperandPlan, transfer: Transfer) -> tuple[str, ...]:
-    """Instruction loops that run shorter in some calls."""
-    return tuple(
-        loop
-        for loop, dims in transfer.assigned
-        if any(
-            dim.block is None or covering.loop(plan.blocks[dim.block].loop).is_partial
-            for dim in dims
-        )
-    )
-
-
-def _still_loops(transfer: Transfer) -> tuple[str, ...]:
-    """Instruction loops over which the source stays where it is: one element, read once."""
-    return tuple(
-        loop
-        for loop, dims in transfer.assigned
-        if dims and all(dim.source_stride_bytes == 0 for dim in dims)
-    )
-
-
-def _operand_bytes(
-    instruction: Instruction, name: str, values: dict[str, int], still: tuple[str, ...]
-) -> int:
-    """Bytes that one call moves at its port; `still`: loops that do not move the operand."""
-    access = instruction.access(name)
-    count = size_bytes(instruction.semantics.buffer(name).dtype)
-    for index in access.indices:
-        for loop in index.names:
-            count *= 1 if loop in still else values[loop]
-    return count
