@@ -31,10 +31,9 @@ class Bound:
 def find_bounds(covering: Covering, work: Work, hw: Hardware) -> tuple[Bound, ...]:
     """Every unit, every port, memories through which blocks pass, the traffic that the chip's room
     makes necessary, the longest chain of calls that wait for each other; the largest first."""
-    counts = {unit.name: unit.count for unit in hw.units}
     load = least_load(covering, work)
     rows = [
-        Bound(f"unit {name}", ceil(cycles / counts[name]), "its calls, each copy once")
+        Bound(f"unit {name}", ceil(cycles / hw.num_units(name)), "its calls, each copy once")
         for name, cycles in load.units
     ]
     rows += [

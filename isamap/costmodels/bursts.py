@@ -33,7 +33,7 @@ def excess_of_bursts(
     kept = prod(trips(covering, tiling, name) for name in rests)
     if kept == 1:
         return 0.0
-    count = {unit.name: unit.count for unit in hw.units}[fill.unit]
+    count = hw.num_units(fill.unit)
     others = sum(
         flow_cycles(covering, tiling, f) / count
         for f in work.flows

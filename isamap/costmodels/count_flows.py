@@ -125,8 +125,7 @@ class _Move:
         full = full_values(plan, transfer, instruction)
         latency = max(instruction.latency_cycles.evaluate(full) - issue.evaluate(full), 0)
         first = first_block_cycles(plan, transfer, instruction)
-        counts = {unit.name: unit.count for unit in hw.units}
-        first /= max(1.0, min(first / max(1, issue.evaluate(full)), counts[instruction.unit]))
+        first /= max(1.0, min(first / max(1, issue.evaluate(full)), hw.num_units(instruction.unit)))
         computing = hw.instruction(covering.instruction)
         call = full_call(covering, computing)
         busy = computing.issue_cycles.evaluate(call)

@@ -71,6 +71,6 @@ def fills_beside(covering: Covering, work: Work, flow: Flow, hw: Hardware) -> tu
 
 def excess_cycles(covering: Covering, work: Work, flow: Flow, hw: Hardware) -> float:
     """What a pass over the operand takes longer than one call per block."""
-    count = {unit.name: unit.count for unit in hw.units}[flow.unit]
+    count = hw.num_units(flow.unit)
     blocks = prod(covering.loop(name).units for name in covering.operand(flow.operand).loops)
     return max(0.0, flow.pass_cycles / count - blocks * work.call_cycles)

@@ -89,7 +89,7 @@ def idle_cycles(
     moved = sum(
         flow_cycles(covering, tiling, f) for f in work.flows if f.unit == held_up.drain.unit
     )
-    count = {unit.name: unit.count for unit in hw.units}[held_up.drain.unit]
+    count = hw.num_units(held_up.drain.unit)
     return max(0.0, held_up.idle_cycles * fetches(covering, tiling, stay) - moved / count)
 
 

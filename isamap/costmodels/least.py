@@ -63,12 +63,11 @@ def least_costs(covering: Covering, work: Work, hw: Hardware) -> Costs:
 
 def _least_cycles(covering: Covering, work: Work, hw: Hardware) -> float:
     """The unit or port that sets the pace, with what lies around it (see analytical.estimate)."""
-    counts = {unit.name: unit.count for unit in hw.units}
     load = least_load(covering, work)
     startup, finish = least_edges(covering, work, hw)
     longest = 0.0
     for unit, cycles in load.units:
-        busy = cycles / counts[unit]
+        busy = cycles / hw.num_units(unit)
         if unit == work.compute_unit:
             longest = max(longest, startup + busy + finish)
         else:
@@ -117,7 +116,6 @@ def busiest(loads: Sequence[Load], hw: Hardware) -> tuple[int, str]:
 
 
 def _longest(loads: Sequence[Load], hw: Hardware) -> tuple[float, str]:
-    counts = {unit.name: unit.count for unit in hw.units}
     units: dict[str, float] = {}
     ports: dict[Port, float] = {}
     for load in loads:
@@ -125,7 +123,7 @@ def _longest(loads: Sequence[Load], hw: Hardware) -> tuple[float, str]:
             units[unit] = units.get(unit, 0.0) + cycles
         for port, cycles in load.ports:
             ports[port] = ports.get(port, 0.0) + cycles
-    rows = [(c / counts[unit], f"unit {unit}") for unit, c in units.items()]
+    rows = [(c / hw.num_units(unit), f"unit {unit}") for unit, c in units.items()]
     rows += [(cycles, " ".join(port)) for port, cycles in ports.items()]
     return max(rows)
 

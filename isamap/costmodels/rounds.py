@@ -155,9 +155,8 @@ def occupied_cycles(
 ) -> float:
     """Cycles that all the stay's slots together hold tiles that arrive, are computed on or
     leave."""
-    counts = {unit.name: unit.count for unit in hw.units}
     flows = work.flows_at(stay.operand, stay.residence)
-    moved = sum(flow_cycles(covering, tiling, f) / counts[f.unit] for f in flows)
+    moved = sum(flow_cycles(covering, tiling, f) / hw.num_units(f.unit) for f in flows)
     latency = occupied_latency(work, flows)
     return moved + latency * fetches(covering, tiling, stay) + work.shared_cycles
 

@@ -292,7 +292,6 @@ def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
     What does not depend on the loop is fetched for a short tile as for a full one, and nothing
     fetches ahead over many tiles: a fill unit may set the pace there, the computation elsewhere.
     """
-    counts = {unit.name: unit.count for unit in hw.units}
     lasts = [(loop, last_units(covering, tiling, loop)) for loop in covering.loops]
     cut = [(loop, last) for loop, last in lasts if last < loop.units]
     longest = 0.0
@@ -305,7 +304,7 @@ def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
                 last_passes(covering, tiling, f, loop, last, whole) * f.pass_cycles
                 for f, whole in zip(fills, passes, strict=True)
             )
-            longest = max(longest, rest + fetched / counts[unit])
+            longest = max(longest, rest + fetched / hw.num_units(unit))
     return longest
 
 

@@ -119,7 +119,7 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         count_flows(covering, hw),
         _compute_moved(covering, instruction, hw),
         direct_ports(covering, _all_classes(covering, instruction), hw),
-        {unit.name: unit.count for unit in hw.units}[instruction.unit],
+        hw.num_units(instruction.unit),
         served_cycles(covering, _all_classes(covering, instruction), hw),
     )
 

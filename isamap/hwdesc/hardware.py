@@ -296,11 +296,15 @@ class Hardware:
     # in front of the external memory, the smallest (nearest) first
     caches: tuple[Memory, ...] = field(init=False, repr=False, compare=False)
     _memories: Mapping[str, Memory] = field(init=False, repr=False, compare=False)
+    _units: Mapping[str, Unit] = field(init=False, repr=False, compare=False)
     _instructions: Mapping[str, Instruction] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, found in (("_memories", self.memories), ("_instructions", self.instructions)):
-            object.__setattr__(self, name, {entry.name: entry for entry in found})
+        object.__setattr__(self, "_memories", {entry.name: entry for entry in self.memories})
+        object.__setattr__(self, "_units", {entry.name: entry for entry in self.units})
+        object.__setattr__(
+            self, "_instructions", {entry.name: entry for entry in self.instructions}
+        )
         caches = (memory for memory in self.memories if memory.kind is MemoryKind.CACHE)
         nearest = tuple(sorted(caches, key=lambda memory: memory.size_bytes))
         object.__setattr__(self, "caches", nearest)
@@ -330,6 +334,10 @@ class Hardware:
     def num_cores(self) -> int:
         """How many cores the machine has."""
         return self.cores.count if self.cores else 1
+
+    def num_units(self, name: str) -> int:
+        """How many identical units of that name (each core's own) take calls in turn."""
+        return self._units[name].count
 
     def num_copies(self, name: str) -> int:
         """How many there are of the memory or unit called `name`: one, or one per core."""

@@ -29,7 +29,7 @@ def shared_cycles(
     hw: Hardware,
 ) -> int:
     """Issue cycles of each of the units that share the calls."""
-    count = {unit.name: unit.count for unit in hw.units}[instruction.unit]
+    count = hw.num_units(instruction.unit)
     return -(-compute_cycles(instruction, binding, loops) // count)
 
 

@@ -67,7 +67,7 @@ def _rate(instruction: Instruction, hw: Hardware) -> float:
     issue = instruction.issue_cycles
     cycles = issue.evaluate({name: (most | repeats)[name] for name in issue.names})
     in_one = count_applied(instruction.semantics) * prod(repeats.values())
-    count = {unit.name: unit.count for unit in hw.units}[instruction.unit]
+    count = hw.num_units(instruction.unit)
     return in_one / max(1, cycles) * count * hw.num_copies(instruction.unit)
 
 

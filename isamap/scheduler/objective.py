@@ -62,8 +62,7 @@ class Objective:
             units.setdefault(flow.unit, []).append(self.moved[number])
             for port, cycles in flow.ports:
                 ports.setdefault(port, []).append(_scaled(cycles) * passes)
-        counts = {unit.name: unit.count for unit in self.hw.units}
-        num_units = counts[self.work.compute_unit]
+        num_units = self.hw.num_units(self.work.compute_unit)
         compute = self._compute_path(num_units)
         horizon = self._horizon()
         stalls = Stalls(self.vars, self.work, self.hw, self.moved, self.passes, horizon)
@@ -78,9 +77,9 @@ class Objective:
         self.cp.model.add(num_units * pace.computing >= compute_load + num_units * add_up(waiting))
         losses: list[Linear] = []
         for unit, loads in units.items():
-            pace.add(counts[unit], add_up(loads), unit_ends(self.work, unit))
+            pace.add(self.hw.num_units(unit), add_up(loads), unit_ends(self.work, unit))
             loss = self.cp.model.new_int_var(0, horizon // OVERLAP_LOSS + 1, f"loss_{unit}")
-            self.cp.model.add(OVERLAP_LOSS * counts[unit] * loss >= add_up(loads))
+            self.cp.model.add(OVERLAP_LOSS * self.hw.num_units(unit) * loss >= add_up(loads))
             losses.append(loss)
         inner = _scaled(inner_tile_cycles(self.work))
         losses += [inner * (1 - stay.is_low) for stay in self.vars.stays if stay.is_inner]

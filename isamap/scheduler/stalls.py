@@ -82,17 +82,16 @@ class Stalls:
         """Fill units that set the pace in the last tiles of a loop of several (see
         waiting.uneven_cycles)."""
         units, last = self.vars.loops[name].units, self.vars.last[name]
-        counts = {unit.name: unit.count for unit in self.hw.units}
         for unit in self.work.fill_units:
             terms = [
                 (ceil(SCALE * flow.pass_cycles), self._last_passes(number, flow, name, passes))
                 for number, flow in enumerate(self.work.flows)
                 if flow.unit == unit and not flow.windows
             ]
-            whole = counts[unit] * units
+            whole = self.hw.num_units(unit) * units
             if whole * high(busiest) + sum(c * high(p) for c, p in terms) > LIMIT:
                 continue  # too large to compare exactly: the bound stays valid without it
-            rest = counts[unit] * SCALE * self.work.shared_cycles * (units - last)
+            rest = self.hw.num_units(unit) * SCALE * self.work.shared_cycles * (units - last)
             uneven = self.cp.model.add(whole * busiest >= rest + add_up(c * p for c, p in terms))
             uneven.only_enforce_if(self.vars.many_tiles[name])
 
@@ -337,7 +336,7 @@ class Stalls:
             for n, f in enumerate(self.work.flows)
             if f.unit == flow.unit and n != number
         )
-        count = {unit.name: unit.count for unit in self.hw.units}[flow.unit]
+        count = self.hw.num_units(flow.unit)
         bursts = self.cp.model.new_bool_var(f"bursts_{label}")
         conditions = [bursts] if isinstance(stay.is_low, int) else [bursts, negated(stay.is_low)]
         compute = count * SCALE * self.work.shared_cycles

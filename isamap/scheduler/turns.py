@@ -61,7 +61,7 @@ class Turns:
         rounds.swept_cycles)."""
         if not may_sweep(self.vars.covering, flow, self.hw) or stay.is_always_low:
             return
-        count = {unit.name: unit.count for unit in self.hw.units}[flow.unit]
+        count = self.hw.num_units(flow.unit)
         others = add_up(
             self._last_moved(f, f"{stay.label}_{n}")
             for n, f in enumerate(self.work.flows)
@@ -102,7 +102,7 @@ class Turns:
         if held_up is None:
             return
         unit = held_up.drain.unit
-        count = {unit.name: unit.count for unit in self.hw.units}[unit]
+        count = self.hw.num_units(unit)
         busy = pace.behind(unit_ends(self.work, unit))
         load, every = add_up(units[unit]), count * ceil(SCALE * held_up.idle_cycles)
         drained = passes[self.work.flows.index(held_up.drain)]
@@ -185,7 +185,7 @@ class Turns:
             for name, rest in rests.items()
         ]
         unit = self.work.flows[number].unit
-        count = {unit.name: unit.count for unit in self.hw.units}[unit]
+        count = self.hw.num_units(unit)
         flows = enumerate(self.work.flows)
         others = add_up(self.moved[n] for n, f in flows if f.unit == unit and n != number)
         most = count * alone.domain.max()
@@ -238,10 +238,9 @@ class Turns:
     def _occupied(self, stay: StayVars) -> tuple[int, Linear]:
         """So many times the cycles that slots hold tiles (see rounds.occupied_cycles)."""
         key = stay.plan.name, stay.number
-        counts = {unit.name: unit.count for unit in self.hw.units}
         mine = [(n, f) for n, f in enumerate(self.work.flows) if (f.operand, f.residence) == key]
-        share = lcm(*(counts[flow.unit] for _, flow in mine))
-        moved = add_up(self.moved[n] * (share // counts[f.unit]) for n, f in mine)
+        share = lcm(*(self.hw.num_units(flow.unit) for _, flow in mine))
+        moved = add_up(self.moved[n] * (share // self.hw.num_units(f.unit)) for n, f in mine)
         fetches = self.vars.fetches(stay, f"occupied_{stay.label}")
         latency = occupied_latency(self.work, [flow for _, flow in mine])
         return share, moved + SCALE * share * (latency * fetches + self.work.shared_cycles)
