@@ -275,6 +275,26 @@ def test_rows_that_rounds_need_not_or_cannot_share_out_are_not_asked_for(
     assert is_asked == any(line for value in values for line in _asked(outer, value))
 
 
+@pytest.mark.parametrize(("strips", "step"), [(4, "q"), (400, "i")])
+def test_short_loops_over_rows_ask_for_what_a_later_iteration_around_them_reads(
+    strips: int, step: str
+) -> None:
+    """Strips of 4 lines of 8 rows, as many as there are along the rows: further on in the rows, or,
+    where these are short, in those that the loop around goes on to; each line once."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    row = 256 * strips
+    at = [("q", 8 * row), ("i", 256), ("p", row)]
+    calls = tuple(_load(Affine.of(at, 64 * n)) for n in range(4))
+    nest = CLoop("q", 0, 500, (CLoop("i", 0, strips, (CLoop("p", 0, 8, calls),)),))
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+    wanted = {64 * n + row * p for p in range(8) for n in range(4)}
+    asked = [line for p in range(8) for line in _asked(outer, {"q": 0, "i": 0, "p": p})]
+    assert len(asked) == len(wanted)
+    (far,) = {line - place for line, place in zip(sorted(asked), sorted(wanted), strict=True)}
+    pitch, most = (8 * row, 500) if step == "q" else (256, strips)
+    assert far % pitch == 0 and 0 < far < most * pitch
+
+
 def test_what_comes_next_is_what_the_nest_behind_reads() -> None:
     """Rows 0 to 3 and 4 to 7 of 10 in two iterations of q, the last two by a nest of their own;
     behind which comes the first one, 10 rows on."""

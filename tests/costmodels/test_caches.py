@@ -515,14 +515,14 @@ def test_lines_side_by_side_stay_where_rows_of_another_array_share_few_sets(
 
 
 def test_sums_left_unfinished_are_copied_while_caches_are_refilled() -> None:
-    """64 MiB of B, 16 or 8 of its rows at a time: memory sets the pace, and of twice as many
+    """64 MiB of B, 8 or 4 of its rows at a time: memory sets the pace, and of twice as many
     copies of C as much is hidden as of all else."""
     hw, covering = avx512_product(1, 8192, 2048)
     work = count_work(covering, hw)
     counts = {unit.name: unit.count for unit in hw.units}
     several = {name: 2 * count for name, count in counts.items()}
     cycles, copies = [], []
-    for p in (16, 8):
+    for p in (8, 4):
         stays = tuple(
             Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences
         )

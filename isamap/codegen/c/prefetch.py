@@ -8,11 +8,12 @@ of the hardware follows; where it moves by a few lines that lie side by side, pr
 the end of each page; a single row of them may be asked for into a nearer cache. Each line that its
 own calls read, of neighbours each that is new, is asked for as many iterations ahead as the machine
 says. Where a loop over rows is shorter than that, and the one around it moves along them, it asks
-for what lies next in each row: prefetchers stop at the end of each page, of which such loops walk
-through many at once. A loop that moves within lines asks for the rows where a loop around it goes
-on, line by line, while it runs, unless all that the outer loop walks over stays in the cache, or
-its calls walk along one row each, so few and so long that prefetchers follow them (not a single
-one, where the machine says that hints are worth it there). Many hints of an iteration that runs a
+for what lies next in each row (in the rows to which the next loop around goes on, where rows are
+short): prefetchers stop at the end of each page, of which such loops walk through many at once. A
+loop that moves within lines asks for the rows where a loop around it goes on, line by line, while
+it runs, unless all that the outer loop walks over stays in the cache, or its calls walk along one
+row each, so few and so long that prefetchers follow them (not a single one, where the machine says
+that hints are worth it there). Many hints of an iteration that runs a
 loop are shared out among that loop's iterations. What rounds of a loop read again stays in the
 cache; they share what comes next (`shares`). Copies in memories within the external one are like
 arrays, unless they stay there. Of a program whose arrays all stay in the cache, from one run to the
@@ -160,9 +161,12 @@ def _next_to_rows(
     loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], asked: Collection[Place]
 ) -> tuple[CNode, ...]:
     """The body of a short loop over rows; before the first call that reads a line, the hint for the
-    one in the same row to which the loop around it goes on, along the rows, in a later iteration.
+    one in the same row to which the loop around it goes on, along the rows, in a later iteration;
+    where that loop is short, too, for the line in the rows to which the next one around goes on.
     """
-    ahead, line = _ahead(around[0], hw, cache), cache.granule_bytes
+    line = cache.granule_bytes
+    asking = next((x for x in around[:2] if _ahead(x, hw, cache) is not None), None)
+    ahead = None if asking is None else _ahead(asking, hw, cache)
     hints: dict[int, list[CNode]] = {}
     for (memory, terms), reads in reads_by_terms(loop.body, hw, line).items():
         steps, size = dict(terms), max(r.last for r in reads) - reads[0].first + 1
@@ -170,12 +174,15 @@ def _next_to_rows(
         is_along = line <= far <= size < steps.get(loop.name, 0) and len(runs_of(reads)) == 1
         is_kept = _walked(terms, (loop, *around)) <= cache.size_bytes
         is_asked = (memory, terms) in asked
-        if ahead is None or is_asked or not is_along or is_kept or size > MAX_HINTS * line:
+        if asking is None or ahead is None or is_asked or not is_along or is_kept:
+            continue
+        further = ahead * steps.get(asking.name, 0)
+        if not further or size > MAX_HINTS * line:
             continue
         for place in lines_of(reads, line, gcd(line, *steps.values())):
             read = next(r for r in reads if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
-            hint = CHint(read.operand, ahead * far + place - start)
+            hint = CHint(read.operand, further + place - start)
             hints.setdefault(read.number, []).append(hint)
     return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
 
