@@ -181,9 +181,8 @@ def axis_strides(
     for axis in reversed(plan.axes):
         if axis.name not in strides:
             strides[axis.name] = running
-            if (
-                stay.level or stay.kept or not axis.is_window
-            ):  # else one block of a ribbon further out
+            is_alone = axis.is_window and not stay.level and not stay.kept
+            if not is_alone:  # a single block of a ribbon further out
                 running *= axis_extent(covering, tiling, stay, axis)
     return strides, running
 
