@@ -86,7 +86,7 @@ def candidates(
             descent = Descent(other.covering, work, machine, FASTEST)
             descent.run()
             for levels in stay_choices(other.covering, machine):
-                for start in starts(other.covering, machine, levels):
+                for start in starts(other.covering, work, machine, levels):
                     descent.improve(start)
             unlike = {form(other.covering, x): x for x, ok in descent.possible.items() if ok}
             seen += [(descent.rank(x)[1], other.covering, work, x) for x in unlike.values()]
