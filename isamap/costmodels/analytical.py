@@ -21,6 +21,7 @@ from isamap.mapper import Covering
 
 from .aim import Costs
 from .caches import Refills, each_refill, refill_cycles
+from .chains import compute_path_cycles
 from .crowded import count_inner_tiles, crowded_cycles, inner_tile_cycles
 from .direct_ports import Port
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
@@ -165,9 +166,7 @@ def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Es
 def begin_estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Unrefilled:
     """`estimate` before refills of caches are counted."""
     counts = {unit.name: unit.count for unit in hw.units}
-    units: dict[str, float] = {
-        work.compute_unit: compute_path_cycles(covering, work, tiling, counts[work.compute_unit])
-    }
+    units: dict[str, float] = {work.compute_unit: 0.0}
     ports: dict[Port, float] = dict(work.ports)
     away = copies_left_away(covering, tiling, hw)
     for flow in work.flows:
@@ -176,6 +175,8 @@ def begin_estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
         units[flow.unit] = units.get(flow.unit, 0.0) + busy
         for port, cycles in flow.ports:
             ports[port] = ports.get(port, 0.0) + passes * cycles
+    fetched = max((units[unit] for unit in work.fill_units), default=0.0)
+    units[work.compute_unit] += compute_path_cycles(covering, work, tiling, hw, fetched)
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
     stall += exchange_cycles(covering, work, tiling, hw) + resumed_cycles(covering, work, tiling)
     stall += crowded_cycles(covering, work, tiling, hw)
@@ -269,28 +270,6 @@ def moved_by(covering: Covering, work: Work, tiling: Tiling) -> Moved:
     """Bytes and energy of all calls of a tiling; what the emulator counts."""
     flows = ((flow_passes(covering, tiling, flow), flow.moved) for flow in work.flows)
     return add_up_moved([(1.0, work.moved), *flows])
-
-
-def compute_path_cycles(covering: Covering, work: Work, tiling: Tiling, num_units: int) -> float:
-    """Compute issue cycles per unit, stretched when too few independent sums hide the accumulation
-    latency: in all tiles, or in the last, shorter ones of a loop."""
-    shared = work.compute_cycles / num_units
-    if work.accumulate_cycles * num_units <= work.issue_cycles:
-        return shared
-    independent: list[str] = []
-    for name in reversed(tiling.inner):
-        if not covering.loop(name).is_reduction:
-            independent.append(name)
-        elif tiling.tile(name) > 1:
-            break
-    sums = prod(tiling.tile(name) for name in independent)
-    chained = work.calls * work.accumulate_cycles / sums
-    path = max(shared, ceil(chained))
-    for name in independent:
-        loop = covering.loop(name)
-        last = last_units(covering, tiling, loop) / loop.units
-        path = max(path, shared * (1 - last) + chained * tiling.tile(name) / loop.units)
-    return path
 
 
 def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:

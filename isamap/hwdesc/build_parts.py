@@ -65,6 +65,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         prefetch=_build_prefetch(model, path, reader),
         within=model.within,
         handover_cycles=_cycles(model.handover, (*path, "handover"), reader),
+        window_calls=_count(model.window, (*path, "window"), reader),
         large_pages=_build_large_pages(model, path, reader),
         source=model.source,
         fifo=build_fifo(model.fifo, (*path, "fifo"), reader),

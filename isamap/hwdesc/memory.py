@@ -69,8 +69,9 @@ class Memory:
     for certain (0: all of it), `replaces_at_random`: any line of a set makes room for a new one,
     not the one used least recently. `within`: the external memory that a managed one is a part of,
     behind the same caches. `handover_cycles`: of registers, what each takes at every start of a
-    loop whose code stands between that of written-out loops. `large_pages`: of the external memory
-    (None: all pages are small).
+    loop whose code stands between that of written-out loops, `window_calls`: of renamed ones, how
+    many calls the processor has under way at a time (0: it waits for each). `large_pages`: of the
+    external memory (None: all pages are small).
     """
 
     name: str
@@ -99,6 +100,7 @@ class Memory:
     prefetch: PrefetchForm | None = None
     within: str | None = None
     handover_cycles: float = 0.0
+    window_calls: int = 0
     large_pages: LargePages | None = None
     source: str = ""
     fifo: Fifo | None = None

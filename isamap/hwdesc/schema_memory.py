@@ -86,6 +86,11 @@ class MemoryModel(Model):
         description="Of registers of generated C: what each takes, '1 cycle', that compilers move "
         "or spill where a loop stands between loops that are written out, at each of its starts.",
     )
+    window: Integer | None = Field(
+        default=None,
+        description="Of renamed registers: how many calls the processor has under way at a time, "
+        "and so how many later sums it begins while calls wait for their own; none if not given.",
+    )
     c_types: dict[str, Text] = Field(
         default_factory=dict,
         description="C type of a register per scalar type, '{f32: __m512}'; in generated C each "
