@@ -22,7 +22,7 @@ the more is wanted of it.
 from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import gcd, inf, prod
+from math import ceil, gcd, inf, prod
 
 from isamap.hwdesc import Hardware, Memory
 from isamap.mapper import Covering
@@ -370,12 +370,22 @@ def _ways_taken(cache: Memory, touched: _Touched, depth: int) -> float:
 
 def _ways(cache: Memory, stream: Stream, lines: Lines) -> float:
     """How many ways rows take where they crowd most; 0 for lines side by side. Where a way is
-    larger than a page, it is the pages' addresses that say which rows share a set: any do."""
+    larger than a page, it is the pages' addresses that say which rows share a set: any do. Rows of
+    several loops crowd where each loop's do."""
     if not cache.ways or not lines.pitch_bytes:
         return 0.0
     way_bytes = cache.size_bytes // cache.ways
-    places = way_bytes // gcd(lines.pitch_bytes, way_bytes, stream.page_bytes)
-    return max(lines.rows / places, lines.count * lines.line_bytes / way_bytes)
+    page_bytes = gcd(way_bytes, stream.page_bytes)
+    crowded = lines.rows * gcd(lines.pitch_bytes, page_bytes) / way_bytes
+    if len(lines.apart) > 1:
+        crowded = max(crowded, _crowded_rows(lines, way_bytes, page_bytes))
+    return max(crowded, lines.count * lines.line_bytes / way_bytes)
+
+
+def _crowded_rows(lines: Lines, way_bytes: int, page_bytes: int) -> float:
+    """Rows in one set, where some loop's do not go round evenly; 0 where no two do."""
+    found = prod(ceil(n * gcd(stride, page_bytes) / way_bytes) for stride, n in lines.apart)
+    return found if found > 1 else 0.0
 
 
 def _is_crowded(cache: Memory, stream: Stream, lines: Lines) -> bool:

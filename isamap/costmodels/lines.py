@@ -78,12 +78,14 @@ KnownStreams = dict[tuple[object, ...], dict[tuple[object, ...], tuple[Stream, .
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What is touched: lines of so many bytes, rows of neighbouring ones, and their distance."""
+    """What is touched: lines of so many bytes, rows of neighbouring ones, and their distance; the
+    loops from row to row, as (stride, count)."""
 
     count: float
     line_bytes: int
     rows: float
     pitch_bytes: int
+    apart: tuple[tuple[int, float], ...]
 
 
 def find_nest(covering: Covering, tiling: Tiling, hw: Hardware) -> list[NestLoop]:
@@ -308,12 +310,15 @@ def touched_lines(
     too: a row touches as many lines as on average over all such places in a line.
     """
     run, rows, pitch = element_bytes, 1.0, 0
+    apart: list[tuple[int, float]] = []
     for stride, count in dims:
         if stride <= run or stride <= line:
             run += ceil(stride * (count - 1))
         else:
             rows *= count
+            apart.append((stride, count))
             pitch = pitch or stride
             places = gcd(places, stride)
     grid = gcd(line, places)
-    return Lines(rows * (grid * -(-run // grid) + line - grid) / line, line, rows, pitch)
+    in_row = (grid * -(-run // grid) + line - grid) / line
+    return Lines(rows * in_row, line, rows, pitch, tuple(apart))

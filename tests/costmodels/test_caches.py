@@ -22,7 +22,7 @@ from isamap.hwdesc import Direction, LargePages, load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings, layout_rank
 from isamap.program import in_use_order
-from isamap.resources import find_hardware
+from isamap.resources import bundled, find_hardware
 from isamap.scheduler.descend import descend
 from isamap.scheduler.lower import lower
 from tests.codegen.program_calls import walk
@@ -483,6 +483,29 @@ def test_what_is_packed_in_the_first_round_enters_while_it_is_copied() -> None:
     once = 4 * 2560 * 7680 / 5  # at the port's pace
     assert 0.2 * once < entering < once
     assert cycles[0] - cycles[1] >= entering - 2 * 2560 * 7680 / 16
+
+
+@pytest.mark.parametrize(("q", "stays"), [(5, False), (4, True)])
+def test_rows_of_two_loops_crowd_where_one_does_not_go_round_evenly(q: int, stays: bool) -> None:
+    """Elements of 3 x 5 pixels of 512 channels, rows of 18 pixels: those of nine pixels lie in the
+    same set of eight lines, six in another, though fifteen in two sets are no more than eight in
+    each; of 3 x 4, six in each."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    sizes = {"n": 1, "h": 18, "w": 22, "c": 512, "k": 16, "r": 3, "s": 3, "stride": 1, "pad": 0}
+    kernel = load_kernel(bundled("kernels", ".py")["conv2d"], sizes, "conv2d_f32")
+    covering = next(
+        c for c in coverings(kernel, hw, [], may_reassociate=True)
+        if c.instruction == "fma_scalar_f32" and dict(c.binding)["j"] == ("o",)
+        and not any(r.is_packed for x in c.operands for r in x.residences)
+    )  # fmt: skip
+    names = tuple(loop.name for loop in covering.loops)
+    tiles = {"p": 3, "q": q}
+    order = ("b", "p", "q", "o", "u", "v", "i")
+    held = tuple(Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences)
+    tiling = Tiling(tuple((n, tiles.get(n, 1)) for n in names), order, order[-3:] + order[:4], held)
+    busy = refill_cycles(covering, tiling, hw)[0].busy_cycles
+    every = 16 * 20 * 9 * 512  # elements that are broadcast
+    assert (busy < 0.3 * every) == stays
 
 
 def test_crowded_columns_may_wait_less_where_they_are_only_read() -> None:
