@@ -2,20 +2,23 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from isamap.codegen import generate_c, missing_features
+from isamap.codegen import find_toolchain, generate_c, missing_features
 from isamap.codegen.c.arrays import ALIGN_BYTES, LARGE_BYTES
 from isamap.emulator import run
 from isamap.errors import IsamapError
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import interpret
 from isamap.mapper import Covering
 from isamap.native import execute_c, whole_arrays
+from isamap.native.mapped import map_program
 from isamap.program import Program
-from isamap.scheduler import is_legal, lower
+from isamap.resources import bundled, find_hardware
+from isamap.scheduler import Wishes, is_legal, lower
 from tests.native.test_packed_stays import CASES, machine, packing, packs, tilings
 from tests.scheduler.tilings import packed_once
 
@@ -30,7 +33,7 @@ def with_panel(hw: Hardware, count: int) -> Hardware:
 
 def panel_bytes(text: str) -> int:
     """Of the array in a C file."""
-    found = re.search(r"static _Thread_local \S+ uint8_t panel\[(\d+)\];", text)
+    found = re.search(r"static _Thread_local \S+ uint8_t panel_array\[(\d+)\];", text)
     assert found is not None
     return int(found.group(1))
 
@@ -74,7 +77,25 @@ def test_a_large_array_is_put_on_large_pages_and_computes_the_same() -> None:
     assert program is not None
     text = generate_c(program, hw).text
     assert panel_bytes(text) == 4 * 1104 * 1000
-    assert text.count("isamap_large_pages(panel, sizeof panel)") == 1
+    assert text.count(f"isamap_large_pages(panel, {4 * 1104 * 1000})") == 1
     arrays = whole_arrays(covering.kernel, 1)
     expected = interpret(covering.kernel, arrays)["C"]
     np.testing.assert_array_equal(execute_c(program, hw, arrays)["C"], expected)
+
+
+def test_a_thread_asks_for_its_array_once(tmp_path: Path) -> None:
+    """Not in loops, where each call of the C library costs all vector registers."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    if find_toolchain(hw).run or missing_features(hw.compiler):
+        pytest.skip("this processor runs no AVX-512")
+    sizes = {"n": 2, "h": 14, "w": 14, "c": 512, "k": 48, "r": 5, "s": 5, "stride": 1, "pad": 2}
+    wishes = Wishes(may_reassociate=True).within(1.0)
+    mapped = map_program(bundled("kernels", ".py")["conv2d"], hw, wishes, sizes=sizes,
+                         name="conv2d_f32")  # fmt: skip
+    source = generate_c(mapped.program, mapped.hardware, mapped.given)
+    text, assembly = tmp_path / "conv2d_f32.c", tmp_path / "conv2d_f32.s"
+    text.write_text(source.text)
+    text.with_suffix(".h").write_text(source.header)
+    find_toolchain(hw).compile_shared(text, assembly, (*source.flags, "-S"))
+    assert "panel" in source.text
+    assert len(re.findall(r"call\s+__tls_get_addr", assembly.read_text())) <= 1
