@@ -22,7 +22,7 @@ the more is wanted of it.
 from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, gcd, inf, prod
+from math import inf, prod
 
 from isamap.hwdesc import Hardware, Memory
 from isamap.mapper import Covering
@@ -39,6 +39,7 @@ from .lines import (
     touched_lines,
 )
 from .missing_share import missing_share
+from .sets import conflicting_lines, is_crowded, ways_taken
 from .tiling import Tiling
 
 LEAST_SHARE = 0.02  # of cases; rarer ones are not counted
@@ -197,11 +198,11 @@ def _refills(
             elif cache.latency_cycles and hint.missing:
                 run = _run_bytes(cache, nest, stream, lines.line_bytes)
                 starts += share * times * lines.count * lines.line_bytes / run * hint.missing
-            if cache.ways and stream.times > 1 and _is_crowded(cache, stream, lines):
+            if cache.ways and stream.times > 1 and is_crowded(cache, stream, lines):
                 conflicts += share * cache.resumed_conflict_cycles * stream.times * again
         if cache.ways:
             each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
-            conflicts += each * _conflicts(cache, nest, stream, by_depth[0])
+            conflicts += each * conflicting_lines(cache, nest, stream, by_depth[0])
     return Refills(busy, starts * cache.latency_cycles + conflicts, packed)
 
 
@@ -227,7 +228,7 @@ def _shares(
 def _crowding(cache: Memory, room_bytes: int, ways: int, touched: _Touched, depth: int) -> float:
     """How many times as many lines as there are places: in all, or where most share a set."""
     crowding = touched.rooms[depth] / room_bytes
-    return max(crowding, _ways_taken(cache, touched, depth) / ways) if ways else crowding
+    return max(crowding, _all_ways_taken(cache, touched, depth) / ways) if ways else crowding
 
 
 def _times(nest: list[NestLoop], stream: Stream, fitting: int) -> float:
@@ -358,47 +359,13 @@ def _num_in_ways(cache: Memory, touched: _Touched, fitting: int) -> int:
     if not cache.ways:
         return fitting
     for depth in range(fitting + 1):
-        if _ways_taken(cache, touched, depth) > cache.ways:
+        if _all_ways_taken(cache, touched, depth) > cache.ways:
             return depth - 1
     return fitting
 
 
-def _ways_taken(cache: Memory, touched: _Touched, depth: int) -> float:
+def _all_ways_taken(cache: Memory, touched: _Touched, depth: int) -> float:
     """By the rows that stay meanwhile, where they crowd most."""
-    return sum([_ways(cache, s, lines) for s, lines in touched.kept[depth] if lines.pitch_bytes])
-
-
-def _ways(cache: Memory, stream: Stream, lines: Lines) -> float:
-    """How many ways rows take where they crowd most; 0 for lines side by side. Where a way is
-    larger than a page, it is the pages' addresses that say which rows share a set: any do. Rows of
-    several loops crowd where each loop's do."""
-    if not cache.ways or not lines.pitch_bytes:
-        return 0.0
-    way_bytes = cache.size_bytes // cache.ways
-    page_bytes = gcd(way_bytes, stream.page_bytes)
-    crowded = lines.rows * gcd(lines.pitch_bytes, page_bytes) / way_bytes
-    if len(lines.apart) > 1:
-        crowded = max(crowded, _crowded_rows(lines, way_bytes, page_bytes))
-    return max(crowded, lines.count * lines.line_bytes / way_bytes)
-
-
-def _crowded_rows(lines: Lines, way_bytes: int, page_bytes: int) -> float:
-    """Rows in one set, where some loop's do not go round evenly; 0 where no two do."""
-    found = prod(ceil(n * gcd(stride, page_bytes) / way_bytes) for stride, n in lines.apart)
-    return found if found > 1 else 0.0
-
-
-def _is_crowded(cache: Memory, stream: Stream, lines: Lines) -> bool:
-    """Would the lines fit by size, if they did not share so few sets?"""
-    ways = _ways(cache, stream, lines)
-    return lines.count * lines.line_bytes < cache.size_bytes and ways > cache.ways
-
-
-def _conflicts(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines) -> float:
-    """Lines of all calls that touch a block whose rows drive each other out."""
-    ways = _ways(cache, stream, block)
-    if ways <= cache.ways:
-        return 0.0
-    moving = (loop.count for loop, still in zip(nest, stream.still, strict=True) if not still)
-    share = missing_share(ways / cache.ways) if cache.replaces_at_random else 1.0
-    return share * block.rows * prod(moving)
+    return sum(
+        [ways_taken(cache, s, lines) for s, lines in touched.kept[depth] if lines.pitch_bytes]
+    )

@@ -1,0 +1,48 @@
+"""How lines share the sets of a cache.
+
+In: a cache, the rows that an operand touches. Out: ways that they take, lines that drive each other
+out. Not its job: what stays in the cache (`caches`), what is touched (`lines`).
+"""
+
+from math import ceil, gcd, prod
+
+from isamap.hwdesc import Memory
+
+from .lines import Lines, NestLoop, Stream
+from .missing_share import missing_share
+
+
+def ways_taken(cache: Memory, stream: Stream, lines: Lines) -> float:
+    """How many ways rows take where they crowd most; 0 for lines side by side. Where a way is
+    larger than a page, it is the pages' addresses that say which rows share a set: any do. Rows of
+    several loops crowd where each loop's do."""
+    if not cache.ways or not lines.pitch_bytes:
+        return 0.0
+    way_bytes = cache.size_bytes // cache.ways
+    page_bytes = gcd(way_bytes, stream.page_bytes)
+    crowded = lines.rows * gcd(lines.pitch_bytes, page_bytes) / way_bytes
+    if len(lines.apart) > 1:
+        crowded = max(crowded, _crowded_rows(lines, way_bytes, page_bytes))
+    return max(crowded, lines.count * lines.line_bytes / way_bytes)
+
+
+def _crowded_rows(lines: Lines, way_bytes: int, page_bytes: int) -> float:
+    """Rows in one set, where some loop's do not go round evenly; 0 where no two do."""
+    found = prod(ceil(n * gcd(stride, page_bytes) / way_bytes) for stride, n in lines.apart)
+    return found if found > 1 else 0.0
+
+
+def is_crowded(cache: Memory, stream: Stream, lines: Lines) -> bool:
+    """Would the lines fit by size, if they did not share so few sets?"""
+    ways = ways_taken(cache, stream, lines)
+    return lines.count * lines.line_bytes < cache.size_bytes and ways > cache.ways
+
+
+def conflicting_lines(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines) -> float:
+    """Lines of all calls that touch a block whose rows drive each other out."""
+    ways = ways_taken(cache, stream, block)
+    if ways <= cache.ways:
+        return 0.0
+    moving = (loop.count for loop, still in zip(nest, stream.still, strict=True) if not still)
+    share = missing_share(ways / cache.ways) if cache.replaces_at_random else 1.0
+    return share * block.rows * prod(moving)
