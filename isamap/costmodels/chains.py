@@ -20,7 +20,7 @@ def compute_path_cycles(
     """Compute issue cycles per unit, stretched when too few independent sums hide the accumulation
     latency: in all tiles, or in the last, shorter ones of a loop. `fetched`: cycles of copies that
     stand between the calls."""
-    num_units = next(unit.count for unit in hw.units if unit.name == work.compute_unit)
+    num_units = hw.num_units(work.compute_unit)
     shared = work.compute_cycles / num_units
     if work.accumulate_cycles * num_units <= work.issue_cycles:
         return shared
