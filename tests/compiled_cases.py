@@ -25,12 +25,8 @@ SIZES = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 33, 48, 50, 64, 65, 97, 100, 1
 FEW = (1, 2, 3)  # of what is rarely more
 NARROW = ("r", "s", "stride", "dilation", "pad", "steps", "depth")
 MAX_ITERATIONS = 400_000
-CACHES = (
-    1,
-    1,
-    16,
-    128,
-)  # how many times smaller: what is done for large arrays is done for small ones
+# how many times smaller caches are: what is done for large arrays is done for small ones
+CACHES = (1, 1, 16, 128)
 TYPES = (
     ("f32", "f32", "f32"), ("f32", "f32", "f32"), ("bf16", "bf16", "f32"), ("i8", "i8", "i32"),
     ("u8", "i8", "i32"), ("f64", "f64", "f64"),

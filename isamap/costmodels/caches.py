@@ -105,7 +105,7 @@ def each_refill(
     alike = {} if known is None else known
     streams = list(find_streams(covering, tiling, nest, hw, alike, there))
     unit = hw.instruction(covering.instruction).unit
-    pace = 1 / next(u.count for u in hw.units if u.name == unit)
+    pace = 1 / hw.num_units(unit)
     touched: dict[int, _Touched] = {}  # by the lines' size: caches mostly have the same
     hints: dict[str, list[_Hints]] = {}  # by the cache that programs ask for lines
     for number, cache in sorted(enumerate(hw.caches), key=lambda pair: pair[1].granule_bytes):

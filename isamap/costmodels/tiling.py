@@ -181,8 +181,9 @@ def axis_strides(
     for axis in reversed(plan.axes):
         if axis.name not in strides:
             strides[axis.name] = running
+            # a single block of a ribbon further out
             is_alone = axis.is_window and not stay.level and not stay.kept
-            if not is_alone:  # a single block of a ribbon further out
+            if not is_alone:
                 running *= axis_extent(covering, tiling, stay, axis)
     return strides, running
 

@@ -32,7 +32,7 @@ def _may_gain(instruction: Instruction, hw: Hardware) -> bool:
         return True
     extents = {loop.name: loop.extent for loop in halves.statements[0].loops}
     extents |= {repeat.name: 1 for repeat in instruction.repeats}
-    count = next(unit.count for unit in hw.units if unit.name == instruction.unit)
+    count = hw.num_units(instruction.unit)
     cycles = instruction.issue_cycles.evaluate(extents) / count
     found = candidates(_in_whole(halves), 0, hw)
     return PRODUCTS * cycles < min((other.bound_cycles for other in found), default=inf)

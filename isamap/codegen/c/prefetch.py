@@ -13,11 +13,10 @@ short): prefetchers stop at the end of each page, of which such loops walk throu
 loop that moves within lines asks for the rows where a loop around it goes on, line by line, while
 it runs, unless all that the outer loop walks over stays in the cache, or its calls walk along one
 row each, so few and so long that prefetchers follow them (not a single one, where the machine says
-that hints are worth it there). Many hints of an iteration that runs a
-loop are shared out among that loop's iterations. What rounds of a loop read again stays in the
-cache; they share what comes next (`shares`). Copies in memories within the external one are like
-arrays, unless they stay there. Of a program whose arrays all stay in the cache, from one run to the
-next, nothing is asked for.
+that hints are worth it there). Many hints of an iteration that runs a loop are shared out among
+that loop's iterations. What rounds of a loop read again stays in the cache; they share what comes
+next (`shares`). Copies in memories within the external one are like arrays, unless they stay there.
+Of a program whose arrays all stay in the cache, from one run to the next, nothing is asked for.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -164,9 +163,11 @@ def _next_to_rows(
     one in the same row to which the loop around it goes on, along the rows, in a later iteration;
     where that loop is short, too, for the line in the rows to which the next one around goes on.
     """
+    found = ((outer, _ahead(outer, hw, cache)) for outer in around[:2])
+    asking, ahead = next((pair for pair in found if pair[1] is not None), (loop, None))
+    if ahead is None:
+        return loop.body
     line = cache.granule_bytes
-    asking = next((x for x in around[:2] if _ahead(x, hw, cache) is not None), None)
-    ahead = None if asking is None else _ahead(asking, hw, cache)
     hints: dict[int, list[CNode]] = {}
     for (memory, terms), reads in reads_by_terms(loop.body, hw, line).items():
         steps, size = dict(terms), max(r.last for r in reads) - reads[0].first + 1
@@ -174,10 +175,8 @@ def _next_to_rows(
         is_along = line <= far <= size < steps.get(loop.name, 0) and len(runs_of(reads)) == 1
         is_kept = _walked(terms, (loop, *around)) <= cache.size_bytes
         is_asked = (memory, terms) in asked
-        if asking is None or ahead is None or is_asked or not is_along or is_kept:
-            continue
         further = ahead * steps.get(asking.name, 0)
-        if not further or size > MAX_HINTS * line:
+        if not further or is_asked or not is_along or is_kept or size > MAX_HINTS * line:
             continue
         for place in lines_of(reads, line, gcd(line, *steps.values())):
             read = next(r for r in reads if r.first <= place <= r.last)
@@ -230,7 +229,6 @@ def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
 def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:
     """Cycles per unit of one run of the nodes, shared by all that there are of it; loops of unknown
     length at their longest."""
-    counts = {unit.name: unit.count for unit in hw.units}
     busy: dict[str, float] = {}
     for node in body:
         match node:
@@ -242,9 +240,8 @@ def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:
                 instruction = hw.instruction(issue.instruction)
                 extents = {name: span.limit for name, span in issue.extents}
                 cycles = instruction.issue_cycles.evaluate(extents)
-                busy[instruction.unit] = (
-                    busy.get(instruction.unit, 0.0) + cycles / counts[instruction.unit]
-                )
+                share = cycles / hw.num_units(instruction.unit)
+                busy[instruction.unit] = busy.get(instruction.unit, 0.0) + share
             case CIf() | CShare() | CRegion() | CHint() | CTurn():
                 pass  # at edges, or around all of the work
     return busy
