@@ -9,7 +9,7 @@ import pytest
 
 import isamap
 from isamap.codegen.c.nodes import CCall, CIf, CLoop, CNode
-from isamap.codegen.c.specialise import specialise
+from isamap.codegen.c.specialise import _At, _Specialiser, specialise
 from isamap.hwdesc import Hardware, load_hardware, with_host_calls
 from isamap.ir import Affine
 from isamap.program import Address, Edge, For, Issue, Node, Operand, Program, Span, When
@@ -164,3 +164,34 @@ def test_nested_loops_over_sums_are_one_nest(monkeypatch: pytest.MonkeyPatch) ->
 def test_without_variables_conditions_stay() -> None:
     kept = specialise((For("i", Span(4), (when(Edge.FIRST, CLEAR), ADD)),), frozenset(), HW)
     assert isinstance(kept[0], CLoop) and isinstance(kept[0].body[0], CIf)
+
+
+def test_counts_that_a_written_out_edge_decides_are_numbers() -> None:
+    """An inner loop's count depends on a loop that is written out and on one that stays."""
+    shrinking = Span(3, 9, Affine.of([("a", 2), ("b", 4)]))
+    later = When((("b", Edge.LATER),), (STORE,))
+    nest = (For("a", Span(2), (For("b", Span(2), (later, For("c", shrinking, (ADD,)))),)),)
+    made = specialise(nest, frozenset({"regs"}), HW)
+    assert list(walk_made(made, {})) == list(walk(nest, {}, {}))
+
+
+def test_what_is_inside_many_edges_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not three times per loop around it, of which nearly all are thrown away."""
+    made = []
+    call = _Specialiser.call
+
+    def counted(self: _Specialiser, one: Issue, known: dict[str, _At]) -> CCall:
+        made.append(one.instruction)
+        return call(self, one, known)
+
+    monkeypatch.setattr(_Specialiser, "call", counted)
+    names = "abcdef"
+    body: tuple[Node, ...] = (
+        When(tuple((name, Edge.FIRST) for name in names), (CLEAR,)), ADD,
+        When(tuple((name, Edge.LAST) for name in names), (STORE,)),
+    )  # fmt: skip
+    for name in reversed(names):
+        body = (For(name, Span(3), body),)
+    nodes = specialise(body, frozenset({"regs"}), HW)
+    assert sorted(made) == ["clear", "multiply_add", "store"]
+    assert list(walk_made(nodes, {})) == list(walk(body, {}, {}))

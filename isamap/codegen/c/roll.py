@@ -26,7 +26,7 @@ from .reach import Ranges, calls_within, reaches
 @dataclass(frozen=True, slots=True)
 class Iterations:
     """A loop written apart: an iteration before `start` if that differs, those from `start` to
-    `stop` - 1, as long as `name` is open in them, and one more if that differs."""
+    `stop` - 1, and one more if that differs; `name` is open in all of them."""
 
     name: str
     start: int
@@ -43,32 +43,45 @@ def roll(pieces: Iterations, hw: Hardware, around: Ranges) -> tuple[CNode, ...]:
         around: values of the loops around it.
     """
     name, start, stop, middle = pieces.name, pieces.start, pieces.stop, pieces.middle
-    touched = partial(_touched, hw=hw, ranges=around)
+
+    def edge(value: int) -> Callable[[CNode], Iterable[_Touch]]:
+        return partial(_touched, hw=hw, ranges={**around, name: (value, value)})
+
     before, after = pieces.first or (), pieces.last or ()
     if pieces.first is not None:
-        surplus = _surplus(pieces.first, put(middle, name, start - 1), touched)
-        if surplus is not None:
-            before, start = surplus, start - 1
+        surplus = _surplus(pieces.first, middle, edge(start - 1))
+        before = put(before if surplus is None else surplus, name, start - 1)
+        start -= surplus is not None
     if pieces.last is not None:
-        surplus = _surplus(pieces.last[::-1], put(middle, name, stop)[::-1], touched)
-        if surplus is not None:
-            after, stop = surplus[::-1], stop + 1
+        surplus = _surplus(pieces.last[::-1], middle[::-1], edge(stop))
+        after = put(after if surplus is None else surplus[::-1], name, stop)
+        stop += surplus is not None
     is_single = stop - start == 1
     between = put(middle, name, start) if is_single else (CLoop(name, start, stop, middle),)
     return (*before, *between, *after)
 
 
 def put(nodes: tuple[CNode, ...], name: str, value: int) -> tuple[CNode, ...]:
-    """The nodes with a number for a loop around them; counts that it decides stay as they are."""
-    return tuple(_put(node, name, value) for node in nodes)
+    """The nodes with a number for a loop around them."""
+    return _put_in_all(nodes, {name: Affine((), value)})
 
 
-def _put(node: CNode, name: str, value: int) -> CNode:
+def _put_in_all(nodes: tuple[CNode, ...], constants: Mapping[str, Affine]) -> tuple[CNode, ...]:
+    return tuple(_put(node, constants) for node in nodes)
+
+
+def _put(node: CNode, constants: Mapping[str, Affine]) -> CNode:
     match node:
         case CCall(issue):
-            return CCall(put_in_issue(issue, {name: Affine((), value)}))
-        case CLoop() | CIf() | CShare() | CRegion():
-            return replace(node, body=put(node.body, name, value))
+            return CCall(put_in_issue(issue, constants))
+        case CLoop() | CShare():
+            stop = _put_in_count(node.stop, constants)
+            return replace(node, stop=stop, body=_put_in_all(node.body, constants))
+        case CIf(conditions, body):
+            counted = ((loop, edge, _put_in_count(n, constants)) for loop, edge, n in conditions)
+            return CIf(tuple(counted), _put_in_all(body, constants))
+        case CRegion():
+            return replace(node, body=_put_in_all(node.body, constants))
         case CHint() | CTurn():
             raise AssertionError("hints are asked for in rolled loops")
     assert_never(node)
@@ -90,6 +103,13 @@ def _put_in_operand(operand: Operand, constants: Mapping[str, Affine]) -> Operan
 def _put_in_span(span: Span, constants: Mapping[str, Affine]) -> Span:
     offset = span.offset.substitute(constants)
     return span if offset is span.offset else replace(span, offset=offset)
+
+
+def _put_in_count(count: int | Span, constants: Mapping[str, Affine]) -> int | Span:
+    if isinstance(count, int):
+        return count
+    span = _put_in_span(count, constants)
+    return span if span.offset.names else span.value({})
 
 
 def put_in_address(address: Address, constants: Mapping[str, Affine]) -> Address:
