@@ -8,12 +8,12 @@ from .legality import Breach, Part, breaches, is_legal, memory_of, option_breach
 from .limit_error import limit_error, with_nearest
 from .limit_machine import check_aim, limit_machine, without
 from .lower import lower, lower_nest
+from .natural import rank_of
 from .neighbours import swapped_loops
 from .options import MAX_SLOTS, may_keep_units
 from .place import EXTERNAL_ALIGN_BYTES, NOTHING, place, room_ends, used_bytes
 from .same_layout import LayoutKey, layout_key, same_layout
 from .schedule import find_schedule
-from .search_coverings import rank_of
 from .solution import KnownModels, Solution, Status
 from .solve import solve
 from .tokens import signal

@@ -28,8 +28,9 @@ from isamap.program import Layout
 from .answer import Answer
 from .limit_error import limit_error
 from .limit_machine import without
+from .natural import least_rank, rank_of
 from .same_layout import same_layout
-from .search_coverings import MAX_COVERINGS, CoveringSearch, rank_of
+from .search_coverings import MAX_COVERINGS, CoveringSearch
 from .solution import KnownModels, Status
 from .why_nothing import why_nothing
 from .wishes import DEFAULT, NONE_AROUND, Surroundings, Wishes
@@ -67,9 +68,11 @@ def find_schedule(
     least = floor_costs(kernel, hw) if around.are_none else Costs(0, 0, 0)
     if roomier is not None and wishes.aim.is_fastest:
         least = least.at_least(Costs(roomier.best.estimate.cycles, 0, 0))
+    elsewhere = (*wishes.ahead, *dict(around.setting.homes))
     search = CoveringSearch(
-        room, wishes, least, wishes.clock.now() + wishes.time_limit_s, known, most, is_part=is_part
-    )
+        room, wishes, least, wishes.clock.now() + wishes.time_limit_s, known, most,
+        is_part=is_part, least_rank=least_rank(kernel, elsewhere),
+    )  # fmt: skip
     found = (known_coverings or KnownCoverings()).find(
         kernel, hw, around.setting, may_reassociate=wishes.may_reassociate
     )

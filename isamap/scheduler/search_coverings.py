@@ -5,7 +5,7 @@ rest. Not its job: which coverings there are, the answer made of it (`schedule`)
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby, islice
 from math import inf
@@ -20,11 +20,12 @@ from isamap.costmodels import (
     least_costs,
 )
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering, TiledLoop, layout_rank
+from isamap.mapper import Covering, TiledLoop
 
 from .answer import Alternative, Contender, Schedule
 from .compare import at_price, candidate, compare, make
 from .legality import may_fit
+from .natural import rank_of
 from .options import stay_choices, why_unordered
 from .place import external_bytes
 from .pool import CLOSE, FAR
@@ -57,6 +58,7 @@ class CoveringSearch:
         most: float = inf,
         *,
         is_part: bool = False,
+        least_rank: int = 0,
     ) -> None:
         self.hw = hw
         self.wishes = wishes
@@ -67,6 +69,7 @@ class CoveringSearch:
         self.most = most  # of the aim's value: only what is below is of use
         # nobody asks what is better than the chosen one and repacks buffers
         self.is_part = is_part and wishes.cost is ANALYTICAL
+        self.least_rank = least_rank  # no covering is more natural
         self.floor = 0.0  # nothing that was not looked at is below
         self.by_rank: dict[int, Schedule] = {}
         self.open_bounds: list[
@@ -177,7 +180,8 @@ class CoveringSearch:
             return floor >= self.most
         if not self._is_near(floor, self.slack * self.fastest().solution.value):
             return True
-        return 0 in self.by_rank and floor >= self.slack * self.by_rank[0].solution.value
+        natural = [s.solution.value for r, s in self.by_rank.items() if r <= self.least_rank]
+        return bool(natural) and floor >= self.slack * min(natural)
 
     def _tolerance(self) -> float:
         if self.wishes.layouts == "packed":
@@ -354,12 +358,6 @@ class CoveringSearch:
         """Least cycles of any covering, whatever the aim."""
         looked_at = [other.bound_cycles for other in self.alternatives]
         return min(looked_at) if self.is_complete else 0
-
-
-def rank_of(covering: Covering, ahead: Collection[str] = ()) -> int:
-    """How far its buffers are from lying as they do; inputs in `ahead` may lie in any way."""
-    plans = (p for p in covering.operands if p.is_output or p.buffer not in ahead)
-    return sum(map(layout_rank, plans))
 
 
 def _slack(cost: CostModel) -> float:

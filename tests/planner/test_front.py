@@ -12,7 +12,7 @@ from isamap.mapper import coverings
 from isamap.planner import Wishes, find_front
 from isamap.planner.front import _split
 from isamap.scheduler import Answer, Progress, limit_machine
-from isamap.scheduler.search_coverings import rank_of
+from isamap.scheduler.natural import rank_of
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.tilings import all_tilings
 
