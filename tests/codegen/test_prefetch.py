@@ -6,13 +6,14 @@ Oracle: the interpreter; lines and distances counted by hand.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from isamap.codegen import generate_c
-from isamap.codegen.c import prefetch
+from isamap.codegen.c import prefetch, shares
 from isamap.codegen.c.calls import CallWriter
 from isamap.codegen.c.nodes import CCall, CHint, CLoop, CNode, CTurn
 from isamap.errors import SpecErrors
@@ -247,7 +248,7 @@ def test_each_round_asks_for_some_of_the_rows_that_all_walk_along_next(
     wanted = {4 * far + pitch * n + 4 * p for n in range(rows) for p in range(0, length, 16)}
     assert {place // 64 * 64 for place in wanted} <= {line for some in asked for line in some}
     assert sum(map(len, asked)) <= 2 * len(wanted)
-    assert max(map(len, asked)) <= prefetch.TOGETHER
+    assert max(map(len, asked)) <= shares.TOGETHER
 
 
 @pytest.mark.parametrize(
@@ -446,32 +447,59 @@ def test_copies_that_stay_in_no_cache_are_asked_for_as_well() -> None:
 
 
 @pytest.mark.parametrize(
-    "turns, each",
-    [(4, 3), (5, 3), (3, 4), (2, 6), (24, 0), (1, 0)],  # 24: half of all in vain; 1: no loop
-)
-def test_many_hints_are_shared_out_among_the_iterations_of_a_loop(turns: int, each: int) -> None:
-    """12 rows of 64 KiB for each step of i, read before the loop over j."""
+    ("lengths", "rows", "lines", "at_once"),
+    [
+        ((4,), 12, 1, 3), ((5,), 12, 1, 3), ((3,), 12, 1, 4), ((2,), 12, 1, 6), ((24,), 12, 1, 1),
+        ((), 12, 1, 12), ((23,), 12, 1, 1), ((3, 3, 64), 14, 2, 2), ((3, 3, 128), 10, 3, 3),
+        ((2, 7), 9, 3, 15), ((512,), 14, 2, 2), ((40, 4), 4, 2, 8), ((2, 3), 3, 3, 3),
+    ],
+)  # fmt: skip
+def test_many_hints_are_shared_out_among_the_iterations_of_loops(
+    lengths: tuple[int, ...], rows: int, lines: int, at_once: int
+) -> None:
+    """So many rows, each of some lines, for each step of i, read before nested loops: each line is
+    asked for once, few in vain, few in the same iteration; where there is no loop, all at once."""
     hw = load_hardware(find_hardware("x86_avx512"))
-    pitch = 2**16
-    reads = [
-        load(Address(Affine.of([("i", 12 * pitch)], row * pitch)), "dram") for row in range(12)
-    ]
-    inner = CLoop("j", 1, 1 + turns, (load(Address(Affine()), "panel"),) * 300)
-    rest = (inner,) if turns > 1 else inner.body
-    (outer,) = prefetch.add_prefetches((CLoop("i", 0, 2**10, (*reads, *rest)),), hw, 2**30)
+    pitch = 2**13
+    places = [row * pitch + 64 * line for row in range(rows) for line in range(lines)]
+    reads = [load(Address(Affine.of([("i", rows * pitch)], place)), "dram") for place in places]
+    nest: tuple[CNode, ...] = (load(Address(Affine()), "panel"),) * 300
+    for depth, length in reversed([*enumerate(lengths)]):
+        nest = (CLoop(f"j{depth}", depth + 1, depth + 1 + length, nest),)
+    (outer,) = prefetch.add_prefetches((CLoop("i", 0, 2**10, (*reads, *nest)),), hw, 2**30)
     assert isinstance(outer, CLoop)
-    before = [node for node in outer.body if isinstance(node, CHint)]
-    inside = [node.body for node in outer.body if isinstance(node, CLoop)]
-    shared = [node for body in inside for node in body if isinstance(node, CHint)]
-    assert len(before) == (0 if each else 12) and len(shared) == each
-    places = {
-        hint.operand.address.value({"i": 0, "j": 1 + turn}) + hint.ahead_bytes
-        for hint in (*before, *shared)
-        for turn in range(turns)
-    }
-    ahead = -(-1000 // (12 + 300 * turns)) * 12 * pitch  # steps of that many loads, a cycle each
-    assert {ahead + row * pitch for row in range(12)} <= places
-    assert len(places) <= 15
+    ahead = -(-1000 // (len(places) + 300 * prod(lengths))) * rows * pitch  # a load takes a cycle
+    asked = [*_asked_together(outer.body, {"i": 0})]
+    in_all = [line for some in asked for line in some]
+    assert {ahead + place for place in places} <= set(in_all)
+    assert len(in_all) == len(set(in_all)) <= 1.25 * len(places)
+    assert max(map(len, asked)) == at_once
+
+
+def _asked_together(nodes: Sequence[CNode], values: dict[str, int]) -> Iterator[list[int]]:
+    """Lines that each iteration of each loop asks for before loops within it begin."""
+    yield [line for node in nodes if not isinstance(node, CLoop) for line in _asked(node, values)]
+    for node in nodes:
+        if isinstance(node, CLoop) and isinstance(node.stop, int):
+            for value in range(node.first, node.stop):
+                yield from _asked_together(node.body, {**values, node.name: value})
+
+
+@pytest.mark.parametrize(("steps", "is_asked"), [(4, True), (8, False), (1, False)])
+def test_rows_too_short_for_prefetchers_are_asked_for_where_they_go_on(
+    steps: int, is_asked: bool
+) -> None:
+    """14 rows 2 KiB apart, of which each step reads the two lines behind those of the one before:
+    of rows of 16 lines prefetchers know what comes next."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    at = [("i", 14 * 2**11), ("j", 128)]
+    rows = (Address(Affine.of(at, 2**11 * n + 64 * m)) for n in range(14) for m in range(2))
+    inner = CLoop("p", 0, 64, (load(Address(Affine()), "panel"),) * 30)
+    nest = CLoop("j", 0, steps, (*(load(row, "dram") for row in rows), inner))
+    (outer,) = prefetch.add_prefetches((CLoop("i", 0, 2**10, (nest,)),), hw, 2**30)
+    asked = {line for p in range(64) for line in _asked(outer, {"i": 0, "j": 0, "p": p})}
+    wanted = {128 + 2**11 * n + 64 * m for n in range(14) for m in range(2)}
+    assert (wanted <= asked) == is_asked
 
 
 def test_each_row_of_a_strided_read_is_asked_for_where_the_loop_around_goes_on() -> None:

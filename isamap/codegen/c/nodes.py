@@ -77,7 +77,7 @@ class CTurn:
     name: str
     period: int
     first: int
-    body: tuple["CHint | CCall", ...]
+    body: tuple["CHint | CCall | CTurn", ...]
 
 
 CNode = CLoop | CIf | CShare | CRegion | CCall | CHint | CTurn

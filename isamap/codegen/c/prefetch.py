@@ -5,32 +5,31 @@ hints are worth (`costmodels`).
 
 A loop that moves by a row in each iteration touches lines that lie far apart, which no prefetcher
 of the hardware follows; where it moves by a few lines that lie side by side, prefetchers stop at
-the end of each page; a single row of them may be asked for into a nearer cache. Each line that its
-own calls read, of neighbours each that is new, is asked for as many iterations ahead as the machine
-says. Where a loop over rows is shorter than that, and the one around it moves along them, it asks
-for what lies next in each row (in the rows to which the next loop around goes on, where rows are
-short): prefetchers stop at the end of each page, of which such loops walk through many at once. A
-loop that moves within lines asks for the rows where a loop around it goes on, line by line, while
-it runs, unless all that the outer loop walks over stays in the cache, or its calls walk along one
-row each, so few and so long that prefetchers follow them (not a single one, where the machine says
-that hints are worth it there). Many hints of an iteration that runs a loop are shared out among
-that loop's iterations. What rounds of a loop read again stays in the cache; they share what comes
-next (`shares`). Copies in memories within the external one are like arrays, unless they stay there.
-Of a program whose arrays all stay in the cache, from one run to the next, nothing is asked for.
+the end of each page; a single row of them may be asked for into a nearer cache, and of several rows
+too short for prefetchers all lines are. Each line that its own calls read, of neighbours each that
+is new, is asked for as many iterations ahead as the machine says. Where a loop over rows is shorter
+than that, and the one around it moves along them, it asks for what lies next in each row (in the
+rows to which the next loop around goes on, where rows are short): prefetchers stop at the end of
+each page, of which such loops walk through many at once. A loop that moves within lines asks for
+the rows where a loop around it goes on, line by line, while it runs, unless all that the outer loop
+walks over stays in the cache, or its calls walk along one row each, so few and so long that
+prefetchers follow them (not a single one, where the machine says that hints are worth it there).
+Many hints of an iteration that runs loops are shared out among their iterations (`turns`). What
+rounds of a loop read again stays in the cache; they share what comes next (`shares`). Copies in
+memories within the external one are like arrays, unless they stay there. Of a program whose arrays
+all stay in the cache, from one run to the next, nothing is asked for.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from math import ceil, gcd, prod
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from math import gcd, prod
 
 from isamap.hwdesc import Hardware, Memory
-from isamap.ir import Affine
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of
-from .shares import MANY_ROUNDS, MAX_HINTS, TOGETHER, find_shares, length_of, touched_bytes
-
-MORE = 1 / 4  # of the lines may be asked for in vain
+from .shares import MANY_ROUNDS, MAX_HINTS, find_shares, length_of, touched_bytes
+from .turns import Path, busy_cycles, find_turns, put_before
 
 
 def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware, arrays_bytes: int) -> tuple[CNode, ...]:
@@ -68,13 +67,13 @@ def _hinted(
     """The loop's body; before the first call that reads a line, the hint for a later one, unless
     they are `asked` for otherwise."""
     assert cache.prefetch is not None, "the cache takes hints"
-    cycles = max(_busy_cycles(loop.body, hw).values(), default=0.0)
+    cycles = max(busy_cycles(loop.body, hw).values(), default=0.0)
     ahead = _ahead(loop, hw, cache)
     if ahead is None:
         return loop.body
     line = cache.granule_bytes
     is_outer = any(isinstance(node, CLoop) for node in loop.body)
-    hints: dict[int, list[CNode]] = {}
+    hints: list[tuple[Path, CNode]] = []
     for (memory, terms), reads in reads_by_terms(loop.body, hw, line).items():
         step = dict(terms).get(loop.name, 0)
         if abs(step) < line or (memory, terms) in asked:
@@ -83,9 +82,10 @@ def _hinted(
             continue  # copied there, and still in the cache
         grid = gcd(line, *(c for _, c in terms))
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
-        if is_walk and (is_outer or any(r.last - r.first >= line for r in reads)):
-            continue  # each call walks by itself, or most of them in a loop further inside
         runs = runs_of(reads)
+        is_left = not _are_short_rows(runs, step, loop, cache)
+        if is_walk and is_left and (is_outer or any(r.last - r.first >= line for r in reads)):
+            continue  # each call walks by itself, or most of them in a loop further inside
         found = [
             (place, run)
             for run in runs
@@ -96,63 +96,33 @@ def _hinted(
             continue  # prefetchers of the hardware are faster
         if len(found) > MAX_HINTS:
             continue
-        inside = _in_turns([place for place, _ in found], loop.body, hw)
-        for place, run in found[: inside.count] if inside else found:
+        turns = find_turns([place for place, _ in found], loop.body, hw)
+        asked_for: list[tuple[Path, CHint]] = []
+        for place, run in found[: turns.count] if turns else found:
             read = next(r for r in run if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
             far = cache.iterations_ahead(cycles, len(found)) if is_along else ahead
             hint = CHint(read.operand, far * step + place - start, is_along)
-            number = inside.number if inside else read.number
-            hints.setdefault(number, []).append(inside.in_loop(hint) if inside else hint)
-    return tuple(x for n, node in enumerate(loop.body) for x in _with_all(hints.get(n, ()), node))
+            asked_for.append(((read.number,), hint))
+        if turns:
+            shared = turns.share([hint for _, hint in asked_for])
+            hints += ((turns.path, node) for node in shared)
+        else:
+            hints += asked_for
+    return put_before(loop.body, hints)
 
 
-@dataclass(frozen=True, slots=True)
-class _Turns:
-    """Of hints that would stand together, `count` go into each iteration of a loop, node `number`
-    of the body: those of the next iteration are so many bytes further on."""
-
-    number: int
-    loop: CLoop
-    count: int
-    step_bytes: int
-
-    def in_loop(self, hint: CHint) -> CHint:
-        """What the loop's iterations ask for in place of the first of them."""
-        address = hint.operand.address
-        moved = address.offset + Affine.of([(self.loop.name, self.step_bytes)])
-        operand = replace(hint.operand, address=replace(address, offset=moved))
-        return replace(
-            hint, operand=operand, ahead_bytes=hint.ahead_bytes - self.loop.first * self.step_bytes
-        )
-
-
-def _in_turns(places: list[int], body: tuple[CNode, ...], hw: Hardware) -> _Turns | None:
-    """Those of the loop in a body that works longest, where its iterations may ask for many
-    places in turn: all at once, they would keep the loop waiting. Each iteration asks for the same
-    number, a few more in all than there are."""
-    loops = [(n, x) for n, x in enumerate(body) if isinstance(x, CLoop) and isinstance(x.stop, int)]
-    if len(places) <= TOGETHER or not loops:
-        return None
-    number, loop = max(loops, key=lambda x: max(_busy_cycles((x[1],), hw).values(), default=0.0))
-    num_turns = length_of(loop)
-    count = ceil(len(places) / num_turns)
-    steps = {far - near for near, far in zip(places, places[count:])}
-    if len(steps) != 1 or count * num_turns > (1 + MORE) * len(places):
-        return None
-    return _Turns(number, loop, count, steps.pop())
-
-
-def _with_all(hints: Sequence[CNode], node: CNode) -> tuple[CNode, ...]:
-    """A call behind its hints; a loop with those that its iterations share."""
-    if isinstance(node, CLoop):
-        return (replace(node, body=(*hints, *node.body)),)
-    return (*hints, node)
+def _are_short_rows(runs: list[list[Read]], step: int, loop: CLoop, cache: Memory) -> bool:
+    """Does a loop go on within several rows that lie apart, none of which it reads twice, and which
+    prefetchers of the hardware do not follow?"""
+    ends = [max(read.last for read in run) for run in runs]
+    is_new = all(after[0].first - end > abs(step) for end, after in zip(ends, runs[1:]))
+    return len(runs) > 1 and is_new and not cache.follows(len(runs), abs(step) * length_of(loop))
 
 
 def _ahead(loop: CLoop, hw: Hardware, cache: Memory) -> int | None:
     """How many iterations ahead lines are asked for; None where the loop has no more than that."""
-    ahead = cache.iterations_ahead(max(_busy_cycles(loop.body, hw).values(), default=0.0))
+    ahead = cache.iterations_ahead(max(busy_cycles(loop.body, hw).values(), default=0.0))
     return None if isinstance(loop.stop, int) and ahead >= loop.stop - loop.first else ahead
 
 
@@ -224,24 +194,3 @@ def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
     """Bytes from the first place to the last one, loops of unknown length at their longest."""
     counts = {x.name: x.limit for x in loops}
     return sum(abs(step) * counts.get(name, 1) for name, step in terms)
-
-
-def _busy_cycles(body: tuple[CNode, ...], hw: Hardware) -> dict[str, float]:
-    """Cycles per unit of one run of the nodes, shared by all that there are of it; loops of unknown
-    length at their longest."""
-    busy: dict[str, float] = {}
-    for node in body:
-        match node:
-            case CLoop(_, first, _, inner):
-                times = node.limit - first
-                for unit, cycles in _busy_cycles(inner, hw).items():
-                    busy[unit] = busy.get(unit, 0.0) + times * cycles
-            case CCall(issue):
-                instruction = hw.instruction(issue.instruction)
-                extents = {name: span.limit for name, span in issue.extents}
-                cycles = instruction.issue_cycles.evaluate(extents)
-                share = cycles / hw.num_units(instruction.unit)
-                busy[instruction.unit] = busy.get(instruction.unit, 0.0) + share
-            case CIf() | CShare() | CRegion() | CHint() | CTurn():
-                pass  # at edges, or around all of the work
-    return busy
