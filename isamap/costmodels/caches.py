@@ -198,7 +198,7 @@ def _refills(
             elif cache.latency_cycles and hint.missing:
                 run = _run_bytes(cache, nest, stream, lines.line_bytes)
                 starts += share * times * lines.count * lines.line_bytes / run * hint.missing
-            if cache.ways and stream.times > 1 and is_crowded(cache, stream, lines):
+            if stream.times > 1 and _is_taken_up_crowded(cache, stream, by_depth, lines):
                 conflicts += share * cache.resumed_conflict_cycles * stream.times * again
         if cache.ways:
             each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
@@ -247,6 +247,15 @@ def _run_bytes(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: 
     if key not in stream.runs:
         stream.runs[key] = _find_run(*key, nest, stream)
     return stream.runs[key]
+
+
+def _is_taken_up_crowded(
+    cache: Memory, stream: Stream, by_depth: list[Lines], lines: Lines
+) -> bool:
+    """Do sums drive each other out that are taken up again: those that do not stay, or those of a
+    single tile, between their loads and their stores?"""
+    tile = by_depth[max(0, stream.num_quiet)]
+    return bool(cache.ways) and any(is_crowded(cache, stream, x) for x in (lines, tile))
 
 
 def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:

@@ -578,6 +578,21 @@ def test_sums_left_unfinished_are_copied_while_caches_are_refilled() -> None:
     assert abs(cycles[1] - cycles[0]) < there_and_back / 2
 
 
+def test_sums_of_one_tile_drive_each_other_out_between_load_and_store() -> None:
+    """Rows of C are 4 KiB apart, a way of the nearest cache, which has 8; a line of 8 or 16 of them
+    at a time. Lines beside each other do not stay either, from one round to the next."""
+    hw, covering = avx512_product(16, 1024, 50_000)
+    waiting = {}
+    for i in (8, 16):
+        stays = tuple(Stay(x.name, 0, 1, 1) for x in covering.operands if x.residences)
+        tiling = Tiling((("i", i), ("j", 1), ("p", 14)), tuple("pij"), ("p", "j", "i"), stays)
+        waiting[i] = refill_cycles(covering, tiling, hw)[0].waiting_cycles
+    again = 16 * 1024 / 16 * (50_000 / 14 - 1)  # lines, each loaded and stored
+    assert waiting[8] == 0
+    conflict = hw.caches[0].resumed_conflict_cycles
+    assert waiting[16] == pytest.approx(2 * again * conflict, rel=0.01)
+
+
 def test_rows_side_by_side_that_go_on_where_others_began_are_one_long_row() -> None:
     """All of B, rows of 2 KiB, 8 MiB on four large pages: sixteen rows from end to end, or a part
     of each row."""
