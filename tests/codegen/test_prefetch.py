@@ -53,12 +53,13 @@ def hints(text: str) -> list[str]:
 
 
 def test_each_line_of_a_row_is_asked_for_once(tmp_path: Path) -> None:
-    """One step of p takes 4 cycles (2 x 2 products) and moves by a row of 160 bytes: 3 ahead."""
+    """One step of p takes 4 cycles (2 x 2 products), in which two lines enter in 8, and moves by a
+    row of 160 bytes: 2 ahead."""
     hw = asking(tmp_path)
     found = hints(generate_c(program(hw, "ijp"), hw).text)
     assert len(found) == 2 and all("(uintptr_t)B" in place for place in found)
     offsets = [int(place.rpartition("+ ")[2].rstrip(")")) for place in found]
-    assert offsets == [3 * 160, 3 * 160 + 16]
+    assert offsets == [2 * 160, 2 * 160 + 16]
 
 
 def test_more_lines_than_anyone_reads_are_not_asked_for(
@@ -70,13 +71,13 @@ def test_more_lines_than_anyone_reads_are_not_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("vectors", "asked"), [(2, [3 * 152, 3 * 152 + 16, 3 * 152 + 31]), (1, [4 * 152, 4 * 152 + 15])]
+    ("vectors", "asked"), [(2, [2 * 152, 2 * 152 + 16, 2 * 152 + 31]), (1, [3 * 152, 3 * 152 + 15])]
 )
 def test_rows_that_begin_within_a_line_may_touch_one_line_more(
     tmp_path: Path, vectors: int, asked: list[int]
 ) -> None:
-    """Rows of B are 38 floats apart: 16 bytes of each per vector, and the last of them; 3 steps
-    ahead for two vectors, 4 for one."""
+    """Rows of B are 38 floats apart: 16 bytes of each per vector, and the last of them; 2 steps
+    ahead for two vectors, which enter in 8 cycles, 3 for one."""
     hw = asking(tmp_path)
     covering = product(hw, 4, 38, 20)
     found = lower(covering, tiled(covering, 2, vectors, tuple("ijp")), hw)
@@ -86,12 +87,13 @@ def test_rows_that_begin_within_a_line_may_touch_one_line_more(
 
 
 def test_of_what_lies_side_by_side_new_lines_are_asked_for(tmp_path: Path) -> None:
-    """One step of j loads eight times in as many cycles and moves by two lines: 2 steps ahead."""
+    """One step of j loads eight times in as many cycles and moves by two lines, which enter in as
+    many, of B and by four of C: 1 step ahead."""
     hw = asking(tmp_path)
     text = generate_c(program(hw, "pij"), hw).text
     inside = text[text.rindex("for (int64_t j_tile") :]
     places = [place.rpartition("+ ")[2] for place in hints(inside) if ")B" in place]
-    assert places == ["64)", "80)"]
+    assert places == ["32)", "48)"]
 
 
 def test_a_walk_faster_than_lines_that_are_asked_for_is_left_to_the_hardware(
@@ -296,6 +298,43 @@ def test_short_loops_over_rows_ask_for_what_a_later_iteration_around_them_reads(
     assert far % pitch == 0 and 0 < far < most * pitch
 
 
+def test_at_the_end_of_rows_the_begin_of_those_that_follow_is_asked_for() -> None:
+    """Strips of 4 lines of 8 rows: in each of them the lines of a later one, through all of 40
+    strips and on to the next rows, 8 by 8; none twice, and none but the first ones not at all."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    row, rows = 256 * 400, 3
+    at = [("q", 8 * row), ("i", 256), ("p", row)]
+    calls = tuple(_load(Affine.of(at, 64 * n)) for n in range(4))
+    nest = CLoop("q", 0, rows, (CLoop("i", 0, 400, (CLoop("p", 0, 8, calls),)),))
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+    asked = [
+        line
+        for q in range(rows)
+        for i in range(400)
+        for p in range(8)
+        for line in _asked(outer, {"q": q, "i": i, "p": p})
+    ]
+    read = {64 * n for n in range(8 * rows * row // 64)}
+    assert len(asked) == len(set(asked)) == len(read)
+    missing = sorted(read - set(asked))
+    assert len({line // row for line in missing}) == 8 and max(missing) < 8 * row
+    assert {line % row < len(missing) * 8 for line in missing} == {True}
+
+
+def test_where_memory_sets_the_pace_lines_are_asked_for_as_far_ahead_as_they_take() -> None:
+    """A line of each of 8 rows enters in 8 * 64 / 9 cycles, whose loads take 8: 1000 cycles are 18
+    iterations; of rows that the last cache holds, 125."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    distance = {}
+    for rows in (64, 80_000):
+        at = [("q", 8 * 64 * 500), ("i", 64), ("p", 64 * 500)]
+        inner = CLoop("p", 0, 8, (_load(Affine.of(at)),))
+        nest = CLoop("q", 0, rows // 8, (CLoop("i", 0, 500, (inner,)),))
+        (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+        distance[rows] = min(_asked(outer, {"q": 0, "i": 0, "p": 0})) // 64
+    assert distance == {64: 125, 80_000: 18}
+
+
 def test_what_comes_next_is_what_the_nest_behind_reads() -> None:
     """Rows 0 to 3 and 4 to 7 of 10 in two iterations of q, the last two by a nest of their own;
     behind which comes the first one, 10 rows on."""
@@ -362,8 +401,10 @@ def _asked(node: CNode, values: dict[str, int]) -> Iterator[int]:
         case CTurn(name, period, first, body):
             if values[name] % period == first % period:
                 yield from (line for inner in body for line in _asked(inner, values))
-        case CHint(operand, ahead):
-            yield (operand.address.value(values) + ahead) // 64 * 64
+        case CHint(operand, ahead, _, behind):
+            is_behind = behind is not None and values[behind.name] >= behind.first
+            more = behind.more_bytes if behind is not None and is_behind else 0
+            yield (operand.address.value(values) + ahead + more) // 64 * 64
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,11 @@ class CallWriter:
         assert found is not None, "registers are not asked for"
         name, place = self._from_base(*found)
         ahead = Address(place.offset + hint.ahead_bytes, place.rotations)
-        text = f"(const void *)({_sum(f'(uintptr_t){name}', ahead)})"
+        start = f"(uintptr_t){name}"
+        if hint.behind is not None:
+            more = hint.behind
+            start += f" + ({more.name} < {more.first} ? 0 : {more.more_bytes})"
+        text = f"(const void *)({_sum(start, ahead)})"
         forms = (memory.prefetch for memory in self.hw.caches if memory.prefetch is not None)
         form = next(forms)
         asked = form.walk if hint.is_along and form.walk else form.c

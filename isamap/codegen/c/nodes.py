@@ -61,13 +61,23 @@ class CCall:
 
 
 @dataclass(frozen=True, slots=True)
+class CBehind:
+    """From the loop's value `first` on, `more_bytes` further on: what follows lies elsewhere."""
+
+    name: str
+    first: int
+    more_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class CHint:
     """Ask for the line `ahead_bytes` behind the place of an operand that is read soon; `is_along`:
-    of a single row, along which a loop moves."""
+    of a single row, along which a loop moves; `behind`: unless a loop comes to its end."""
 
     operand: Operand
     ahead_bytes: int
     is_along: bool = False
+    behind: CBehind | None = None
 
 
 @dataclass(frozen=True, slots=True)

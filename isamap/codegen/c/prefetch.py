@@ -7,17 +7,18 @@ A loop that moves by a row in each iteration touches lines that lie far apart, w
 of the hardware follows; where it moves by a few lines that lie side by side, prefetchers stop at
 the end of each page; a single row of them may be asked for into a nearer cache, and of several rows
 too short for prefetchers all lines are. Each line that its own calls read, of neighbours each that
-is new, is asked for as many iterations ahead as the machine says. Where a loop over rows is shorter
-than that, and the one around it moves along them, it asks for what lies next in each row (in the
-rows to which the next loop around goes on, where rows are short): prefetchers stop at the end of
-each page, of which such loops walk through many at once. A loop that moves within lines asks for
-the rows where a loop around it goes on, line by line, while it runs, unless all that the outer loop
-walks over stays in the cache, or its calls walk along one row each, so few and so long that
-prefetchers follow them (not a single one, where the machine says that hints are worth it there).
-Many hints of an iteration that runs loops are shared out among their iterations (`turns`). What
-rounds of a loop read again stays in the cache; they share what comes next (`shares`). Copies in
-memories within the external one are like arrays, unless they stay there. Of a program whose arrays
-all stay in the cache, from one run to the next, nothing is asked for.
+is new, is asked for as many iterations ahead as the machine says; where arrays that no cache holds
+enter more slowly than calls run, that is the pace. Where a loop over rows is shorter than that, and
+the one around it moves along them, it asks for what lies next in each row, at its end in the rows
+that follow (in those to which the next loop around goes on, where rows are short): prefetchers stop
+at the end of each page, of which such loops walk through many at once. A loop that moves within
+lines asks for the rows where a loop around it goes on, line by line, while it runs, unless all that
+the outer loop walks over stays in the cache, or its calls walk along one row each, so few and so
+long that prefetchers follow them (not a single one, where the machine says that hints are worth it
+there). Many hints of an iteration that runs loops are shared out among their iterations (`turns`).
+What rounds of a loop read again stays in the cache; they share what comes next (`shares`). Copies
+in memories within the external one are like arrays, unless they stay there. Of a program whose
+arrays all stay in the cache, from one run to the next, nothing is asked for.
 """
 
 from collections.abc import Collection, Iterator
@@ -26,10 +27,11 @@ from math import gcd, prod
 
 from isamap.hwdesc import Hardware, Memory
 
-from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
+from .nodes import CBehind, CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
+from .pace import busy_cycles, entering_cycles
 from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of
 from .shares import MANY_ROUNDS, MAX_HINTS, find_shares, length_of, touched_bytes
-from .turns import Path, busy_cycles, find_turns, put_before
+from .turns import Path, find_turns, put_before
 
 
 def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware, arrays_bytes: int) -> tuple[CNode, ...]:
@@ -49,7 +51,7 @@ def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, .
             shares = find_shares(node, hw, cache, around) if is_innermost else {}
             hinted = _hinted(replace(node, body=body), hw, cache, around, shares)
             if around and is_innermost:
-                if _ahead(node, hw, cache) is None:
+                if _ahead(node, hw, cache, around) is None:
                     hinted = _next_to_rows(node, hw, cache, around, shares)
                 hinted = (*_rows_to_come(node, hw, cache, around), *hinted)
             hinted = (*(hint for asked in shares.values() for hint in asked), *hinted)
@@ -68,7 +70,7 @@ def _hinted(
     they are `asked` for otherwise."""
     assert cache.prefetch is not None, "the cache takes hints"
     cycles = max(busy_cycles(loop.body, hw).values(), default=0.0)
-    ahead = _ahead(loop, hw, cache)
+    ahead = _ahead(loop, hw, cache, around)
     if ahead is None:
         return loop.body
     line = cache.granule_bytes
@@ -120,10 +122,13 @@ def _are_short_rows(runs: list[list[Read]], step: int, loop: CLoop, cache: Memor
     return len(runs) > 1 and is_new and not cache.follows(len(runs), abs(step) * length_of(loop))
 
 
-def _ahead(loop: CLoop, hw: Hardware, cache: Memory) -> int | None:
-    """How many iterations ahead lines are asked for; None where the loop has no more than that."""
-    ahead = cache.iterations_ahead(max(busy_cycles(loop.body, hw).values(), default=0.0))
-    return None if isinstance(loop.stop, int) and ahead >= loop.stop - loop.first else ahead
+def _ahead(loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) -> int | None:
+    """How many iterations ahead lines are asked for; None where the loop has no more than that, as
+    far as its calls set the pace."""
+    calls = max(busy_cycles(loop.body, hw).values(), default=0.0)
+    if isinstance(loop.stop, int) and cache.iterations_ahead(calls) >= length_of(loop):
+        return None
+    return cache.iterations_ahead(max(calls, entering_cycles(loop, hw, cache, around)))
 
 
 def _next_to_rows(
@@ -133,8 +138,11 @@ def _next_to_rows(
     one in the same row to which the loop around it goes on, along the rows, in a later iteration;
     where that loop is short, too, for the line in the rows to which the next one around goes on.
     """
-    found = ((outer, _ahead(outer, hw, cache)) for outer in around[:2])
-    asking, ahead = next((pair for pair in found if pair[1] is not None), (loop, None))
+    found = (
+        (outer, around[n:], _ahead(outer, hw, cache, around[n:]))
+        for n, outer in enumerate(around[:2], 1)
+    )
+    asking, further_out, ahead = next((x for x in found if x[2] is not None), (loop, (), None))
     if ahead is None:
         return loop.body
     line = cache.granule_bytes
@@ -148,12 +156,23 @@ def _next_to_rows(
         further = ahead * steps.get(asking.name, 0)
         if not further or is_asked or not is_along or is_kept or size > MAX_HINTS * line:
             continue
+        behind = _behind(asking, ahead, further_out, terms)
         for place in lines_of(reads, line, gcd(line, *steps.values())):
             read = next(r for r in reads if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
-            hint = CHint(read.operand, further + place - start)
+            hint = CHint(read.operand, further + place - start, behind=behind)
             hints.setdefault(read.number, []).append(hint)
     return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
+
+
+def _behind(asking: CLoop, ahead: int, around: tuple[CLoop, ...], terms: Terms) -> CBehind | None:
+    """Where the loop's last iterations ask for what lies behind it: what the next iteration of the
+    one around begins with. As far as it is known, and another place."""
+    if not around or not isinstance(asking.stop, int):
+        return None
+    steps = dict(terms)
+    more = steps.get(around[0].name, 0) - length_of(asking) * steps.get(asking.name, 0)
+    return CBehind(asking.name, asking.stop - ahead, more) if more else None
 
 
 def _rows_to_come(
@@ -161,7 +180,7 @@ def _rows_to_come(
 ) -> Iterator[CTurn]:
     """Hints in a loop that moves within lines, for what it reads when the one around it goes on."""
     outer = around[0]
-    ahead = _ahead(outer, hw, cache)
+    ahead = _ahead(outer, hw, cache, around[1:])
     if ahead is None or not isinstance(outer.stop, int):
         return
     line, count = cache.granule_bytes, length_of(outer)

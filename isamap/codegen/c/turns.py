@@ -16,7 +16,8 @@ from math import ceil, prod
 from isamap.hwdesc import Hardware
 from isamap.ir import Affine
 
-from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
+from .nodes import CHint, CLoop, CNode, CTurn
+from .pace import busy_cycles
 from .shares import TOGETHER, length_of
 
 MORE = 1 / 4  # of the lines may be asked for in vain
@@ -146,24 +147,3 @@ def _paced(turns: Turns, groups: int) -> Turns:
     longest = (length - 1) // (groups - 1) if groups > 1 else length
     whole = (n for n in range(longest, 0, -1) if n == length or turns.step_bytes % n == 0)
     return replace(turns, period=next(whole))
-
-
-def busy_cycles(body: Sequence[CNode], hw: Hardware) -> dict[str, float]:
-    """Cycles per unit of one run of the nodes, shared by all that there are of it; loops of unknown
-    length at their longest."""
-    busy: dict[str, float] = {}
-    for node in body:
-        match node:
-            case CLoop(_, first, _, inner):
-                times = node.limit - first
-                for unit, cycles in busy_cycles(inner, hw).items():
-                    busy[unit] = busy.get(unit, 0.0) + times * cycles
-            case CCall(issue):
-                instruction = hw.instruction(issue.instruction)
-                extents = {name: span.limit for name, span in issue.extents}
-                cycles = instruction.issue_cycles.evaluate(extents)
-                share = cycles / hw.num_units(instruction.unit)
-                busy[instruction.unit] = busy.get(instruction.unit, 0.0) + share
-            case CIf() | CShare() | CRegion() | CHint() | CTurn():
-                pass  # at edges, or around all of the work
-    return busy

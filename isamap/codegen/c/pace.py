@@ -1,0 +1,58 @@
+"""How long iterations of loops take.
+
+In: nodes for C, the machine. Out: cycles. Not its job: which hints there are (`prefetch`), whole
+programs (`costmodels`).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from isamap.hwdesc import Hardware, Memory
+
+from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
+from .reads import Read, reads_by_terms
+from .shares import length_of, touched_bytes
+
+
+def entering_cycles(loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) -> float:
+    """In which what an iteration reads anew enters from memory: of arrays that no cache with lines
+    like those of `cache` holds, as far as the loops `around` walk over them."""
+    line = cache.granule_bytes
+    last = [memory for memory in hw.caches if memory.granule_bytes == line][-1]
+    entering = 0.0
+    for reads, inside in _reads_within(loop.body, hw, line, ()):
+        rounds = (*inside, loop)
+        if touched_bytes(reads, (*rounds, *around), line) > last.size_bytes:
+            entering += touched_bytes(reads, rounds, line) / length_of(loop)
+    return entering / last.refill_bytes_per_cycle
+
+
+def _reads_within(
+    nodes: tuple[CNode, ...], hw: Hardware, line: int, inside: tuple[CLoop, ...]
+) -> Iterator[tuple[list[Read], tuple[CLoop, ...]]]:
+    """What calls read that move alike, with the loops that they are in, the innermost first."""
+    for reads in reads_by_terms(nodes, hw, line).values():
+        yield reads, inside
+    for node in nodes:
+        if isinstance(node, CLoop):
+            yield from _reads_within(node.body, hw, line, (node, *inside))
+
+
+def busy_cycles(body: Sequence[CNode], hw: Hardware) -> dict[str, float]:
+    """Cycles per unit of one run of the nodes, shared by all that there are of it; loops of unknown
+    length at their longest."""
+    busy: dict[str, float] = {}
+    for node in body:
+        match node:
+            case CLoop(_, first, _, inner):
+                times = node.limit - first
+                for unit, cycles in busy_cycles(inner, hw).items():
+                    busy[unit] = busy.get(unit, 0.0) + times * cycles
+            case CCall(issue):
+                instruction = hw.instruction(issue.instruction)
+                extents = {name: span.limit for name, span in issue.extents}
+                cycles = instruction.issue_cycles.evaluate(extents)
+                share = cycles / hw.num_units(instruction.unit)
+                busy[instruction.unit] = busy.get(instruction.unit, 0.0) + share
+            case CIf() | CShare() | CRegion() | CHint() | CTurn():
+                pass  # at edges, or around all of the work
+    return busy
