@@ -84,7 +84,7 @@ class CompilerRule:
     those that programs may call, by name; `begin`, `end`: around a program's body.
     `features`: of the processor, as /proc/cpuinfo spells them. `run`: what runs the programs, none
     on the machine itself. `packages`: where compiler and emulator come from. `unrolled_calls`: so
-    many at most in four rounds of an innermost loop that are compiled as one.
+    many at most in rounds of an innermost loop that are compiled as one, all of them or four.
     """
 
     command: str | None = None

@@ -242,7 +242,8 @@ class CompilerModel(Model):
     )
     unroll: Integer = Field(
         default="0",
-        description="Calls that four rounds of an innermost loop may have to be compiled as one.",
+        description="Calls that all rounds of an innermost loop, or four of them, may have to be "
+        "compiled as one.",
     )
     begin: Text | None = Field(default=None, description="C at the start of every function.")
     end: Text | None = Field(default=None, description="C at the end of every function.")

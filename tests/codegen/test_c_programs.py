@@ -156,6 +156,16 @@ def test_loops_of_few_calls_are_unrolled_where_rounds_divide(
     assert text.count(pragma) == text.count("unroll") == is_unrolled
 
 
+@pytest.mark.parametrize("limit, rounds", [(48, 6), (47, 1)])
+def test_short_loops_are_unrolled_whole(limit: int, rounds: int) -> None:
+    """Six rounds of eight calls."""
+    found = mapped("sgemm", {"m": 64, "n": 64, "k": 6}, "vec4")
+    assert found.hardware.compiler is not None
+    rule = replace(found.hardware.compiler, unrolled_calls=limit)
+    text = generate_c(found.program, replace(found.hardware, compiler=rule)).text
+    assert text.count("unroll") == text.count(f"#pragma GCC unroll {rounds}\n") == (rounds > 1)
+
+
 @needs_compiler
 def test_unrolled_loops_are_exact(tmp_path: Path) -> None:
     text = (HERE / "vec4.yaml").read_text().replace("compiler:", "compiler:\n  unroll: 80", 1)

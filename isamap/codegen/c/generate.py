@@ -32,7 +32,7 @@ from .toolchain import FLAGS, GCC_FLAGS, LIBRARIES, OPTIMISED
 LINE_COLUMNS = 100
 CORE = "isamap_core"  # number of the core that runs an iteration of a parallel loop
 THREAD_FLAGS = ("-fopenmp",)
-UNROLLED = 4  # rounds of a short loop that are compiled as one, on machines that gain by it
+UNROLLED = 4  # rounds of a loop that are compiled as one, on machines that gain by it
 
 # GCC cannot see that cores which load a register are those which use it
 SHARES = """\
@@ -127,8 +127,9 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
         match node:
             case CLoop(name, first, stop, body):
                 end = str(stop) if isinstance(stop, int) else span_text(stop)
-                if _is_unrolled(node, calls.hw.compiler):
-                    lines.append(f"#pragma GCC unroll {UNROLLED}")
+                rounds = _unrolled_rounds(node, calls.hw.compiler)
+                if rounds > 1:
+                    lines.append(f"#pragma GCC unroll {rounds}")
                 lines.append(f"{indent}for (int64_t {name} = {first}; {name} < {end}; ++{name}) {{")
                 with calls.inside(node) as begin:
                     lines += [f"{indent}  {line}" for line in begin]
@@ -157,13 +158,18 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
     return lines
 
 
-def _is_unrolled(loop: CLoop, rule: CompilerRule | None) -> bool:
-    """Does the machine want it, and do rounds divide evenly, so that no code stands beside?"""
+def _unrolled_rounds(loop: CLoop, rule: CompilerRule | None) -> int:
+    """Rounds that are compiled as one, if the machine wants it: all of a loop of few calls, or as
+    many as divide evenly, so that no code stands beside."""
     if rule is None or not rule.unrolled_calls or not isinstance(loop.stop, int):
-        return False
-    is_innermost = not any(isinstance(node, CLoop | CIf | CShare | CRegion) for node in loop.body)
-    is_even = (loop.stop - loop.first) % UNROLLED == 0
-    return is_innermost and is_even and UNROLLED * count_calls(loop.body) <= rule.unrolled_calls
+        return 1
+    if any(isinstance(node, CLoop | CIf | CShare | CRegion) for node in loop.body):
+        return 1  # not an innermost one
+    rounds, calls = loop.stop - loop.first, count_calls(loop.body)
+    if rounds * calls <= rule.unrolled_calls:
+        return rounds
+    is_even = rounds % UNROLLED == 0
+    return UNROLLED if is_even and UNROLLED * calls <= rule.unrolled_calls else 1
 
 
 def _write_region(
