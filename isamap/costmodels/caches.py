@@ -14,9 +14,10 @@ more array, beside the one that it is copied from, which most rounds do not touc
 in those. A line that begins a row of neighbours, or a page of them, comes unannounced and takes the
 cache's latency on top; so does every line of unfinished sums, for which calls wait. Where the rows
 of a single call share too few sets, each of its lines comes again with every call on its
-neighbours; sums that are taken up again from such rows wait for the stores before them. A cache
-whose lines are pages is a buffer of their addresses. Of a cache that others use, too, less stays
-the more is wanted of it.
+neighbours; sums that are taken up again from such rows wait for the stores before them. Rows side
+by side enter at a slower pace where too many lines of others come between two visits to one. A
+cache whose lines are pages is a buffer of their addresses. Of a cache that others use, too, less
+stays the more is wanted of it.
 """
 
 from bisect import insort
@@ -41,6 +42,7 @@ from .lines import (
 from .missing_share import missing_share
 from .sets import conflicting_lines, is_crowded, ways_taken
 from .tiling import Tiling
+from .visits import lines_between
 
 LEAST_SHARE = 0.02  # of cases; rarer ones are not counted
 MOST_CROWDED = 5.0  # times as many as there are places: all but `LEAST_SHARE` are gone
@@ -183,12 +185,15 @@ def _refills(
     asked = max(line, cache.asked_cycles)
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
         new = 0.0 if stream.is_read else by_depth[-1].count
+        strayed = 0.0
+        if room_bytes == cache.size_bytes:  # of what others drive out, prefetchers miss little
+            strayed = _strayed_cycles(cache, nest, stream, by_depth[0].line_bytes) - line
         # lines side by side lie in all sets alike, and those where other rows crowd are few
         for fitting, share in in_rows if by_depth[crowded + 1].pitch_bytes else in_order:
             lines = by_depth[fitting + 1]
             times = _times(nest, stream, fitting)
             count = stream.times * stream.gaps * times * lines.count
-            taken = share * count * (line + hint.in_rows * (asked - line))
+            taken = share * count * (line + max(hint.in_rows * (asked - line), strayed))
             busy += taken
             packed += taken if stream.goes_packed else 0.0
             # a last, shorter tile is part of `times`, its lines are whole among the new ones
@@ -256,6 +261,18 @@ def _is_taken_up_crowded(
     single tile, between their loads and their stores?"""
     tile = by_depth[max(0, stream.num_quiet)]
     return bool(cache.ways) and any(is_crowded(cache, stream, x) for x in (lines, tile))
+
+
+def _strayed_cycles(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int) -> float:
+    """What a line takes, on average, of rows that prefetchers lose between two visits."""
+    pace = line_bytes / cache.refill_bytes_per_cycle
+    if not cache.strayed_cycles or not cache.prefetched_rows:
+        return pace
+    if line_bytes not in stream.between:
+        stream.between[line_bytes] = lines_between(line_bytes, nest, stream)
+    crowding = stream.between[line_bytes] / cache.prefetched_rows
+    lost = missing_share(min(crowding, MOST_CROWDED))
+    return pace + lost * max(0.0, cache.strayed_cycles - pace)
 
 
 def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:

@@ -66,10 +66,12 @@ class Stream:
     # what `lines_by_depth` found, by the lines' size, and `caches` about rows
     _lines: "dict[int, list[Lines]]" = field(init=False, repr=False, compare=False)
     runs: dict[tuple[int, int], float] = field(init=False, repr=False, compare=False)
+    between: dict[int, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lines", {})
         object.__setattr__(self, "runs", {})
+        object.__setattr__(self, "between", {})
 
 
 # of one covering on one machine, by the nest, the stays, the operand, its loops' tiles

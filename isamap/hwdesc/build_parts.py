@@ -51,6 +51,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         prefetched_rows=_count(model.prefetched_rows, (*path, "prefetched_rows"), reader),
         prefetched_lines=_count(model.prefetched_lines, (*path, "prefetched_lines"), reader),
         asked_cycles=_cycles(model.asked, (*path, "asked"), reader),
+        strayed_cycles=_cycles(model.strayed, (*path, "strayed"), reader),
         conflict_cycles=_cycles(model.conflict, (*path, "conflict"), reader),
         read_conflict_cycles=_cycles(
             model.read_conflict or model.conflict, (*path, "read_conflict"), reader

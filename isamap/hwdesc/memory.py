@@ -60,7 +60,8 @@ class Memory:
     `latency_cycles`: added by a line that no neighbour announced, `prefetched_rows`: how many rows
     of neighbours can be told apart (0: any number), `prefetched_lines`: of how many those are of
     which prefetchers miss few (0: of no row), `prefetch`: how C asks for a line,
-    `asked_cycles`: least time from one line that C asked for to the next,
+    `asked_cycles`: least time from one line that C asked for to the next, `strayed_cycles`: of a
+    row that prefetchers lost, since lines of too many others came between two visits to it,
     `conflict_cycles`: what each line takes of a call whose rows share too few sets (`read_`: of
     rows that are only read; `resumed_`: of sums in such rows of several calls, whose loads wait for
     the stores before them),
@@ -90,6 +91,7 @@ class Memory:
     prefetched_rows: int = 0
     prefetched_lines: int = 0
     asked_cycles: float = 0.0
+    strayed_cycles: float = 0.0
     conflict_cycles: float = 0.0
     read_conflict_cycles: float = 0.0
     resumed_conflict_cycles: float = 0.0

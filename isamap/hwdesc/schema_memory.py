@@ -126,6 +126,12 @@ class MemoryModel(Model):
         description="Of a cache: how long a line takes that C asked for, '4 cycles', where that is "
         "longer than at the pace of its port 'write'.",
     )
+    strayed: Text | None = Field(
+        default=None,
+        description="Of a cache: how long a line takes, '12 cycles', of rows that are read side by "
+        "side, several lines of each at a time, so that lines of more other rows than "
+        "'prefetched_rows' come between two visits to a row (left out: as any other).",
+    )
     conflict: Text | None = Field(
         default=None,
         description="Of a cache with ways: what each line takes, '10 cycles', of a call whose rows "

@@ -25,6 +25,7 @@ from .greedy import grow, starts
 from .legality import fits
 from .neighbours import resized, sizes_by_loop, summed_in_parts, swapped, with_tile
 from .options import stay_choices
+from .place import external_bytes
 from .ranking import Rank, Ranking
 
 ROUNDS = 4  # over all loop orders
@@ -131,19 +132,30 @@ class Descent(Ranking):
     ) -> tuple[Rank, Tiling]:
         """The tiling with these tiles, and its rank (`rank`). Where its order takes unfinished sums
         up again, they were found under orders that do not: then with as much of such a sum at a
-        time as is best."""
+        time as is best, and as little of its rows, where that may be what prefetchers follow."""
         same = best = replace(tiling, tiles=tiles)
         least = self.rank(same, most)
         for stay in same.stays:
             if operand_plan(self.covering, stay.operand).is_output:
                 for name in guards(self.covering, same, stay).refetch_outer:
                     sizes = self.sizes[name]
-                    for place in (2**n - 1 for n in range(len(sizes).bit_length())):
-                        other = with_tile(same, name, sizes[place])
-                        rank = self.rank(other, min(least, most))
-                        if rank < least:
-                            least, best = rank, other
+                    for start in (same, *self.narrowed(same, name)):
+                        for place in (2**n - 1 for n in range(len(sizes).bit_length())):
+                            other = with_tile(start, name, sizes[place])
+                            rank = self.rank(other, min(least, most))
+                            if rank < least:
+                                least, best = rank, other
         return least, best
+
+    def narrowed(self, tiling: Tiling, summed: str) -> Iterator[Tiling]:
+        """With single units of the innermost loop over tiles but the sum's: fewer lines are read of
+        a row at a time."""
+        most = max((x.size_bytes for x in self.hw.caches if x.strayed_cycles), default=inf)
+        if external_bytes(self.covering) > most:
+            units = self.covering.units
+            names = [n for n in tiling.outer if n != summed and tiling.tile(n) < units[n]]
+            if names and tiling.tile(names[-1]) > 1:
+                yield with_tile(tiling, names[-1], 1)
 
     def improve(self, tiling: Tiling) -> Tiling:
         """Step to the best neighbour while there is a better one."""

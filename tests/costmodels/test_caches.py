@@ -569,7 +569,7 @@ def test_sums_left_unfinished_are_copied_while_caches_are_refilled() -> None:
         stays = tuple(
             Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences
         )
-        tiling = Tiling((("i", 1), ("j", 8), ("p", p)), tuple("pji"), ("p", "i", "j"), stays)
+        tiling = Tiling((("i", 1), ("j", 1), ("p", p)), tuple("pji"), ("p", "i", "j"), stays)
         cycles.append(estimate(covering, work, tiling, hw).cycles)
         copies.append(resumed_sum_cycles(covering, work, tiling, counts))
         assert resumed_sum_cycles(covering, work, tiling, several) == copies[-1] / 2

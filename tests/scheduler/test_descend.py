@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from isamap.costmodels import FASTEST, Tiling, Work, count_work, estimate
+from isamap.costmodels import FASTEST, Stay, Tiling, Work, count_work, estimate
 from isamap.hwdesc import Hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
@@ -202,7 +202,8 @@ def test_sums_left_unfinished_are_found_among_many_loops(tmp_path: Path) -> None
     found = descend(covering, count_work(covering, hw), hw, FASTEST)
     assert found is not None
     tiles = (("i", 4), ("g", 1), ("j", 4), ("p", 16))
-    by_hand = Tiling(tiles, tuple("ipgj"), tuple("pgji"), found.stays)
+    stays = tuple(Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences)
+    by_hand = Tiling(tiles, tuple("ipgj"), tuple("pgji"), stays)
     assert is_legal(covering, by_hand, hw)
     assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
 

@@ -1,0 +1,117 @@
+"""Rows that a program reads side by side: lines of others between two visits to one.
+
+Oracle: every access in order.
+"""
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
+from isamap.costmodels.lines import NestLoop, Stream
+from isamap.costmodels.visits import lines_between
+from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import load_kernel
+from isamap.mapper import Covering, coverings
+from isamap.resources import find_hardware
+from isamap.scheduler.descend import descend
+
+LINE = 64
+PRODUCT = """
+from isamap.lang import In, Out, f32, grid, kernel
+
+@kernel
+def product(m=1, n=1, k=1):
+    A, B, C = In(f32, k, m), In(f32, n, k), Out(f32, n, m)
+    for j, i, p in grid(n, m, k):
+        C[j, i] += A[p, i] * B[j, p]
+"""
+
+
+def counted(nest: list[tuple[int, int]]) -> int:
+    """Of loops (count, stride), the innermost first: the most lines that are touched between the
+    last touch of one and the first of the one behind it."""
+    places = product(*(range(0, count * step, step) for count, step in reversed(nest)))
+    touched = [sum(place) // LINE for place in places]
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    most = 0
+    for number, line in enumerate(touched):
+        if line not in first and line - 1 in last:
+            most = max(most, len(set(touched[last[line - 1] + 1 : number])))
+        first.setdefault(line, number)
+        last[line] = number
+    return most
+
+
+@pytest.mark.parametrize(
+    "nest",
+    [
+        [(64, 64), (8, 8192)],  # one row after the other
+        [(8, 4096), (64, 64)],  # a line of each
+        [(4, 64), (8, 4096), (16, 256)],  # four
+        [(16, 4), (8, 4096), (64, 64)],  # a line of each, element by element
+        [(8, 4096), (1024, 4)],  # an element of each
+        [(4, 64), (8, 1024), (4, 256), (3, 8192)],  # the next rows go on where these end
+        [(2, 64), (3, 4096), (2, 65536), (8, 128)],  # rows of two loops
+    ],
+)
+def test_lines_of_other_rows_are_those_between_two_touches(nest: list[tuple[int, int]]) -> None:
+    loops = [NestLoop(str(n), False, count) for n, (count, _) in enumerate(nest)]
+    stream = Stream(
+        tuple(step for _, step in nest), (), 4, (False,) * len(nest), 0, 1, False, 4096, True,
+        False, 1.0, False,
+    )  # fmt: skip
+    assert lines_between(LINE, loops, stream) == counted(nest)
+
+
+def column(tmp_path: Path, m: int, n: int, k: int) -> tuple[Hardware, Covering]:
+    """C = A * B, of which A is read row by row into registers."""
+    (tmp_path / "product.py").write_text(PRODUCT)
+    hw = load_hardware(find_hardware("x86_avx512"))
+    kernel = load_kernel(tmp_path / "product.py", {"m": m, "n": n, "k": k}, "product")
+    for covering in coverings(kernel, hw, [], may_reassociate=True):
+        is_packed = any(r.is_packed for plan in covering.operands for r in plan.residences)
+        if covering.instruction == "fma_scalar_f32" and not is_packed:
+            return hw, covering
+    raise AssertionError("the vector instruction matches")
+
+
+def test_rows_that_prefetchers_lose_enter_at_their_own_pace(tmp_path: Path) -> None:
+    """Of 2048 rows of 24 KiB, 14 at a time: a line of each has 13 of others between two, no more
+    than prefetchers tell apart; 15 lines of each 195."""
+    hw, covering = column(tmp_path, 6144, 1, 2048)
+    (cache,) = (memory for memory in hw.caches if memory.strayed_cycles)
+    even = replace(cache, strayed_cycles=0.0)
+    other = replace(hw, memories=tuple(even if x is cache else x for x in hw.memories))
+    more = {}
+    for lines in (1, 15):
+        stays = tuple(
+            Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences
+        )
+        tiles = (("j", 1), ("i", lines), ("p", 14))
+        tiling = Tiling(tiles, ("j", "p", "i"), ("p", "j", "i"), stays)
+        cycles = [
+            estimate(covering, count_work(covering, x), tiling, x).refill_cycles
+            for x in (hw, other)
+        ]
+        more[lines] = cycles[0] - cycles[1]
+    each = cache.strayed_cycles - LINE / cache.refill_bytes_per_cycle
+    assert more[1] == 0
+    assert more[15] == pytest.approx(each * 6144 * 2048 * 4 / LINE, rel=0.03)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_a_line_of_each_row_at_a_time_is_found(n: int, tmp_path: Path) -> None:
+    """From tiles that are best where each sum is done at once: many lines of one row."""
+    hw, covering = column(tmp_path, 7680, n, 2560)
+    work = count_work(covering, hw)
+    found = descend(covering, work, hw, FASTEST)
+    stays = tuple(Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences)
+    order = ("j", "p", "i")
+    wanted = Tiling((("j", n), ("i", 1), ("p", 14)), order, ("p", "i", "j"), stays)
+    assert found is not None
+    least = estimate(covering, work, wanted, hw).cycles
+    assert estimate(covering, work, found, hw).cycles <= least
