@@ -23,11 +23,12 @@ stays the more is wanted of it.
 from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf, prod
+from math import prod
 
 from isamap.hwdesc import Hardware, Memory
 from isamap.mapper import Covering
 
+from .hints import Hints, find_hints
 from .lines import (
     KnownStreams,
     Lines,
@@ -37,7 +38,6 @@ from .lines import (
     find_streams,
     line_bytes_of,
     lines_by_depth,
-    touched_lines,
 )
 from .missing_share import missing_share
 from .sets import conflicting_lines, is_crowded, ways_taken
@@ -56,18 +56,6 @@ class Refills:
     busy_cycles: float
     waiting_cycles: float
     packed_cycles: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Hints:
-    """Shares of a stream's lines: `missing` are those that the program does not ask for early
-    enough; `in_rows` it asks for, far from the one before."""
-
-    missing: float
-    in_rows: float
-
-
-NO_HINTS = _Hints(1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +97,14 @@ def each_refill(
     unit = hw.instruction(covering.instruction).unit
     pace = 1 / hw.num_units(unit)
     touched: dict[int, _Touched] = {}  # by the lines' size: caches mostly have the same
-    hints: dict[str, list[_Hints]] = {}  # by the cache that programs ask for lines
+    hints: dict[str, list[Hints]] = {}  # by the cache that programs ask for lines
     for number, cache in sorted(enumerate(hw.caches), key=lambda pair: pair[1].granule_bytes):
         line = cache.granule_bytes
         if line not in touched:
             touched[line] = _touch(line, nest, streams)
         asked = next((c for c in hw.caches[number::-1] if c.prefetch is not None), cache)
         if asked.name not in hints:
-            hints[asked.name] = [_hints(nest, stream, asked, pace) for stream in streams]
+            hints[asked.name] = [find_hints(nest, stream, asked, pace) for stream in streams]
         yield number, _shared(cache, nest, streams, touched[line], hints[asked.name])
 
 
@@ -147,7 +135,7 @@ def _shared(
     nest: list[NestLoop],
     streams: list[Stream],
     touched: _Touched,
-    hints: list[_Hints],
+    hints: list[Hints],
 ) -> Refills:
     """As `_refills`; what is between the size that others leave and all of it stays in part. Others
     lie in all sets alike: rows that crowd have all ways of theirs."""
@@ -172,7 +160,7 @@ def _refills(
     nest: list[NestLoop],
     streams: list[Stream],
     touched: _Touched,
-    hints: list[_Hints],
+    hints: list[Hints],
 ) -> Refills:
     spread = _num_fitting(room_bytes, touched)
     crowded = _num_in_ways(cache, touched, spread)
@@ -307,70 +295,6 @@ def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: 
     if not lost:
         return length * together
     return 1 / ((1.0 - lost) / (length * together) + lost / max(least, line_bytes))
-
-
-def _hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles: float) -> _Hints:
-    """The program asks in the innermost tile loop that moves the stream, where each iteration moves
-    it to new lines (a call takes so many cycles), for what the calls in its body read: of a sum's
-    units those are the first and the last, which begin and end the sum, none where it goes on over
-    the tiles, unless the innermost loop asks. Not where each call walks over several lines by
-    itself, or a loop inside, or the loop along lines, of one row or several side by side, faster
-    than it could ask for them, nor in packed stays."""
-    line = cache.granule_bytes
-    steps = stream.strides
-    depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
-    if cache.prefetch is None or depth is None or stream.is_packed or steps[depth] < line:
-        return NO_HINTS
-    walked = [(stride, loop.count) for stride, loop in zip(steps[:depth], nest)]
-    call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
-    reach = call + sum(s * (count - 1) for s, count in walked)
-    cycles, stride = call_cycles * prod(loop.count for loop in nest[:depth]), steps[depth]
-    dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
-    rows = touched_lines(line, dims, stream.element_bytes)
-    new = min(rows.count, rows.rows * stride / line)
-    if _asks_along_rows(nest, depth, steps, cache, call_cycles):
-        return _Hints(min(1.0, cache.iterations_ahead(cycles) / nest[depth].count), 0.0)
-    is_along = cache.prefetch.walk is not None and rows.rows == 1 and stride <= reach
-    is_fast = cycles < cache.asked_cycles * new and not is_along
-    is_outer = any(not loop.is_written_out for loop in nest[:depth])
-    if stride <= reach and (call > line or is_outer or is_fast):
-        return NO_HINTS
-    ahead = cache.iterations_ahead(cycles, new if is_along else 0.0)
-    asked = 1.0 - min(1.0, ahead / nest[depth].count)
-    if _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):
-        return _Hints(1.0 - asked, asked if rows.rows > 1 else 0.0)  # a line of each row in turn
-    around = (x for x, step in zip(nest[:depth], steps) if x.is_sum and step)
-    sums = prod(x.count for x in around if not x.is_written_out)
-    ends = 0 if nest[depth].is_sum else 2
-    asked *= min(1.0, ends / sums) if sums > 1 else 1.0
-    if stride <= reach:
-        return _Hints(1.0 - asked, 0.0)
-    return _Hints(1.0 - asked, asked * rows.rows / rows.count)
-
-
-def _asks_along_rows(
-    nest: list[NestLoop], depth: int, steps: tuple[int, ...], cache: Memory, call_cycles: float
-) -> bool:
-    """Does the program's innermost loop, too short over rows to ask for later ones, ask for what
-    lies next in each, where the loop around it, which is the one at `depth`, goes on?"""
-    rows = [n for n, loop in enumerate(nest[:depth]) if not loop.is_written_out]
-    if len(rows) != 1 or not cache.granule_bytes <= steps[depth] < steps[rows[0]]:
-        return False
-    cycles = call_cycles * prod(loop.count for loop in nest[: rows[0]])
-    return cache.iterations_ahead(cycles) >= nest[rows[0]].count
-
-
-def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory, num_rows: float) -> bool:
-    """Does the program's innermost loop, along lines, ask for what the loop around it reads in a
-    later iteration? Not where prefetchers follow its rows (infinitely many: those of single calls),
-    all but the first lines of each."""
-    loops = [depth for depth, loop in enumerate(nest) if not loop.is_written_out]
-    if len(loops) < 2:
-        return False
-    along, far = stream.strides[loops[0]], stream.strides[loops[1]]
-    is_kept = nest[loops[1]].count * far <= cache.size_bytes
-    is_left = num_rows < inf and cache.follows(num_rows, along * nest[loops[0]].count)
-    return 0 < along < cache.granule_bytes <= far and not is_kept and not is_left
 
 
 def _num_fitting(room_bytes: int, touched: _Touched) -> int:

@@ -385,6 +385,25 @@ def test_rows_that_the_innermost_loop_asks_for_are_announced() -> None:
     assert asked["l3"] < unasked["l3"] / 8 and asked["l2"] < unasked["l2"] / 8
 
 
+def test_rows_that_a_loop_over_tiles_asks_for_within_lines_are_announced() -> None:
+    """Rows of A by ten elements, which begin within lines: for each ten the loop over these tiles
+    asks for those in the rows of the next tile of i."""
+    hw, covering = avx512_product(1760, 16, 1760)
+    found = sums_of_products(covering, "ipj", 21, 10)
+    tiling = replace(found, stays=tuple(replace(stay, level=1) for stay in found.stays))
+    program = lower(covering, tiling, hw)
+    assert program is not None
+    text = generate_c(program, hw, frozenset("AB")).text
+    asked_at = [line for line in text.splitlines() if "_mm_prefetch" in line and ")A" in line]
+    assert len(asked_at) >= 21 and all("40 * p_tile" in line for line in asked_at)
+    unasked = replace(hw, memories=tuple(replace(m, prefetch=None) for m in hw.memories))
+    waiting = [
+        sum(refill.waiting_cycles for refill in refill_cycles(covering, tiling, machine))
+        for machine in (hw, unasked)
+    ]
+    assert waiting[0] < waiting[1] / 8
+
+
 def test_rows_that_are_left_to_prefetchers_begin_unannounced() -> None:
     """Parts of rows of A of 10 and of 20 lines: the program asks for the shorter ones, of which
     there are twice as many."""

@@ -1,0 +1,109 @@
+"""What a program asks caches for early, as the closed form takes it to.
+
+In: a nest, what moves one of its arrays, the cache that is asked. Out: shares of the lines. Not its
+job: asking (`codegen`), what lines take (`caches`).
+"""
+
+from dataclasses import dataclass
+from math import inf, prod
+
+from isamap.hwdesc import Memory
+
+from .lines import NestLoop, Stream, touched_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Shares of a stream's lines: `missing` are those that the program does not ask for early
+    enough; `in_rows` it asks for, far from the one before."""
+
+    missing: float
+    in_rows: float
+
+
+NO_HINTS = Hints(1.0, 0.0)
+
+
+def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles: float) -> Hints:
+    """The program asks in the innermost tile loop that moves the stream, where each iteration moves
+    it to new lines (a call takes so many cycles), for what the calls in its body read: of a sum's
+    units those are the first and the last, which begin and end the sum, none where it goes on over
+    the tiles, unless the innermost loop asks. Not where each call walks over several lines by
+    itself, or a loop inside, or the loop along lines, of one row or several side by side, faster
+    than it could ask for them, nor in packed stays."""
+    line = cache.granule_bytes
+    steps = stream.strides
+    depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
+    if cache.prefetch is None or depth is None or stream.is_packed:
+        return NO_HINTS
+    if steps[depth] < line:
+        return _hints_within(nest, depth, stream, cache, call_cycles)
+    walked = [(stride, loop.count) for stride, loop in zip(steps[:depth], nest)]
+    call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
+    reach = call + sum(s * (count - 1) for s, count in walked)
+    cycles, stride = call_cycles * prod(loop.count for loop in nest[:depth]), steps[depth]
+    dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
+    rows = touched_lines(line, dims, stream.element_bytes)
+    new = min(rows.count, rows.rows * stride / line)
+    if _asks_along_rows(nest, depth, steps, cache, call_cycles):
+        return Hints(min(1.0, cache.iterations_ahead(cycles) / nest[depth].count), 0.0)
+    is_along = cache.prefetch.walk is not None and rows.rows == 1 and stride <= reach
+    is_fast = cycles < cache.asked_cycles * new and not is_along
+    is_outer = any(not loop.is_written_out for loop in nest[:depth])
+    if stride <= reach and (call > line or is_outer or is_fast):
+        return NO_HINTS
+    ahead = cache.iterations_ahead(cycles, new if is_along else 0.0)
+    asked = 1.0 - min(1.0, ahead / nest[depth].count)
+    if _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):
+        return Hints(1.0 - asked, asked if rows.rows > 1 else 0.0)  # a line of each row in turn
+    around = (x for x, step in zip(nest[:depth], steps) if x.is_sum and step)
+    sums = prod(x.count for x in around if not x.is_written_out)
+    ends = 0 if nest[depth].is_sum else 2
+    asked *= min(1.0, ends / sums) if sums > 1 else 1.0
+    if stride <= reach:
+        return Hints(1.0 - asked, 0.0)
+    return Hints(1.0 - asked, asked * rows.rows / rows.count)
+
+
+def _hints_within(
+    nest: list[NestLoop], depth: int, stream: Stream, cache: Memory, call_cycles: float
+) -> Hints:
+    """Where the tile loop at `depth` moves within lines: it asks for what is read when the one
+    around it goes on, if it is the innermost of the program."""
+    loops = [n for n, loop in enumerate(nest) if not loop.is_written_out]
+    if len(loops) < 2 or loops[0] != depth:
+        return NO_HINTS
+    walked = zip(stream.strides[:depth], nest)
+    rows = prod(loop.count for stride, loop in walked if stride >= cache.granule_bytes)
+    call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
+    if not _asks_ahead(nest, stream, cache, rows if call <= cache.granule_bytes else inf):
+        return NO_HINTS
+    around = nest[loops[1]]
+    cycles = call_cycles * prod(loop.count for loop in nest[: loops[1]])
+    missing = min(1.0, cache.iterations_ahead(cycles) / around.count)
+    return Hints(missing, 1.0 - missing if rows > 1 else 0.0)
+
+
+def _asks_along_rows(
+    nest: list[NestLoop], depth: int, steps: tuple[int, ...], cache: Memory, call_cycles: float
+) -> bool:
+    """Does the program's innermost loop, too short over rows to ask for later ones, ask for what
+    lies next in each, where the loop around it, which is the one at `depth`, goes on?"""
+    rows = [n for n, loop in enumerate(nest[:depth]) if not loop.is_written_out]
+    if len(rows) != 1 or not cache.granule_bytes <= steps[depth] < steps[rows[0]]:
+        return False
+    cycles = call_cycles * prod(loop.count for loop in nest[: rows[0]])
+    return cache.iterations_ahead(cycles) >= nest[rows[0]].count
+
+
+def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory, num_rows: float) -> bool:
+    """Does the program's innermost loop, along lines, ask for what the loop around it reads in a
+    later iteration? Not where prefetchers follow its rows (infinitely many: those of single calls),
+    all but the first lines of each."""
+    loops = [depth for depth, loop in enumerate(nest) if not loop.is_written_out]
+    if len(loops) < 2:
+        return False
+    along, far = stream.strides[loops[0]], stream.strides[loops[1]]
+    is_kept = nest[loops[1]].count * far <= cache.size_bytes
+    is_left = num_rows < inf and cache.follows(num_rows, along * nest[loops[0]].count)
+    return 0 < along < cache.granule_bytes <= far and not is_kept and not is_left
