@@ -236,9 +236,9 @@ def _times(nest: list[NestLoop], stream: Stream, fitting: int) -> float:
 
 
 def _run_bytes(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int) -> float:
-    key = cache.prefetched_rows, line_bytes
+    key = cache.prefetched_rows, cache.prefetched_loads, line_bytes
     if key not in stream.runs:
-        stream.runs[key] = _find_run(*key, nest, stream)
+        stream.runs[key] = _find_run(cache, line_bytes, nest, stream)
     return stream.runs[key]
 
 
@@ -263,7 +263,7 @@ def _strayed_cycles(cache: Memory, nest: list[NestLoop], stream: Stream, line_by
     return pace + lost * max(0.0, cache.strayed_cycles - pace)
 
 
-def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
+def _find_run(cache: Memory, line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
     """Bytes per line that no prefetcher foresees: the first of each page, and of each row of
     neighbours that the loops walk along, as far as they walk few enough side by side; of more,
     some are taken for each other, as lines in a cache are that are too many. Where a prefetcher
@@ -272,8 +272,11 @@ def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: 
     apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
     rows = 1.0  # walked side by side
     lost = least = 0.0  # share of rows that are too many to be told apart, and their bytes
-    walked = ((loop.count, stride) for loop, stride in zip(nest, stream.strides, strict=True))
-    for count, stride in (*stream.inside, *walked):
+    side_by_side = max(cache.prefetched_rows, cache.prefetched_loads)  # while all are written out
+    calls = ((*dim, True) for dim in stream.inside)
+    loops = zip(nest, stream.strides, strict=True)
+    walked = ((loop.count, stride, loop.is_written_out) for loop, stride in loops)
+    for count, stride, is_written_out in (*calls, *walked):
         if stride == 0 or count <= 1:
             continue
         if stride <= max(run, line_bytes):
@@ -283,6 +286,7 @@ def _find_run(side_by_side: int, line_bytes: int, nest: list[NestLoop], stream: 
                 run += pitch * (number - 1)
         else:
             num_rows = prod(n for _, n in apart) * count
+            side_by_side = side_by_side if is_written_out else cache.prefetched_rows
             if side_by_side and num_rows > side_by_side:
                 lost = missing_share(min(num_rows / side_by_side, MOST_CROWDED))
                 least = least or run

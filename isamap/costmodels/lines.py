@@ -65,7 +65,7 @@ class Stream:
     goes_packed: bool
     # what `lines_by_depth` found, by the lines' size, and `caches` about rows
     _lines: "dict[int, list[Lines]]" = field(init=False, repr=False, compare=False)
-    runs: dict[tuple[int, int], float] = field(init=False, repr=False, compare=False)
+    runs: dict[tuple[int, int, int], float] = field(init=False, repr=False, compare=False)
     between: dict[int, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -49,6 +49,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         ways=_count(model.ways, (*path, "ways"), reader),
         latency_cycles=_cycles(model.latency, (*path, "latency"), reader),
         prefetched_rows=_count(model.prefetched_rows, (*path, "prefetched_rows"), reader),
+        prefetched_loads=_count(model.prefetched_loads, (*path, "prefetched_loads"), reader),
         prefetched_lines=_count(model.prefetched_lines, (*path, "prefetched_lines"), reader),
         asked_cycles=_cycles(model.asked, (*path, "asked"), reader),
         strayed_cycles=_cycles(model.strayed, (*path, "strayed"), reader),

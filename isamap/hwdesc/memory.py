@@ -58,8 +58,9 @@ class Memory:
     where it has no address. A cache's granule is its line, its ports
     say how fast it is refilled, `ways` how many lines a set has (0: a line may lie anywhere).
     `latency_cycles`: added by a line that no neighbour announced, `prefetched_rows`: how many rows
-    of neighbours can be told apart (0: any number), `prefetched_lines`: of how many those are of
-    which prefetchers miss few (0: of no row), `prefetch`: how C asks for a line,
+    of neighbours can be told apart (0: any number), `prefetched_loads`: of those that each have an
+    instruction of their own (0: no more), `prefetched_lines`: of how many lines those are of which
+    prefetchers miss few (0: of no row), `prefetch`: how C asks for a line,
     `asked_cycles`: least time from one line that C asked for to the next, `strayed_cycles`: of a
     row that prefetchers lost, since lines of too many others came between two visits to it,
     `conflict_cycles`: what each line takes of a call whose rows share too few sets (`read_`: of
@@ -89,6 +90,7 @@ class Memory:
     ways: int = 0
     latency_cycles: float = 0.0
     prefetched_rows: int = 0
+    prefetched_loads: int = 0
     prefetched_lines: int = 0
     asked_cycles: float = 0.0
     strayed_cycles: float = 0.0

@@ -116,6 +116,11 @@ class MemoryModel(Model):
         description="Of a cache: rows of lines that its prefetcher follows side by side; where a "
         "program walks more of them, every line has the latency.",
     )
+    prefetched_loads: Integer | None = Field(
+        default=None,
+        description="Of a cache: the same where each row is read by an instruction of its own, not "
+        "in turn by the one of a loop over rows (left out: as many).",
+    )
     prefetched_lines: Integer | None = Field(
         default=None,
         description="Of a cache: how many lines of a row, or more, its prefetcher follows so well "

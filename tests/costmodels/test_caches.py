@@ -313,7 +313,7 @@ def zen4_in_order() -> isamap.Hardware:
     in 32 bytes per cycle, 16 rows told apart, and large pages."""
     hw = load_hardware(find_hardware("x86_avx512"))
     caches = {
-        cache.name: replace(cache, replaces_at_random=False, prefetched_rows=16)
+        cache.name: replace(cache, replaces_at_random=False, prefetched_rows=16, prefetched_loads=0)
         for cache in hw.caches
         if cache.prefetched_rows or cache.ways
     }
@@ -358,6 +358,21 @@ def test_of_rows_that_are_too_many_to_be_told_apart_some_are_followed() -> None:
     few, more, many = (waits("pij", 8, p, (8, 4096, 512))["l2"] for p in (16, 64, 128))
     lines = 512 * 4096 * 4 / 64
     assert few < 16 * lines / 32 < more < 16 * lines * 0.75 < 16 * lines * 0.95 < many
+
+
+def test_rows_with_loads_of_their_own_may_be_more_than_those_of_a_loop() -> None:
+    """Twenty rows of A by twenty instructions; twenty rows of B in turn by the one of a loop."""
+    hw, covering = avx512_product(1760, 64, 1760)
+    followed = tuple(replace(m, prefetched_loads=28, prefetch=None) for m in hw.memories)
+    told_apart = tuple(replace(m, prefetch=None) for m in hw.memories)
+    waiting: dict[str, list[float]] = {}
+    for name, outer, i, p in (("A", "ijp", 20, 1), ("B", "pij", 1, 20)):
+        tiling = sums_of_products(covering, outer, i, p)
+        for memories in (followed, told_apart):
+            refills = refill_cycles(covering, tiling, replace(hw, memories=memories))
+            waiting.setdefault(name, []).append(sum(refill.waiting_cycles for refill in refills))
+    assert waiting["A"][0] < waiting["A"][1] / 4
+    assert waiting["B"][0] == waiting["B"][1]
 
 
 def has_hint(place: str, outer: str, i: int, p: int, size: tuple[int, int, int]) -> bool:
