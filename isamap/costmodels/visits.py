@@ -15,9 +15,11 @@ def lines_between(line_bytes: int, nest: list[NestLoop], stream: Stream) -> floa
     the other, each to its end.
 
     Source: derived here: from the innermost loop outwards, one that jumps over more than was
-    touched so far begins rows, one that goes on behind it visits each of them again.
+    touched so far begins rows, one that goes on behind it visits each of them again; the next one
+    that goes on does that as the one before did, unless more rows were begun in between.
     """
-    run, between = float(stream.element_bytes), 0.0
+    run, most = float(stream.element_bytes), 0.0
+    between, visited = 0.0, 1.0  # by the innermost loops so far, and the rows that they walk along
     apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
     walked = ((float(loop.count), step) for loop, step in zip(nest, stream.strides, strict=True))
     for count, stride in (*((float(n), step) for n, step in stream.inside), *walked):
@@ -27,9 +29,12 @@ def lines_between(line_bytes: int, nest: list[NestLoop], stream: Stream) -> floa
         if stride > num_lines * line_bytes:
             insort(apart, (stride, count))
             continue
-        between = max(between, num_lines * (prod(number for _, number in apart) - 1))
+        rows = prod(number for _, number in apart)
+        between, visited = between + num_lines * (rows - visited), rows
+        most = max(most, between)
         run += stride * (count - 1)
         while apart and ceil(run / line_bytes) * line_bytes >= apart[0][0]:
             pitch, number = apart.pop(0)  # each row goes on where the next one began
             run += pitch * (number - 1)
-    return between
+            between, visited = 0.0, prod(number for _, number in apart)
+    return most

@@ -56,6 +56,9 @@ def counted(nest: list[tuple[int, int]]) -> int:
         [(8, 4096), (1024, 4)],  # an element of each
         [(4, 64), (8, 1024), (4, 256), (3, 8192)],  # the next rows go on where these end
         [(2, 64), (3, 4096), (2, 65536), (8, 128)],  # rows of two loops
+        [(4, 8192), (16, 64), (3, 1024)],  # two loops along them
+        [(2, 64), (3, 4096), (4, 128), (2, 65536), (3, 512)],  # more rows between two such
+        [(4, 1024), (16, 64), (3, 65536), (2, 4096)],  # more where some have become one
     ],
 )
 def test_lines_of_other_rows_are_those_between_two_touches(nest: list[tuple[int, int]]) -> None:
