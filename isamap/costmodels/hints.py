@@ -39,7 +39,7 @@ def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles:
     if steps[depth] < line:
         return _hints_within(nest, depth, stream, cache, call_cycles)
     walked = [(stride, loop.count) for stride, loop in zip(steps[:depth], nest)]
-    call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
+    call = stream.call_bytes
     reach = call + sum(s * (count - 1) for s, count in walked)
     cycles, stride = call_cycles * prod(loop.count for loop in nest[:depth]), steps[depth]
     dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
@@ -75,8 +75,8 @@ def _hints_within(
         return NO_HINTS
     walked = zip(stream.strides[:depth], nest)
     rows = prod(loop.count for stride, loop in walked if stride >= cache.granule_bytes)
-    call = stream.element_bytes + sum(s * (count - 1) for count, s in stream.inside)
-    if not _asks_ahead(nest, stream, cache, rows if call <= cache.granule_bytes else inf):
+    num_rows = rows if stream.call_bytes <= cache.granule_bytes else inf
+    if not _asks_ahead(nest, stream, cache, num_rows):
         return NO_HINTS
     around = nest[loops[1]]
     cycles = call_cycles * prod(loop.count for loop in nest[: loops[1]])

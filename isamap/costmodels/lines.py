@@ -73,6 +73,11 @@ class Stream:
         object.__setattr__(self, "runs", {})
         object.__setattr__(self, "between", {})
 
+    @property
+    def call_bytes(self) -> int:
+        """From the first byte that a call touches to the last one."""
+        return self.element_bytes + sum(step * (count - 1) for count, step in self.inside)
+
 
 # of one covering on one machine, by the nest, the stays, the operand, its loops' tiles
 KnownStreams = dict[tuple[object, ...], dict[tuple[object, ...], tuple[Stream, ...]]]

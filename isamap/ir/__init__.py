@@ -59,7 +59,7 @@ from .ops import OPS, RESERVED, UPDATES, Domain, Notation, Operation, Typing, is
 from .parse import KernelSource, load_kernel, load_kernels, parse_semantics
 from .pretty import pretty, pretty_expr, pretty_statement
 from .type_of import argument_types, type_of
-from .verify import index_range, verify
+from .verify import index_range, stays_inside, verify
 
 if TYPE_CHECKING:
     from .interp import interpret
@@ -147,6 +147,7 @@ __all__ = [
     "saturations",
     "scalar_type",
     "size_bytes",
+    "stays_inside",
     "strided_view",
     "type_of",
     "verify",

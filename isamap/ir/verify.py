@@ -6,7 +6,7 @@ Not its job: rules of one machine, deciding what may be reordered (`deps`).
 
 import keyword
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from isamap.errors import KernelError, Loc, closest
 
@@ -193,6 +193,13 @@ def verify_access(access: Access, statement: Statement, kernel: Kernel) -> None:
                 f"0 .. {size - 1}, but {index} takes {low} .. {high}",
                 hint="read with .at(..., pad=0) if the outside counts as zeros",
             )
+
+
+def stays_inside(access: Access, loops: Sequence[Loop], shape: Sequence[int]) -> bool:
+    """Do all iterations stay within an array of that shape?"""
+    extents = {loop.name: loop.extent for loop in loops}
+    spans = (index_range(index, extents) for index in access.indices)
+    return all(low >= 0 and high < size for (low, high), size in zip(spans, shape, strict=True))
 
 
 def index_range(index: Affine, extents: Mapping[str, int]) -> tuple[int, int]:

@@ -18,8 +18,8 @@ from isamap.ir import (
     Role,
     Statement,
     accesses,
-    index_range,
     pretty_expr,
+    stays_inside,
 )
 
 from .edit import find_alone, fresh_names, map_accesses, replace_statement
@@ -67,11 +67,7 @@ def make_copy(
 
 def drop_pad(access: Access, loops: Sequence[Loop], shape: tuple[int, ...]) -> Access:
     """The access without `pad` if it never leaves its buffer."""
-    extents = {loop.name: loop.extent for loop in loops}
-    spans = [index_range(index, extents) for index in access.indices]
-    if all(low >= 0 and high < size for (low, high), size in zip(spans, shape, strict=True)):
-        return replace(access, pad=None)
-    return access
+    return replace(access, pad=None) if stays_inside(access, loops, shape) else access
 
 
 def replace_access(expr: Expr, old: Access, new: Access) -> Expr:

@@ -13,6 +13,7 @@ Where all orders together stay far above what is wanted, nothing is improved.
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from math import inf
 from operator import itemgetter
 
@@ -147,11 +148,16 @@ class Descent(Ranking):
                                 least, best = rank, other
         return least, best
 
+    @cached_property
+    def may_stray(self) -> bool:
+        """Are the arrays larger than a cache whose prefetchers lose rows?"""
+        most = max((x.size_bytes for x in self.hw.caches if x.strayed_cycles), default=inf)
+        return external_bytes(self.covering) > most
+
     def narrowed(self, tiling: Tiling, summed: str) -> Iterator[Tiling]:
         """With single units of the innermost loop over tiles but the sum's: fewer lines are read of
         a row at a time."""
-        most = max((x.size_bytes for x in self.hw.caches if x.strayed_cycles), default=inf)
-        if external_bytes(self.covering) > most:
+        if self.may_stray:
             units = self.covering.units
             names = [n for n in tiling.outer if n != summed and tiling.tile(n) < units[n]]
             if names and tiling.tile(names[-1]) > 1:

@@ -37,6 +37,11 @@ def _reads_within(
             yield from _reads_within(node.body, hw, line, (node, *inside))
 
 
+def calls_cycles(body: Sequence[CNode], hw: Hardware) -> float:
+    """Cycles of one run of the nodes, as far as their calls set the pace."""
+    return max(busy_cycles(body, hw).values(), default=0.0)
+
+
 def busy_cycles(body: Sequence[CNode], hw: Hardware) -> dict[str, float]:
     """Cycles per unit of one run of the nodes, shared by all that there are of it; loops of unknown
     length at their longest."""

@@ -28,7 +28,7 @@ from math import gcd, prod
 from isamap.hwdesc import Hardware, Memory
 
 from .nodes import CBehind, CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
-from .pace import busy_cycles, entering_cycles
+from .pace import calls_cycles, entering_cycles
 from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of
 from .shares import MANY_ROUNDS, MAX_HINTS, find_shares, length_of, touched_bytes
 from .turns import Path, find_turns, put_before
@@ -69,7 +69,7 @@ def _hinted(
     """The loop's body; before the first call that reads a line, the hint for a later one, unless
     they are `asked` for otherwise."""
     assert cache.prefetch is not None, "the cache takes hints"
-    cycles = max(busy_cycles(loop.body, hw).values(), default=0.0)
+    cycles = calls_cycles(loop.body, hw)
     ahead = _ahead(loop, hw, cache, around)
     if ahead is None:
         return loop.body
@@ -125,7 +125,7 @@ def _are_short_rows(runs: list[list[Read]], step: int, loop: CLoop, cache: Memor
 def _ahead(loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) -> int | None:
     """How many iterations ahead lines are asked for; None where the loop has no more than that, as
     far as its calls set the pace."""
-    calls = max(busy_cycles(loop.body, hw).values(), default=0.0)
+    calls = calls_cycles(loop.body, hw)
     if isinstance(loop.stop, int) and cache.iterations_ahead(calls) >= length_of(loop):
         return None
     return cache.iterations_ahead(max(calls, entering_cycles(loop, hw, cache, around)))

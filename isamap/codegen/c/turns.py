@@ -17,7 +17,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Affine
 
 from .nodes import CHint, CLoop, CNode, CTurn
-from .pace import busy_cycles
+from .pace import calls_cycles
 from .shares import TOGETHER, length_of
 
 MORE = 1 / 4  # of the lines may be asked for in vain
@@ -49,16 +49,14 @@ class Turns:
         """All that the loops ask for."""
         return self.num_rounds * ceil(length_of(self.loops[-1]) / self.period) * self.count
 
-    def share(self, hints: Sequence[CHint]) -> Iterator[CNode]:
+    def share(self, hints: Sequence[CHint]) -> tuple[CNode, ...]:
         """What the innermost loop does first; `hints`: for the first `count` places."""
         asked: tuple[CHint | CTurn, ...] = tuple(map(self._moved, hints))
         for loop in self.loops[:-1]:
             if loop.name not in self.counted and length_of(loop) > 1:
                 asked = (CTurn(loop.name, length_of(loop), loop.first, asked),)
         inner = self.loops[-1]
-        yield from (
-            asked if self.period == 1 else (CTurn(inner.name, self.period, inner.first, asked),)
-        )
+        return asked if self.period == 1 else (CTurn(inner.name, self.period, inner.first, asked),)
 
     def _moved(self, hint: CHint) -> CHint:
         """The hint, moved on by the loops from one turn to the next."""
@@ -120,7 +118,7 @@ def _longest(body: Sequence[CNode], hw: Hardware) -> Iterator[tuple[int, CLoop]]
         loops = [(n, x) for n, x in enumerate(body) if isinstance(x, CLoop)]
         if not loops:
             return
-        number, loop = max(loops, key=lambda x: max(busy_cycles((x[1],), hw).values(), default=0.0))
+        number, loop = max(loops, key=lambda x: calls_cycles((x[1],), hw))
         if not isinstance(loop.stop, int):
             return
         yield number, loop
