@@ -5,12 +5,12 @@ Not its job: one row (`cpu_gemm`, `cpu_rnn`, `cpu_conv`, `cpu_rows`), libraries 
 (`cpu_table`).
 
 `python bench/cpu.py --out rows.jsonl` measures what is not in the file yet, so that a run that was
-ended goes on; `--every 20` takes a sample; `--table` prints what there is. `--tune 22` has tuned
-products take part beside those that the closed form chose (a row takes a minute more). Every
-contestant is measured warm (calls one after another) and cold (caches filled with something else
-before; calls longer than 0.2 s, which fill the caches themselves, are measured once for both). All
-230 f32 rows take about 3.5 hours on one idle core, of which an hour is for searches; the GRU rows
-half an hour.
+ended goes on; `--every 20` takes a sample, `--only '512,3000,2048 NN'` the row of that name,
+`--table` prints what there is. `--tune 22` has tuned products take part beside those that the
+closed form chose (a row takes a minute more). Every contestant is measured warm (calls one after
+another) and cold (caches filled with something else before; calls longer than 0.2 s, which fill the
+caches themselves, are measured once for both). All 230 f32 rows take about 3.5 hours on one idle
+core, of which an hour is for searches; the GRU rows half an hour.
 """
 
 import os
@@ -39,7 +39,7 @@ from deepbench_rows import read_convs, read_gemms, read_rnns  # noqa: E402
 from host import header  # noqa: E402
 from rnn_row import Cell, RnnShape  # noqa: E402
 
-from isamap.errors import IsamapError  # noqa: E402
+from isamap.errors import IsamapError, closest  # noqa: E402
 from isamap.hwdesc import load_hardware  # noqa: E402
 from isamap.processor import NATIVE, find_machine  # noqa: E402
 
@@ -50,6 +50,7 @@ Job = tuple[tuple[str, str, str], Callable[[Core], Row]]
 @click.command()
 @click.option("--kinds", default="f32,gru", show_default=True, help=f"Of {', '.join(KINDS)}.")
 @click.option("--every", default=1, show_default=True, help="Only each N-th row of a kind.")
+@click.option("--only", multiple=True, help="Only rows called so, of the table; repeatable.")
 @click.option("--hw", default=NATIVE, show_default=True, help="The machine.")
 @click.option("--out", type=click.Path(path_type=Path), help="Rows, kept between runs.")
 @click.option("--core", default=0, show_default=True, help="Which core.")
@@ -61,8 +62,8 @@ Job = tuple[tuple[str, str, str], Callable[[Core], Row]]
 @click.option("--largest", default=4.0, show_default=True, help="Trillions of operations, at most.")
 @click.option("--table", "only_table", is_flag=True, help="Measure nothing.")
 def main(
-    kinds: str, every: int, hw: str, out: Path | None, core: int, steps: int, search: float,
-    seconds: float, tune: float, max_gib: float, largest: float, only_table: bool,
+    kinds: str, every: int, only: tuple[str, ...], hw: str, out: Path | None, core: int, steps: int,
+    search: float, seconds: float, tune: float, max_gib: float, largest: float, only_table: bool,
 ) -> None:  # fmt: skip
     """Measure, and print a table."""
     limits = cpu_gemm.Limits(search, seconds, tune)
@@ -82,6 +83,7 @@ def main(
         chosen = [kind.strip() for kind in kinds.split(",")]
         jobs = [job for kind in chosen for job in _jobs(kind, hw, limits, steps, max_gib, largest)]
         jobs = [job for kind in chosen for job in _sample(jobs, kind, every)]
+        jobs = _named(jobs, only) if only else jobs
         known += _measure(jobs, own, known, out)
     click.echo("\n".join(["", *table(known)]))
 
@@ -89,6 +91,13 @@ def main(
 def _sample(jobs: list[Job], kind: str, every: int) -> list[Job]:
     names = ("gemm", kind) if kind in cpu_gemm.TYPES else (kind, "f32")
     return [job for job in jobs if job[0][:2] == names][::every]
+
+
+def _named(jobs: list[Job], names: tuple[str, ...]) -> list[Job]:
+    labels = {job[0][2] for job in jobs}
+    if unknown := [name for name in names if name not in labels]:
+        raise click.BadParameter(f"no row is called {unknown[0]!r}; {closest(unknown[0], labels)}")
+    return [job for job in jobs if job[0][2] in names]
 
 
 def _jobs(
