@@ -9,7 +9,7 @@ from math import inf, prod
 
 from isamap.hwdesc import Memory
 
-from .lines import NestLoop, Stream, touched_lines
+from .lines import Lines, NestLoop, Stream, touched_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,6 @@ def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles:
     depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
     if cache.prefetch is None or depth is None or stream.is_packed:
         return NO_HINTS
-    if steps[depth] < line:
-        return _hints_within(nest, depth, stream, cache, call_cycles)
     walked = [(stride, loop.count) for stride, loop in zip(steps[:depth], nest)]
     call = stream.call_bytes
     reach = call + sum(s * (count - 1) for s, count in walked)
@@ -45,6 +43,11 @@ def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles:
     dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
     rows = touched_lines(line, dims, stream.element_bytes)
     new = min(rows.count, rows.rows * stride / line)
+    within = _hints_within(nest, depth, stream, cache, call_cycles)
+    if stride < line:
+        return within
+    if within.missing < 1.0 and _are_rows_along(rows, stride, nest[depth].count):
+        return Hints(within.missing, 0.0)
     if _asks_along_rows(nest, depth, steps, cache, call_cycles):
         return Hints(min(1.0, cache.iterations_ahead(cycles) / nest[depth].count), 0.0)
     is_along = cache.prefetch.walk is not None and rows.rows == 1 and stride <= reach
@@ -54,7 +57,8 @@ def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles:
         return NO_HINTS
     ahead = cache.iterations_ahead(cycles, new if is_along else 0.0)
     asked = 1.0 - min(1.0, ahead / nest[depth].count)
-    if _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):
+    innermost = next(step for step, loop in zip(steps, nest) if not loop.is_written_out)
+    if innermost < line and _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):
         return Hints(1.0 - asked, asked if rows.rows > 1 else 0.0)  # a line of each row in turn
     around = (x for x, step in zip(nest[:depth], steps) if x.is_sum and step)
     sums = prod(x.count for x in around if not x.is_written_out)
@@ -68,8 +72,8 @@ def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles:
 def _hints_within(
     nest: list[NestLoop], depth: int, stream: Stream, cache: Memory, call_cycles: float
 ) -> Hints:
-    """Where the tile loop at `depth` moves within lines: it asks for what is read when the one
-    around it goes on, if it is the innermost of the program."""
+    """Of the tile loop at `depth`, if it is the innermost of the program: it asks for what is read
+    when the one around it goes on."""
     loops = [n for n, loop in enumerate(nest) if not loop.is_written_out]
     if len(loops) < 2 or loops[0] != depth:
         return NO_HINTS
@@ -97,13 +101,20 @@ def _asks_along_rows(
 
 
 def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory, num_rows: float) -> bool:
-    """Does the program's innermost loop, along lines, ask for what the loop around it reads in a
-    later iteration? Not where prefetchers follow its rows (infinitely many: those of single calls),
-    all but the first lines of each."""
+    """Does the program's innermost loop, along lines or rows, ask for what the loop around it reads
+    in a later iteration? Not where prefetchers follow its rows (infinitely many: those of single
+    calls), all but the first lines of each."""
     loops = [depth for depth, loop in enumerate(nest) if not loop.is_written_out]
     if len(loops) < 2:
         return False
     along, far = stream.strides[loops[0]], stream.strides[loops[1]]
     is_kept = nest[loops[1]].count * far <= cache.size_bytes
     is_left = num_rows < inf and cache.follows(num_rows, along * nest[loops[0]].count)
-    return 0 < along < cache.granule_bytes <= far and not is_kept and not is_left
+    return 0 < along <= far and cache.granule_bytes <= far and not is_kept and not is_left
+
+
+def _are_rows_along(rows: Lines, stride: int, count: float) -> bool:
+    """Does a loop walk along several rows, leaving out nothing of them, none of which it reads
+    twice?"""
+    run = rows.count / rows.rows * rows.line_bytes
+    return rows.rows > 1 and stride <= run and stride * count <= rows.pitch_bytes

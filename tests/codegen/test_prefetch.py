@@ -526,21 +526,68 @@ def _asked_together(nodes: Sequence[CNode], values: dict[str, int]) -> Iterator[
                 yield from _asked_together(node.body, {**values, node.name: value})
 
 
-@pytest.mark.parametrize(("steps", "is_asked"), [(4, True), (8, False), (1, False)])
+@pytest.mark.parametrize(("steps", "is_asked"), [(16, True), (32, False), (1, False)])
 def test_rows_too_short_for_prefetchers_are_asked_for_where_they_go_on(
     steps: int, is_asked: bool
 ) -> None:
-    """14 rows 2 KiB apart, of which each step reads the two lines behind those of the one before:
-    of rows of 16 lines prefetchers know what comes next."""
+    """14 rows 4 KiB apart, of which each step reads the two lines behind those of the one before:
+    of rows of 64 lines prefetchers know what comes next."""
     hw = load_hardware(find_hardware("x86_avx512"))
-    at = [("i", 14 * 2**11), ("j", 128)]
-    rows = (Address(Affine.of(at, 2**11 * n + 64 * m)) for n in range(14) for m in range(2))
+    at = [("i", 14 * 2**12), ("j", 128)]
+    rows = (Address(Affine.of(at, 2**12 * n + 64 * m)) for n in range(14) for m in range(2))
     inner = CLoop("p", 0, 64, (load(Address(Affine()), "panel"),) * 30)
     nest = CLoop("j", 0, steps, (*(load(row, "dram") for row in rows), inner))
     (outer,) = prefetch.add_prefetches((CLoop("i", 0, 2**10, (nest,)),), hw, 2**30)
     asked = {line for p in range(64) for line in _asked(outer, {"i": 0, "j": 0, "p": p})}
-    wanted = {128 + 2**11 * n + 64 * m for n in range(14) for m in range(2)}
+    wanted = {128 + 2**12 * n + 64 * m for n in range(14) for m in range(2)}
     assert (wanted <= asked) == is_asked
+
+
+@pytest.mark.parametrize(
+    ("pitch", "far"), [(2048, 13 * 2048), (8192, 13 * 8192), (8192, 2048)], ids=str
+)
+@pytest.mark.parametrize("lines", [1, 2])
+def test_lines_of_rows_that_a_short_loop_walks_along_are_asked_for_where_the_one_around_goes_on(
+    pitch: int, far: int, lines: int
+) -> None:
+    """2 KiB of each of 13 rows, some lines per step: one strip ahead, in other rows or further on
+    in the same ones, each line once, few at a time."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    (outer,) = prefetch.add_prefetches((_strip(13, pitch, far, 32 // lines, lines),), hw, 2**40)
+    asked = [[*_asked(outer, {"q": 5, "i": i})] for i in range(32 // lines)]
+    in_all = [line for some in asked for line in some]
+    ahead = {line - 5 * far for line in in_all}
+    start = min(ahead)
+    assert start % far == 0 and 0 < start <= 2 * far
+    assert ahead == {start + pitch * n + 64 * m for n in range(13) for m in range(32)}
+    assert len(in_all) == len(ahead) and {len(some) for some in asked} == {13 * lines}
+
+
+@pytest.mark.parametrize(
+    ("rows", "pitch", "far", "steps", "strips"),
+    [
+        (13, 4096, 13 * 4096, 64, 10_000),  # prefetchers follow 64 lines
+        (1, 2048, 2048, 32, 10_000),  # and a single row
+        (13, 1024, 13 * 1024, 32, 10_000),  # the second half of a row is the first of the next one
+        (13, 2048, 13 * 2048, 32, 29),  # all of it stays
+        (65, 2048, 65 * 2048, 8, 10_000),  # too many for an iteration
+    ],
+)
+def test_lines_of_rows_that_are_followed_or_kept_or_overlap_are_not_asked_for_by_strips(
+    rows: int, pitch: int, far: int, steps: int, strips: int
+) -> None:
+    hw = load_hardware(find_hardware("x86_avx512"))
+    nest = _strip(rows, pitch, far, steps, 1, strips)
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+    assert not [*_asked(outer, {"q": 5, "i": 0})]
+
+
+def _strip(rows: int, pitch: int, far: int, steps: int, lines: int, strips: int = 10_000) -> CLoop:
+    """Some lines of each row at a time; from strip to strip so far on."""
+    at = [("q", far), ("i", 64 * lines)]
+    places = [pitch * row + 64 * line for row in range(rows) for line in range(lines)]
+    calls = tuple(_load(Affine.of(at, place)) for place in places)
+    return CLoop("q", 0, strips, (CLoop("i", 0, steps, calls),))
 
 
 def test_each_row_of_a_strided_read_is_asked_for_where_the_loop_around_goes_on() -> None:

@@ -16,7 +16,8 @@ from isamap.codegen import generate_c
 from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
 from isamap.costmodels.analytical import resumed_sum_cycles
 from isamap.costmodels.caches import refill_cycles
-from isamap.costmodels.lines import touched_lines
+from isamap.costmodels.hints import Hints, find_hints
+from isamap.costmodels.lines import find_nest, find_streams, touched_lines
 from isamap.costmodels.missing_share import missing_share
 from isamap.hwdesc import Direction, LargePages, load_hardware
 from isamap.ir import load_kernel
@@ -419,12 +420,33 @@ def test_rows_that_a_loop_over_tiles_asks_for_within_lines_are_announced() -> No
     assert waiting[0] < waiting[1] / 8
 
 
+def test_rows_that_a_loop_over_tiles_asks_for_line_by_line_are_announced() -> None:
+    """2 KiB of each of 13 rows of B, a line at a time: for each strip the loop over its lines asks
+    for the next one, as near to each other as what prefetchers bring; of 64 lines it does not."""
+    has_hints, found = [], []
+    for n in (512, 1024):
+        hw, covering = avx512_product(2, n, 13 * 1000)
+        tiling = sums_of_products(covering, "ipj", 2, 13)
+        tiling = replace(tiling, stays=tuple(replace(stay, level=1) for stay in tiling.stays))
+        program = lower(covering, tiling, hw)
+        assert program is not None
+        text = generate_c(program, hw, frozenset("AB")).text
+        asked_at = [x for x in text.splitlines() if "_mm_prefetch" in x and ")B" in x]
+        has_hints.append(len(asked_at) >= 13 and all("64 * j_tile" in x for x in asked_at))
+        nest = find_nest(covering, tiling, hw)
+        (cache,) = (memory for memory in hw.caches if memory.prefetch is not None)
+        streams = find_streams(covering, tiling, nest, hw, {})
+        found += [find_hints(nest, x, cache, 1.0) for x in streams if x.strides[-1] == 52 * n]
+    assert has_hints == [True, False]
+    assert found == [Hints(0.002, 0.0), Hints(1.0, 0.0)]  # 2 of 1000 strips come too late
+
+
 def test_rows_that_are_left_to_prefetchers_begin_unannounced() -> None:
-    """Parts of rows of A of 10 and of 20 lines: the program asks for the shorter ones, of which
-    there are twice as many."""
-    size = 1760, 64, 1920
-    has_hints = [has_hint(")A", "pji", 5, p, size) for p in (160, 320)]
-    asked, unasked = (waits("pji", 5, p, size)["l3"] for p in (160, 320))
+    """Parts of rows of A of 20 and of 80 lines: the program asks for the shorter ones, of which
+    there are four times as many."""
+    size = 1760, 64, 2560
+    has_hints = [has_hint(")A", "pji", 5, p, size) for p in (320, 1280)]
+    asked, unasked = (waits("pji", 5, p, size)["l3"] for p in (320, 1280))
     assert has_hints == [True, False] and asked < unasked / 2
 
 

@@ -12,17 +12,19 @@ enter more slowly than calls run, that is the pace. Where a loop over rows is sh
 the one around it moves along them, it asks for what lies next in each row, at its end in the rows
 that follow (in those to which the next loop around goes on, where rows are short): prefetchers stop
 at the end of each page, of which such loops walk through many at once. A loop that moves within
-lines asks for the rows where a loop around it goes on, line by line, while it runs, unless all that
-the outer loop walks over stays in the cache, or its calls walk along one row each, so few and so
-long that prefetchers follow them (not a single one, where the machine says that hints are worth it
-there). Many hints of an iteration that runs loops are shared out among their iterations (`turns`).
-What rounds of a loop read again stays in the cache; they share what comes next (`shares`). Copies
-in memories within the external one are like arrays, unless they stay there. Of a program whose
-arrays all stay in the cache, from one run to the next, nothing is asked for.
+lines, or by lines along several rows, asks for the rows where a loop around it goes on, line by
+line, while it runs, unless all that the outer loop walks over stays in the cache, or its calls walk
+along one row each, so few and so long that prefetchers follow them (not a single one, where the
+machine says that hints are worth it there). Many hints of an iteration that runs loops are shared
+out among their iterations (`turns`). What rounds of a loop read again stays in the cache; they
+share what comes next (`shares`). Copies in memories within the external one are like arrays, unless
+they stay there. Of a program whose arrays all stay in the cache, from one run to the next, nothing
+is asked for.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
+from itertools import pairwise
 from math import gcd, prod
 
 from isamap.hwdesc import Hardware, Memory
@@ -48,13 +50,13 @@ def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, .
         case CLoop():
             body = tuple(_with_hints(inner, hw, cache, (node, *around)) for inner in node.body)
             is_innermost = not any(isinstance(inner, CLoop) for inner in body)
-            shares = find_shares(node, hw, cache, around) if is_innermost else {}
-            hinted = _hinted(replace(node, body=body), hw, cache, around, shares)
+            asked = find_shares(node, hw, cache, around) if is_innermost else {}
             if around and is_innermost:
-                if _ahead(node, hw, cache, around) is None:
-                    hinted = _next_to_rows(node, hw, cache, around, shares)
-                hinted = (*_rows_to_come(node, hw, cache, around), *hinted)
-            hinted = (*(hint for asked in shares.values() for hint in asked), *hinted)
+                asked |= _rows_to_come(node, hw, cache, around)
+            hinted = _hinted(replace(node, body=body), hw, cache, around, asked)
+            if around and is_innermost and _ahead(node, hw, cache, around) is None:
+                hinted = _next_to_rows(node, hw, cache, around, asked)
+            hinted = (*(hint for hints in asked.values() for hint in hints), *hinted)
             return replace(node, body=hinted)
         case CIf() | CShare() | CRegion():
             body = tuple(_with_hints(inner, hw, cache, around) for inner in node.body)
@@ -177,36 +179,58 @@ def _behind(asking: CLoop, ahead: int, around: tuple[CLoop, ...], terms: Terms) 
 
 def _rows_to_come(
     loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
-) -> Iterator[CTurn]:
-    """Hints in a loop that moves within lines, for what it reads when the one around it goes on."""
+) -> dict[Place, tuple[CHint | CTurn, ...]]:
+    """Hints in a loop that moves within lines, or along several rows by whole ones, for what it
+    reads when the one around it goes on."""
     outer = around[0]
     ahead = _ahead(outer, hw, cache, around[1:])
     if ahead is None or not isinstance(outer.stop, int):
-        return
+        return {}
     line, count = cache.granule_bytes, length_of(outer)
-    for (_, terms), reads in reads_by_terms(loop.body, hw, line).items():
-        step, far = (abs(dict(terms).get(x.name, 0)) for x in (loop, outer))
-        is_kept = count * far <= cache.size_bytes
+    found: dict[Place, tuple[CHint | CTurn, ...]] = {}
+    for moved_alike, reads in reads_by_terms(loop.body, hw, line).items():
+        terms, runs = moved_alike[1], runs_of(reads)
+        step, far = (dict(terms).get(x.name, 0) for x in (loop, outer))
+        is_kept = count * abs(far) <= cache.size_bytes
         if not is_kept and touched_bytes(reads, (loop, outer), line) <= cache.size_bytes:
             moved = [n for n, x in enumerate(around) if n and dict(terms).get(x.name)]
             rounds = around[1 : moved[0] if moved else len(around)]
             is_kept = prod(map(length_of, rounds)) >= MANY_ROUNDS
-        runs = runs_of(reads)
         # a call on many rows waits for the slowest
         is_one_each = len({run[0].number for run in runs}) == len(runs)
-        is_followed = is_one_each and cache.follows(len(runs), step * length_of(loop))
-        if is_kept or is_followed or len(runs) > MAX_HINTS:
+        is_followed = is_one_each and cache.follows(len(runs), abs(step) * length_of(loop))
+        if is_kept or is_followed or not 0 < abs(step) <= abs(far) or abs(far) < line:
             continue
-        if 0 < step < line <= far:
-            moved_bytes = ahead * dict(terms)[outer.name]
-            asked = tuple(_hint_for(run[0], moved_bytes) for run in runs)
-            yield CTurn(loop.name, line // step, loop.first, asked)
+        if abs(step) < line:
+            asked = tuple(_hint_for(run, run[0].first, ahead * far) for run in runs)
+            hints: tuple[CHint | CTurn, ...] = (
+                CTurn(loop.name, line // abs(step), loop.first, asked),
+            )
+        elif _are_rows_along(runs, abs(step), length_of(loop)):
+            places = ((run, place) for run in runs for place in new_lines(run, line, step))
+            hints = asked = tuple(_hint_for(run, place, ahead * far) for run, place in places)
+        else:
+            continue
+        if len(asked) <= MAX_HINTS:
+            found[moved_alike] = hints
+    return found
 
 
-def _hint_for(read: Read, ahead_bytes: int) -> CHint:
-    """For what lies so far behind where the read begins, in the row of its operand that it is."""
+def _are_rows_along(runs: list[list[Read]], step: int, length: int) -> bool:
+    """Does a loop of so many iterations walk along several rows, leaving out nothing of them, none
+    of which it reads twice?"""
+    starts = [run[0].first for run in runs]
+    is_whole = all(step <= max(read.last for read in run) - run[0].first + 1 for run in runs)
+    are_apart = all(after - before >= step * length for before, after in pairwise(starts))
+    return len(runs) > 1 and is_whole and are_apart
+
+
+def _hint_for(run: list[Read], place: int, ahead_bytes: int) -> CHint:
+    """For what lies so far behind a place that a run holds, in the row of its operand that it is
+    in."""
+    read = next(r for r in run if r.first <= place <= r.last)
     start = read.operand.address.offset.constant
-    return CHint(read.operand, ahead_bytes + read.first - start)
+    return CHint(read.operand, ahead_bytes + place - start)
 
 
 def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
