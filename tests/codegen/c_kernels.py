@@ -60,6 +60,22 @@ def ugemm(m=5, n=7, k=3):
 
 
 @kernel
+def bgemm_tn(m=5, n=7, k=3):
+    """C = A' B."""
+    A, B, C = In(bf16, k, m), In(bf16, k, n), Out(f32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += f32(A[p, i]) * f32(B[p, j])
+
+
+@kernel
+def ugemm_tn(m=5, n=7, k=3):
+    """C = A' B, A without sign."""
+    A, B, C = In(u8, k, m), In(i8, k, n), Out(i32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += i32(A[p, i]) * i32(B[p, j])
+
+
+@kernel
 def dgemm(m=5, n=7, k=3):
     """C = A B in doubles."""
     A, B, C = In(f64, m, k), In(f64, k, n), Out(f64, m, n)

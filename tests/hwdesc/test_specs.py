@@ -114,6 +114,19 @@ def test_golden_cove_has_the_instructions_it_builds_on_and_its_own_units_for_the
     assert (units["fma"], units["load"]) == counts
 
 
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("x86_*.yaml")), ids=lambda file: file.stem)
+def test_groups_are_packed_by_one_store(file: Path) -> None:
+    """A load that takes what several stores wrote waits until they have reached the cache."""
+    hw = load_hardware(file)
+    rooms = {memory.name for memory in hw.memories if memory.within}
+    for copy in hw.instructions:
+        target = copy.semantics.statements[0].target.buffer
+        if copy.is_copy and copy.c_form and copy.operand(target).memory in rooms:
+            template = copy.c_form.full
+            assert template.operands.count(target) == 1, copy.name
+            assert not any(isinstance(x, str) and "for (" in x for x in template.parts), copy.name
+
+
 def test_conv_engine_figures() -> None:
     hw = load_hardware(FOLDER / "conv_engine.yaml")
     assert hw.memory("buffer").size_bytes == 16 * 64 * 512, "banks x bytes x entries of nv_large"

@@ -152,6 +152,34 @@ def test_packed_operands_are_right_when_compiled(name: str, loaded: set[tuple[st
         np.testing.assert_array_equal(got, interpret(covering.kernel, arrays)["C"], str(tiling))
 
 
+@pytest.mark.parametrize(
+    "name, packer",
+    [
+        ("bgemm", "pack_pair"),
+        ("bgemm_tn", "pack_pair"),
+        ("ugemm", "pack_quad_u8"),
+        ("ugemm_tn", "pack_quad_u8"),
+    ],
+)
+def test_groups_that_all_lanes_take_are_right_when_compiled(name: str, packer: str) -> None:
+    """Their elements lie side by side in A, or rows apart."""
+    hw = machine()
+    if hw.compiler is None or missing_features(hw.compiler):
+        pytest.skip("this processor lacks what the machine needs")
+    found = [
+        covering
+        for covering in packing(hw, (7, 37, 8), name)
+        if packer in {r.fill.instruction for r in residences(covering) if r.fill}
+    ]
+    for covering in found[:2]:
+        arrays = whole_arrays(covering.kernel, 1)
+        program = lower(covering, tilings(covering, hw, (3, 2, 1))[-1], hw)
+        assert program is not None
+        got = execute_c(program, hw, arrays)["C"]
+        np.testing.assert_array_equal(got, interpret(covering.kernel, arrays)["C"])
+    assert found
+
+
 @pytest.mark.parametrize("window", [1, 2])
 def test_convolutions_with_a_panel_are_right(window: int) -> None:
     """Strided ones; what a sliding window moves over is packed once per position of the window."""
