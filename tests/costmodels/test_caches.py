@@ -311,8 +311,7 @@ def test_calls_on_more_than_a_cache_holds_fetch_all_of_it_every_time() -> None:
 
 def zen4_in_order() -> isamap.Hardware:
     """Zen 4 with caches in which the line used least recently makes room, a nearest one that takes
-    in 32 bytes per cycle, a second one whose lines wait 16 cycles unannounced, 16 rows told apart,
-    and large pages."""
+    in 32 bytes per cycle, 16 rows told apart, and large pages."""
     hw = load_hardware(find_hardware("x86_avx512"))
     caches = {
         cache.name: replace(cache, replaces_at_random=False, prefetched_rows=16, prefetched_loads=0)
@@ -325,7 +324,6 @@ def zen4_in_order() -> isamap.Hardware:
         for port in near.ports
     )
     caches["l1"] = replace(near, ports=ports, prefetched_rows=0)
-    caches["l2"] = replace(caches["l2"], latency_cycles=16.0)
     large = replace(hw.external, large_pages=LargePages(2**21, 2**22))
     others = {**caches, large.name: large}
     return replace(hw, memories=tuple(others.get(x.name, x) for x in hw.memories))
@@ -765,24 +763,3 @@ def test_sums_in_crowded_rows_that_are_taken_up_again_wait_as_the_machine_says(
         (refills,) = refill_cycles(covering, tiled(covering, 12, 1, ("p", "j", "i")), hw)
         waits.append(refills.waiting_cycles)
     assert waits[0] == waits[1] > waits[2] > 0
-
-
-def test_zen_4_copies_lines_far_apart_at_the_pace_at_which_they_enter() -> None:
-    """Single lines of rows of B, 12,000 bytes apart, 6 MiB that the level-3 cache holds, copied for
-    each of 52 tiles of A: 6 cycles each were measured, with the copy; as many as a line takes that
-    enters and the second cache waits for are less."""
-    hw = load_hardware(find_hardware("x86_avx512"))
-    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 520, "n": 3000, "k": 512}, "sgemm")
-    covering = next(
-        covering
-        for covering in coverings(kernel, hw, [], may_reassociate=True)
-        if covering.instruction == "fma_scalar_f32"
-        and dict(covering.binding)["j"] == ("j",)
-        and any(r.is_packed for r in covering.operand("B").residences)
-    )
-    stays = (Stay("B", 0, 0, 1), Stay("B", 1, 1, 1, ("p",)), Stay("C", 0, 1, 1))
-    tiling = Tiling((("i", 10), ("j", 1), ("p", 6)), tuple("ijp"), tuple("pji"), stays)
-    refills = refill_cycles(covering, tiling, hw)
-    (far,) = (r for cache, r in zip(hw.caches, refills, strict=True) if cache.name == "l2")
-    copied = 52 * 188 * 512
-    assert 2 * copied < far.busy_cycles + far.waiting_cycles < 8 * copied
