@@ -28,9 +28,10 @@ def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles:
     """The program asks in the innermost tile loop that moves the stream, where each iteration moves
     it to new lines (a call takes so many cycles), for what the calls in its body read: of a sum's
     units those are the first and the last, which begin and end the sum, none where it goes on over
-    the tiles, unless the innermost loop asks. Not where each call walks over several lines by
-    itself, or a loop inside, or the loop along lines, of one row or several side by side, faster
-    than it could ask for them, nor in packed stays."""
+    the tiles, unless the innermost loop asks. Along lines or several rows that loop asks for what
+    the one around it reads next. Not where each call walks over several lines by itself, or a loop
+    inside, or the loop along lines, of one row or several side by side, faster than it could ask
+    for them, nor in packed stays."""
     line = cache.granule_bytes
     steps = stream.strides
     depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
