@@ -37,16 +37,16 @@ def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles:
     depth = next((n for n, x in enumerate(nest) if x.is_tile and steps[n]), None)
     if cache.prefetch is None or depth is None or stream.is_packed:
         return NO_HINTS
-    walked = [(stride, loop.count) for stride, loop in zip(steps[:depth], nest)]
+    within, stride = _hints_within(nest, depth, stream, cache, call_cycles), steps[depth]
+    if stride < line:
+        return within
+    walked = [(step, loop.count) for step, loop in zip(steps[:depth], nest)]
     call = stream.call_bytes
     reach = call + sum(s * (count - 1) for s, count in walked)
-    cycles, stride = call_cycles * prod(loop.count for loop in nest[:depth]), steps[depth]
+    cycles = call_cycles * prod(loop.count for loop in nest[:depth])
     dims = sorted(d for d in (*((s, float(n)) for n, s in stream.inside), *walked) if d[0])
     rows = touched_lines(line, dims, stream.element_bytes)
     new = min(rows.count, rows.rows * stride / line)
-    within = _hints_within(nest, depth, stream, cache, call_cycles)
-    if stride < line:
-        return within
     if within.missing < 1.0 and _are_rows_along(rows, stride, nest[depth].count):
         return Hints(within.missing, 0.0)
     if _asks_along_rows(nest, depth, steps, cache, call_cycles):

@@ -390,10 +390,15 @@ def test_rows_with_loads_of_their_own_may_be_more_than_those_of_a_loop() -> None
 def has_hint(place: str, outer: str, i: int, p: int, size: tuple[int, int, int]) -> bool:
     """Does the program of such a product ask for lines at a place that is written so?"""
     hw, covering = avx512_product(*size)
-    program = lower(covering, sums_of_products(covering, outer, i, p), hw)
+    return bool(hints_for(place, covering, sums_of_products(covering, outer, i, p), hw))
+
+
+def hints_for(place: str, covering: Covering, tiling: Tiling, hw: isamap.Hardware) -> list[str]:
+    """Lines of the program in C that ask for lines at a place that is written so."""
+    program = lower(covering, tiling, hw)
     assert program is not None
     text = generate_c(program, hw, frozenset("AB")).text
-    return any("_mm_prefetch" in line and place in line for line in text.splitlines())
+    return [line for line in text.splitlines() if "_mm_prefetch" in line and place in line]
 
 
 def test_hints_are_counted_on_where_the_program_has_them() -> None:
@@ -418,10 +423,7 @@ def test_rows_that_a_loop_over_tiles_asks_for_within_lines_are_announced() -> No
     hw, covering = avx512_product(1760, 16, 1760)
     found = sums_of_products(covering, "ipj", 21, 10)
     tiling = replace(found, stays=tuple(replace(stay, level=1) for stay in found.stays))
-    program = lower(covering, tiling, hw)
-    assert program is not None
-    text = generate_c(program, hw, frozenset("AB")).text
-    asked_at = [line for line in text.splitlines() if "_mm_prefetch" in line and ")A" in line]
+    asked_at = hints_for(")A", covering, tiling, hw)
     assert len(asked_at) >= 21 and all("40 * p_tile" in line for line in asked_at)
     unasked = replace(hw, memories=tuple(replace(m, prefetch=None) for m in hw.memories))
     waiting = [
@@ -439,10 +441,7 @@ def test_rows_that_a_loop_over_tiles_asks_for_line_by_line_are_announced() -> No
         hw, covering = avx512_product(2, n, 13 * 1000)
         tiling = sums_of_products(covering, "ipj", 2, 13)
         tiling = replace(tiling, stays=tuple(replace(stay, level=1) for stay in tiling.stays))
-        program = lower(covering, tiling, hw)
-        assert program is not None
-        text = generate_c(program, hw, frozenset("AB")).text
-        asked_at = [x for x in text.splitlines() if "_mm_prefetch" in x and ")B" in x]
+        asked_at = hints_for(")B", covering, tiling, hw)
         has_hints.append(len(asked_at) >= 13 and all("64 * j_tile" in x for x in asked_at))
         nest = find_nest(covering, tiling, hw)
         (cache,) = (memory for memory in hw.caches if memory.prefetch is not None)
