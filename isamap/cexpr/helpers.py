@@ -83,17 +83,18 @@ static inline float isamap_bf16_round(double x) { /* nearest even, in one step f
 }
 """
 
+CALL = re.compile(r"\b(isamap_\w+)\(")  # the first one in a function of a library is its name
+
 
 def used_helpers(lines: list[str], library: str) -> str:
     """Those functions of `library` (C functions, a blank line between them, none before one that
     it calls) that the lines call, and what these call, in the library's order."""
     chunks = [chunk.strip() for chunk in library.split("\n\n")]
-    wanted = "\n".join(lines)
+    wanted = {name for line in lines for name in CALL.findall(line)}
     kept: list[str] = []
     for chunk in reversed(chunks):
-        name = re.search(r"\b(isamap_\w+)\(", chunk)
-        assert name is not None, f"no function in {chunk!r}"
-        if re.search(rf"\b{name[1]}\(", wanted):
+        name, *called = CALL.findall(chunk)
+        if name in wanted:
             kept.insert(0, chunk)
-            wanted += chunk
+            wanted.update(called)
     return "\n".join(kept)
