@@ -112,17 +112,20 @@ def _touch(granule: int, nest: list[NestLoop], streams: list[Stream]) -> _Touche
     lines = [lines_by_depth(line_bytes_of(granule, stream), nest, stream) for stream in streams]
     kept: list[list[tuple[Stream, Lines]]] = [[] for _ in range(len(nest) + 1)]
     for stream, by_depth in zip(streams, lines, strict=True):
-        for depth in range(_first_kept(nest, stream), len(nest) + 1):
+        for depth in range(_first_kept(granule, nest, stream), len(nest) + 1):
             kept[depth].append((stream, by_depth[depth]))
     rooms = [granule * sum(lines.count for _, lines in some) for some in kept]
     return _Touched(lines, kept, rooms)
 
 
-def _first_kept(nest: list[NestLoop], stream: Stream) -> int:
+def _first_kept(granule: int, nest: list[NestLoop], stream: Stream) -> int:
     """The least number of loops most rounds of which touch the stream, not only those of the first
-    iteration outside."""
+    iteration outside: those that copy it, or what is around them where that comes back to lines
+    that they touched."""
     first, rounds = len(nest) + 1, 1.0
-    for depth in range(len(nest), stream.num_quiet, -1):
+    around = stream.strides[stream.num_quiet] if 0 <= stream.num_quiet < len(nest) else 0
+    comes_back = 0 < around < granule
+    for depth in range(len(nest), stream.num_quiet - comes_back, -1):
         rounds *= nest[depth].count if depth < len(nest) and stream.still[depth] else 1.0
         if rounds > 2:
             break

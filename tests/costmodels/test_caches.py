@@ -369,6 +369,31 @@ def test_of_rows_that_share_few_sets_zen_4_finds_most_again() -> None:
     assert 0.1 * every < some < 0.5 * every < every < gone
 
 
+@pytest.mark.parametrize("rows, crowded", [(10, True), (8, False)])
+def test_copied_rows_that_share_few_sets_drive_each_other_out_too(rows: int, crowded: bool) -> None:
+    """Elements of rows of A, 8 KiB apart, in one set of eight lines: a loop goes on along the rows
+    and copies one of each into a register of its own, for two vectors of B; half as many lines come
+    in anew as where calls on both vectors read the elements in place."""
+    hw, in_place = avx512_product(80, 64, 2048)
+    roomy = replace(hw, memories=tuple(replace(x, ways=0) for x in hw.memories))
+    copied = next(
+        covering
+        for covering in coverings(in_place.kernel, hw, [], may_reassociate=True)
+        if covering.instruction == "fma_f32"
+        and dict(covering.binding)["j"] == ("j",)
+        and all(layout_rank(plan) == 0 for plan in covering.operands)
+    )
+    anew = []
+    for covering in (in_place, copied):
+        stays = sums_of_products(covering, "ijp", rows, 1).stays
+        stays = tuple(replace(stay, level=1) if stay.operand == "A" else stay for stay in stays)
+        tiling = Tiling((("i", rows), ("j", 2), ("p", 1)), tuple("ijp"), tuple("pji"), stays)
+        whole, least = (refill_cycles(covering, tiling, x)[0].busy_cycles for x in (hw, roomy))
+        anew.append(whole - least)
+    assert anew[1] == pytest.approx(anew[0] / 2, rel=0.1)
+    assert (anew[1] > 0) == crowded
+
+
 def test_of_rows_that_are_too_many_to_be_told_apart_some_are_followed() -> None:
     """Rows of B, walked along 16, 64 and 128 side by side, of which 16 can be told apart."""
     few, more, many = (waits("pij", 8, p, (8, 4096, 512))["l2"] for p in (16, 64, 128))
