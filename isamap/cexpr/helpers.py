@@ -93,8 +93,9 @@ def used_helpers(lines: list[str], library: str) -> str:
     wanted = {name for line in lines for name in CALL.findall(line)}
     kept: list[str] = []
     for chunk in reversed(chunks):
-        name, *called = CALL.findall(chunk)
-        if name in wanted:
+        names = CALL.findall(chunk)
+        assert names, f"no function in {chunk!r}"
+        if names[0] in wanted:
             kept.insert(0, chunk)
-            wanted.update(called)
+            wanted.update(names)
     return "\n".join(kept)

@@ -123,9 +123,9 @@ def _first_kept(granule: int, nest: list[NestLoop], stream: Stream) -> int:
     iteration outside: those that copy it, or what is around them where that comes back to lines
     that they touched."""
     first, rounds = len(nest) + 1, 1.0
-    around = stream.strides[stream.num_quiet] if 0 <= stream.num_quiet < len(nest) else 0
-    comes_back = 0 < around < granule
-    for depth in range(len(nest), stream.num_quiet - comes_back, -1):
+    quiet = stream.num_quiet
+    comes_back = 0 <= quiet < len(nest) and 0 < stream.strides[quiet] < granule
+    for depth in range(len(nest), quiet - 1 if comes_back else quiet, -1):
         rounds *= nest[depth].count if depth < len(nest) and stream.still[depth] else 1.0
         if rounds > 2:
             break

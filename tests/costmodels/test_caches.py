@@ -30,7 +30,7 @@ from tests.codegen.program_calls import walk
 
 ROOT = Path(__file__).parents[1] / "codegen"
 LINE = 16
-LATENCY = 16  # cycles
+LATENCY = 16.0  # cycles
 CACHE = """
   near:
     kind: cache
@@ -278,11 +278,12 @@ def test_what_calls_read_in_place_keeps_the_nearest_cache_busy() -> None:
     assert served["fma_scalar_f32", 4 * 4096] == 4 * 4096 / 2
 
 
-@pytest.mark.parametrize("n, crossing", [(64, 0.0), (65, 15 / 16), (72, 1 / 2)])
-def test_rows_that_begin_inside_a_line_are_loaded_from_two(n: int, crossing: float) -> None:
-    """Vectors of a whole line along rows of n floats, of which some lie in two lines."""
+@pytest.mark.parametrize("n, each", [(64, 1.0), (65, 1 + 2 * 15 / 16), (72, 1 + 2 * 1 / 2)])
+def test_rows_that_begin_inside_a_line_are_loaded_from_two(n: int, each: float) -> None:
+    """Vectors of a whole line along rows of n floats; two cycles for a second line."""
     hw = load_hardware(find_hardware("x86_avx512"))
-    each = 1 + crossing * hw.caches[0].split_cycles
+    slow = replace(hw.caches[0], split_cycles=2.0)
+    hw = replace(hw, memories=tuple(slow if x.name == slow.name else x for x in hw.memories))
     kernel = load_kernel(ROOT / "c_kernels.py", {"m": 4, "n": n, "k": 10}, "sgemm")
     found = set()
     for covering in coverings(kernel, hw, [], may_reassociate=True):
@@ -313,8 +314,8 @@ def test_calls_on_more_than_a_cache_holds_fetch_all_of_it_every_time() -> None:
 
 def zen4_in_order() -> isamap.Hardware:
     """Zen 4 with caches in which the line used least recently makes room, a nearest one that takes
-    in 32 bytes per cycle, lines that wait `LATENCY` for the next one, 16 rows told apart, and large
-    pages."""
+    in 32 bytes per cycle, a second one whose lines wait `LATENCY` unannounced, 16 rows told apart,
+    and large pages."""
     hw = load_hardware(find_hardware("x86_avx512"))
     caches = {
         cache.name: replace(cache, replaces_at_random=False, prefetched_rows=16, prefetched_loads=0)
@@ -336,12 +337,19 @@ def zen4_in_order() -> isamap.Hardware:
 def avx512_product(m: int, n: int, k: int) -> tuple[isamap.Hardware, Covering]:
     """Vectors along the rows of B and C, elements of A; nothing is copied."""
     hw = zen4_in_order()
-    kernel = load_kernel(ROOT / "c_kernels.py", {"m": m, "n": n, "k": k}, "sgemm")
+    return hw, along_rows(hw, "fma_scalar_f32", (m, n, k))
+
+
+def along_rows(
+    hw: isamap.Hardware, instruction: str, size: tuple[int, int, int], packed: str = ""
+) -> Covering:
+    """A product by vectors along the rows of B and C; `packed`: the operands copied to panels."""
+    kernel = load_kernel(ROOT / "c_kernels.py", dict(zip("mnk", size, strict=True)), "sgemm")
     for covering in coverings(kernel, hw, [], may_reassociate=True):
-        is_packed = any(r.is_packed for plan in covering.operands for r in plan.residences)
+        panels = {x.name for x in covering.operands if any(r.is_packed for r in x.residences)}
         is_along_rows = dict(covering.binding)["j"] == ("j",)
-        if covering.instruction == "fma_scalar_f32" and is_along_rows and not is_packed:
-            return hw, covering
+        if covering.instruction == instruction and is_along_rows and panels == set(packed):
+            return covering
     raise AssertionError("the vector instruction matches")
 
 
@@ -376,13 +384,7 @@ def test_copied_rows_that_share_few_sets_drive_each_other_out_too(rows: int, cro
     in anew as where calls on both vectors read the elements in place."""
     hw, in_place = avx512_product(80, 64, 2048)
     roomy = replace(hw, memories=tuple(replace(x, ways=0) for x in hw.memories))
-    copied = next(
-        covering
-        for covering in coverings(in_place.kernel, hw, [], may_reassociate=True)
-        if covering.instruction == "fma_f32"
-        and dict(covering.binding)["j"] == ("j",)
-        and all(layout_rank(plan) == 0 for plan in covering.operands)
-    )
+    copied = along_rows(hw, "fma_f32", (80, 64, 2048))
     anew = []
     for covering in (in_place, copied):
         stays = sums_of_products(covering, "ijp", rows, 1).stays
@@ -541,14 +543,7 @@ def test_rows_that_are_copied_in_the_first_round_do_not_drive_out_the_copy(n: in
     """Panels of B, 1024 x 32, for 40 tiles of A each: their rows, 4 KiB apart, share few sets of
     the level-2 cache, which takes in A and B once per panel, C, and no panel."""
     hw = load_hardware(find_hardware("x86_avx512"))
-    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 480, "n": n, "k": 1024}, "sgemm")
-    covering = next(
-        covering
-        for covering in coverings(kernel, hw, [], may_reassociate=True)
-        if covering.instruction == "fma_scalar_f32"
-        and dict(covering.binding)["j"] == ("j",)
-        and any(r.is_packed for r in covering.operand("B").residences)
-    )
+    covering = along_rows(hw, "fma_scalar_f32", (480, n, 1024), "B")
     stays = (Stay("B", 0, 0, 1), Stay("B", 1, 1, 1, ("p",)), Stay("C", 0, 1, 1))
     tiling = Tiling((("i", 12), ("j", 2), ("p", 1)), tuple("jip"), tuple("pji"), stays)
     refills = refill_cycles(covering, tiling, hw)
@@ -564,14 +559,7 @@ def test_what_is_packed_in_the_first_round_enters_while_it_is_copied() -> None:
     hw = load_hardware(find_hardware("x86_golden_cove"))
     wide = replace(hw.memory("l3"), size_bytes=2**30, left_bytes=2**29)
     ample = replace(hw, memories=tuple(wide if m.name == "l3" else m for m in hw.memories))
-    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 64, "n": 7680, "k": 2560}, "sgemm")
-    covering = next(
-        covering
-        for covering in coverings(kernel, hw, [], may_reassociate=True)
-        if covering.instruction == "fma_f32"
-        and dict(covering.binding)["j"] == ("j",)
-        and any(r.is_packed for r in covering.operand("B").residences)
-    )
+    covering = along_rows(hw, "fma_f32", (64, 7680, 2560), "B")
     stays = (Stay("A", 0, 1, 1), Stay("B", 0, 0, 1), Stay("B", 1, 1, 1, ("p",)), Stay("C", 0, 1, 1))
     tiling = Tiling((("i", 6), ("j", 4), ("p", 1)), tuple("jip"), tuple("pij"), stays)
     (entering,) = (r.packed_cycles for r in refill_cycles(covering, tiling, hw)[-1:])
@@ -715,14 +703,7 @@ def test_zen_4_copies_lines_far_apart_at_about_the_pace_at_which_they_enter() ->
     """Single lines of rows of B, 12,000 bytes apart, 6 MiB that the level-3 cache holds, copied for
     each of 52 tiles of A: 6 cycles each were measured, with the copy."""
     hw = load_hardware(find_hardware("x86_avx512"))
-    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 520, "n": 3000, "k": 512}, "sgemm")
-    covering = next(
-        covering
-        for covering in coverings(kernel, hw, [], may_reassociate=True)
-        if covering.instruction == "fma_scalar_f32"
-        and dict(covering.binding)["j"] == ("j",)
-        and any(r.is_packed for r in covering.operand("B").residences)
-    )
+    covering = along_rows(hw, "fma_scalar_f32", (520, 3000, 512), "B")
     stays = (Stay("B", 0, 0, 1), Stay("B", 1, 1, 1, ("p",)), Stay("C", 0, 1, 1))
     tiling = Tiling((("i", 10), ("j", 1), ("p", 6)), tuple("ijp"), tuple("pji"), stays)
     refills = refill_cycles(covering, tiling, hw)
