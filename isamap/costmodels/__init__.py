@@ -17,6 +17,7 @@ from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fi
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .flow import Flow
 from .host_costs import host_costs
+from .ideal import ideal_cycles
 from .in_order import HeldUp, find_held_up
 from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
@@ -135,6 +136,7 @@ __all__ = [
     "is_renamed",
     "is_replaced",
     "last_units",
+    "ideal_cycles",
     "least_costs",
     "least_load",
     "least_occupancy",

@@ -97,7 +97,7 @@ def test_estimates_are_work_where_caches_decide(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         "isamap.scheduler.wishes.EffortClock", lambda: clocks.append(EffortClock()) or clocks[-1]
     )
-    sizes = {"m": 64, "n": 64, "k": 64}
+    sizes = {"m": 200, "n": 300, "k": 500}
     found = [
         isamap.map(
             "gemm:gemm_f32", "x86_avx512", sizes=sizes, effort=e, verify="off", may_reassociate=True
