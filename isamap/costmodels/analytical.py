@@ -169,12 +169,15 @@ def begin_estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
     units: dict[str, float] = {work.compute_unit: 0.0}
     ports: dict[Port, float] = dict(work.ports)
     away = copies_left_away(covering, tiling, hw)
-    for flow in work.flows:
-        passes = flow_passes(covering, tiling, flow) / away.get((flow.operand, flow.residence), 1)
-        busy = passes * paid_cycles(covering, tiling, flow) / counts[flow.unit]
+    passes = [
+        flow_passes(covering, tiling, flow) / away.get((flow.operand, flow.residence), 1)
+        for flow in work.flows
+    ]
+    for flow, times in zip(work.flows, passes, strict=True):
+        busy = times * paid_cycles(covering, tiling, flow) / counts[flow.unit]
         units[flow.unit] = units.get(flow.unit, 0.0) + busy
         for port, cycles in flow.ports:
-            ports[port] = ports.get(port, 0.0) + passes * cycles
+            ports[port] = ports.get(port, 0.0) + times * cycles
     fetched = max((units[unit] for unit in work.fill_units), default=0.0)
     units[work.compute_unit] += compute_path_cycles(covering, work, tiling, hw, fetched)
     stall = sum(stall_cycles(covering, work, tiling, stay, hw) for stay in tiling.stays)
@@ -191,7 +194,7 @@ def begin_estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
         startup_cycles(covering, work, tiling, hw), finish, stall, unfinished,
         max(
             units[work.compute_unit] + stall + unfinished,
-            uneven_cycles(covering, work, tiling, hw),
+            uneven_cycles(covering, work, tiling, hw, passes, units),
         ),
         max(ends.around(busy, finish) for busy, ends in paces),
         losses + handover_cycles(covering, tiling, hw),

@@ -4,6 +4,7 @@ In: a covering, its work, a tiling, the machine. Out: waiting per stay, per toke
 job: busy times, startup, finish (`analytical`), places that take turns (`rounds`).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -286,25 +287,37 @@ def sweep_wait(work: Work, flows: list[Flow], slots: int, loop: TiledLoop, tile:
     return (count - 1) * full_wait + block_wait(flows, slots, last_use)
 
 
-def uneven_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Least cycles where the last, shorter tile of a loop keeps a fill unit longer than the others.
+def uneven_cycles(
+    covering: Covering,
+    work: Work,
+    tiling: Tiling,
+    hw: Hardware,
+    passes: Sequence[float],
+    unit_cycles: Mapping[str, float],
+) -> float:
+    """Least cycles where the last, shorter tile of a loop keeps a fill unit longer than the others;
+    0 where it takes no longer than the computation.
 
     What does not depend on the loop is fetched for a short tile as for a full one, and nothing
     fetches ahead over many tiles: a fill unit may set the pace there, the computation elsewhere.
+    `passes`: of each flow; `unit_cycles`: of all that each unit does.
     """
-    lasts = [(loop, last_units(covering, tiling, loop)) for loop in covering.loops]
-    cut = [(loop, last) for loop, last in lasts if last < loop.units]
     longest = 0.0
-    for unit in work.fill_units if cut else ():
-        fills = [f for f in work.flows if f.unit == unit and not f.windows]
-        passes = [flow_passes(covering, tiling, f) for f in fills]
-        for loop, last in cut:
-            rest = work.shared_cycles * (1 - last / loop.units)
-            fetched = sum(
-                last_passes(covering, tiling, f, loop, last, whole) * f.pass_cycles
-                for f, whole in zip(fills, passes, strict=True)
-            )
-            longest = max(longest, rest + fetched / hw.num_units(unit))
+    for loop in covering.loops:
+        count = trips(covering, tiling, loop.name)
+        if count == 1:
+            continue
+        last = last_units(covering, tiling, loop)
+        computing = work.shared_cycles * last / loop.units
+        for unit in work.fill_units:
+            if unit_cycles[unit] / count > computing:  # a last tile fetches no more than the others
+                fetched = sum(
+                    last_passes(covering, tiling, f, loop, last, whole) * f.pass_cycles
+                    for f, whole in zip(work.flows, passes, strict=True)
+                    if f.unit == unit and not f.windows
+                )
+                beside = work.shared_cycles - computing
+                longest = max(longest, beside + fetched / hw.num_units(unit))
     return longest
 
 
