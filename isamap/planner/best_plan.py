@@ -6,7 +6,7 @@ was not looked at. Not its job: the rewrites themselves, scheduling one form (`p
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain, count, islice
 from math import inf
 
 from isamap.costmodels import Aim, Costs
@@ -21,7 +21,16 @@ from isamap.mapper import (
     may_gain_by_halves,
     spread_factors,
 )
-from isamap.rewrites import FORMS, SPLIT_FLOATS, Rewrite, Step, Variant, spread_by, variants
+from isamap.rewrites import (
+    FORMS,
+    SPLIT_FLOATS,
+    Rewrite,
+    Search,
+    Step,
+    Variant,
+    spread_by,
+    variants,
+)
 from isamap.scheduler import Wishes
 
 from .find_plan import all_cuts, overlapped, plan_near, plan_whole
@@ -48,15 +57,14 @@ def find_best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     """
     begin = wishes.clock.now()
     known = Known()
-    prices = _Prices(hw)
-    forms, cut = _list_forms(kernel, prices, wishes)
     deadline = _Deadline(wishes, begin + wishes.time_limit_s)
-    plans = _plan_forms(forms, deadline, known, prices, cut)
-    best = _best_near(plans, hw, deadline, known, cut)
+    forms = _Forms(_variants(kernel, hw, wishes), _Prices(hw), deadline)
+    plans = _plan_forms(forms, known)
+    best = _best_near(plans, hw, deadline, known, forms.cut)
     best = _searched_on(best, hw, deadline, known)
-    best = replace(best, cut=all_cuts(best.cut, *cut))
+    best = replace(best, cut=all_cuts(best.cut, *forms.cut))
     best = overlapped(best, hw, deadline.soon(), known)
-    return replace(best, num_forms=len(forms), seconds=wishes.clock.now() - begin)
+    return replace(best, num_forms=forms.num_listed, seconds=wishes.clock.now() - begin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +109,9 @@ class _Prices:
                 self.expected[task_key(one.task, frozenset())] = float(one.cycles)
 
 
-def _plan_forms(
-    forms: "list[_Form]", deadline: _Deadline, known: Known, prices: _Prices, cut: list[str]
-) -> list[Plan]:
+def _plan_forms(forms: "_Forms", known: Known) -> list[Plan]:
     """Plans of the kernel as it is and of forms that promise less, as `plan_whole` finds them, each
-    in half of the time that is left. `cut` and what is expected grow.
+    in half of the time that is left. The forms' `cut` and what is expected grow.
 
     What an instruction matches may still need copies that cannot be scheduled. Where a plan left a
     task to the host, no form with that task promises less than it takes there; that may be too
@@ -113,8 +119,10 @@ def _plan_forms(
     do promises of copies (`_expected`), until a plan says what they take. Forms that only promise
     again what another one did, such as bands along the other axis of an image, come last.
     """
+    deadline, prices = forms.deadline, forms.prices
     aim = deadline.wishes.aim
-    form, rest = forms[0], [form for form in forms[1:] if form.least < inf]
+    form = forms.plain
+    rest: list[_Form] = []
     plans: list[Plan] = []
     tried = {form.bounds}
     best: Plan | None = None
@@ -122,18 +130,20 @@ def _plan_forms(
     for number in count():
         most = FAR * best.cycles if best and aim.is_fastest else inf
         try:
-            soon = deadline.soon(1 / 2 if rest else 1.0)
+            soon = deadline.soon(1 / 2 if rest or (not number and forms.others) else 1.0)
             plan = plan_whole(form.variant.kernel, prices.hw, soon, known, most)
             plans.append(replace(plan, steps=form.variant.steps))
             prices.learn_from(plan)
             best = min(plans, key=lambda plan: aim.value(plan.costs))
         except MappingError as error:
             failure = failure or error
+        if not number:
+            rest = [other for other in forms.listed(best) if other.least < inf]
         rest = [other for other in rest if best is None or _may_win(other, best, aim, prices.least)]
         if not rest:
             break
         if number == MAX_PLANS or (best is not None and deadline.is_late):
-            cut.append(f"{len(rest)} promising forms were not scheduled")
+            forms.cut.append(f"{len(rest)} promising forms were not scheduled")
             break
         form = min(rest, key=lambda form: (form.bounds in tried, _sum(form.tasks, prices.expected)))
         rest.remove(form)
@@ -206,26 +216,61 @@ class _Form:
         return sum(self.bounds)
 
 
-def _list_forms(kernel: Kernel, prices: _Prices, wishes: Wishes) -> tuple[list[_Form], list[str]]:
-    """The kernel as it is and its other forms, and what was not looked at; `prices` grow."""
-    until = wishes.clock.now() + wishes.time_limit_s / 2
-    search = variants(
+def _variants(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Search:
+    return variants(
         kernel,
-        rewrites=_worth_trying(prices.hw, wishes.aim),
+        rewrites=_worth_trying(hw, wishes.aim),
         max_steps=MAX_STEPS,
         max_variants=MAX_VARIANTS,
         may_reassociate=wishes.may_reassociate,
     )
-    forms: list[_Form] = []
-    cut = []
-    for variant in search:
-        if forms and (wishes.watch.is_stopped or wishes.clock.now() > until):
-            cut.append("stopped before all forms were listed")
-            break
-        tasks = Counter(prices.look_at(task) for task in flatten(cut_tasks(variant.kernel)))
-        bounds = tuple(sorted(prices.least[key] for key in tasks.elements()))
-        forms.append(_Form(variant, tasks, bounds))
-    return forms, cut + ([search.cut] if search.cut else [])
+
+
+class _Forms:
+    """The kernel as it is (`plain`) and its other forms, listed when that has a plan or none.
+
+    `others`: is there another one? `cut`: what was not looked at; it and `prices` grow.
+    """
+
+    def __init__(self, search: Search, prices: _Prices, deadline: _Deadline) -> None:
+        self.search = search
+        self.prices = prices
+        self.deadline = deadline
+        first, *self.others = islice(search, 2)
+        self.plain = self._form(first)
+        self.num_listed = 1
+        self.cut: list[str] = []
+
+    def listed(self, plan: Plan | None) -> "list[_Form]":
+        """The other forms. None are looked for beyond one that differs from the plan only in what
+        takes little of its time: of the few steps that lead to a form that gains clearly, one
+        changes what takes more, and comes first elsewhere."""
+        wishes = self.deadline.wishes
+        now = wishes.clock.now()
+        until = now + max(0.0, self.deadline.until - now) / 2
+        found = []
+        for variant in chain(self.others, self.search):
+            if wishes.watch.is_stopped or wishes.clock.now() > until:
+                self.cut.append("stopped before all forms were listed")
+                break
+            form = self._form(variant)
+            found.append(form)
+            if plan is not None and wishes.aim.is_fastest and not _leads_on(form, plan):
+                self.search.pass_over()
+        self.cut += [self.search.cut] if self.search.cut else []
+        self.num_listed += len(found)
+        return found
+
+    def _form(self, variant: Variant) -> "_Form":
+        tasks = Counter(self.prices.look_at(task) for task in flatten(cut_tasks(variant.kernel)))
+        bounds = tuple(sorted(self.prices.least[key] for key in tasks.elements()))
+        return _Form(variant, tasks, bounds)
+
+
+def _leads_on(form: _Form, plan: Plan) -> bool:
+    """May forms that are reached from this one gain clearly by what it changed?"""
+    differing, _ = _differing(form.tasks, plan)
+    return differing > (1 - CLEAR_GAIN) / MAX_STEPS * _own(plan)
 
 
 def _worth_trying(hw: Hardware, aim: Aim) -> tuple[Rewrite, ...]:
@@ -241,15 +286,24 @@ def may_gain(tasks: Counter[TaskKey], best: Plan, least_of: dict[TaskKey, float]
     """May a form with these tasks gain clearly in those in which it differs from the best plan's
     form? One after the other: that some would run side by side is no reason to try a form.
     """
-    differing = best.repack_cycles
-    for planned in best.tasks:
+    differing, others = _differing(tasks, best)
+    return differing - _sum(others, least_of) > (1 - CLEAR_GAIN) * _own(best)
+
+
+def _differing(tasks: Counter[TaskKey], plan: Plan) -> tuple[float, Counter[TaskKey]]:
+    """Cycles of what the plan does beside these tasks, and those of them that it does not do."""
+    differing = float(plan.repack_cycles)
+    for planned in plan.tasks:
         parts = Counter(task_key(p, frozenset()) for p in planned.task.parts or (planned.task,))
         if parts <= tasks:
             tasks = tasks - parts
         else:
             differing += planned.cycles
-    own = best.repack_cycles + sum(planned.cycles for planned in best.tasks)
-    return differing - _sum(tasks, least_of) > (1 - CLEAR_GAIN) * own
+    return differing, tasks
+
+
+def _own(plan: Plan) -> float:
+    return plan.repack_cycles + sum(planned.cycles for planned in plan.tasks)
 
 
 def _sum(tasks: Counter[TaskKey], cycles: dict[TaskKey, float]) -> float:

@@ -40,6 +40,7 @@ class Search:
     max_variants: int
     cut: str | None = None
     stream: Iterator[Variant] = field(init=False)
+    queue: deque[Variant] = field(init=False, default_factory=deque)
 
     def __post_init__(self) -> None:
         self.stream = self.explore()
@@ -53,10 +54,11 @@ class Search:
     def explore(self) -> Iterator[Variant]:
         """Breadth first, rewrites in the table's order."""
         start = Variant(self.kernel, ())
-        queue, seen = deque([start]), {identify(self.kernel)}
+        self.queue.append(start)
+        seen = {identify(self.kernel)}
         yield start
-        while queue:
-            variant = queue.popleft()
+        while self.queue:
+            variant = self.queue.popleft()
             if len(variant.steps) == self.max_steps:
                 self.add_cut(f"variants of more than {self.max_steps} steps were not tried")
                 return
@@ -68,8 +70,12 @@ class Search:
                     self.add_cut(f"stopped at {self.max_variants} variants")
                     return
                 seen.add(key)
-                queue.append(found)
+                self.queue.append(found)
                 yield found
+
+    def pass_over(self) -> None:
+        """Look for no variants from the last one on."""
+        self.queue.pop()
 
     def add_cut(self, text: str) -> None:
         """Note one more reason why variants are missing."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,19 @@ def test_searches_that_end_with_their_share_of_the_time_go_on_in_what_is_left(
     found = find_best_plan(kernel, hw, wishes)
     assert all(one.answer is not None and one.answer.is_ended for one in made[0].tasks)
     assert found.cycles == unlimited.cycles < made[0].cycles
+
+
+@pytest.mark.parametrize("sizes", [(20, 4, 512, 512), (9, 1, 600, 700)])
+def test_forms_are_not_looked_for_beyond_those_that_change_what_takes_little_time(
+    sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The matrix products of a layer of gated units take nearly all of its time."""
+    names = ("steps", "batch", "inputs", "hidden")
+    layer = bundled("gru", "gru", **dict(zip(names, sizes, strict=True)))
+    hw = load_hardware(find_hardware("x86_avx512"))
+    wishes = Wishes(time_limit_s=600.0, may_reassociate=True)
+    few = find_best_plan(layer, hw, wishes)
+    monkeypatch.setattr(import_module("isamap.planner.best_plan"), "_leads_on", lambda *_: True)
+    many = find_best_plan(layer, hw, wishes)
+    assert 1 < few.num_forms < many.num_forms
+    assert few.cycles == many.cycles

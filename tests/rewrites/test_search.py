@@ -70,6 +70,18 @@ def test_a_search_that_ends_by_itself_cuts_nothing() -> None:
     assert len(orders) == 6 and search.cut is None
 
 
+def test_no_variants_are_found_from_one_that_is_passed_over() -> None:
+    search = variants(read(EPILOGUE), rewrites=(INLINE,))
+    steps = []
+    for variant in search:
+        steps.append([str(step) for step in variant.steps])
+        if steps[-1] == ["inline T2"]:
+            search.pass_over()
+    assert ["inline T2"] in steps and ["inline T3"] in steps
+    assert all(found[:1] != ["inline T2"] or len(found) == 1 for found in steps)
+    assert ["inline T3", "inline T2"] in steps, "it is reached by another way"
+
+
 def test_steps_say_how_a_variant_came_about() -> None:
     found = [v for v in variants(read(EPILOGUE), rewrites=(INLINE,)) if len(v.steps) == 2]
     assert [str(step) for step in found[0].steps] == ["inline T2", "inline T3"]
