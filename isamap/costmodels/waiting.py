@@ -305,11 +305,9 @@ def uneven_cycles(
     longest = 0.0
     for loop in covering.loops:
         count = trips(covering, tiling, loop.name)
-        if count == 1:
-            continue
         last = last_units(covering, tiling, loop)
         computing = work.shared_cycles * last / loop.units
-        for unit in work.fill_units:
+        for unit in work.fill_units if count > 1 else ():
             if unit_cycles[unit] / count > computing:  # a last tile fetches no more than the others
                 fetched = sum(
                     last_passes(covering, tiling, f, loop, last, whole) * f.pass_cycles

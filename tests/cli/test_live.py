@@ -41,12 +41,15 @@ def test_progress_is_shown_on_terminals_only(is_terminal: bool) -> None:
 
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real SIGINT as soon as there is a first schedule."""
+    """A real SIGINT as soon as there is a first schedule; a second one would end the search for
+    good, and solvers may report again before the first is seen."""
     see = live.LiveWatch.see
+    sent: list[Progress] = []
 
     def see_and_interrupt(self: live.LiveWatch, progress: Progress) -> None:
         see(self, progress)
-        if not self.is_stopped and progress.value is not None:
+        if not sent and progress.value is not None:
+            sent.append(progress)
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(live.LiveWatch, "see", see_and_interrupt)
