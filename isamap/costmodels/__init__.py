@@ -16,6 +16,7 @@ from .contest import Contest, TakesRounds, open_contest, share_time
 from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fill
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .flow import Flow
+from .handover import copies_as_written
 from .host_costs import host_costs
 from .ideal import ideal_cycles
 from .in_order import HeldUp, find_held_up
@@ -115,6 +116,7 @@ __all__ = [
     "busiest",
     "chip_bytes",
     "compulsory_bytes",
+    "copies_as_written",
     "count_work",
     "drain_latency_cycles",
     "enough_slots",

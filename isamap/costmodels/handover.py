@@ -14,7 +14,7 @@ from itertools import takewhile
 from math import prod
 
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering
+from isamap.mapper import Covering, OperandPlan
 
 from .lines import moving_registers
 from .tiling import Tiling, operand_plan
@@ -44,6 +44,7 @@ def copies_left_away(
 ) -> dict[tuple[str, int], float]:
     """By input and residence, how often the code of written-out loops would copy a block that it
     has in a register: blocks that an inner one of them moves on, and one around it comes back to.
+    (None of copies that the compiler runs as they stand.)
 
     Blocks for which the sums leave no register are copied every time. Of 32 registers GCC 12 uses
     one for what other inputs pass through, which a memory's size leaves out, and spills what is
@@ -61,7 +62,7 @@ def copies_left_away(
     num_inputs = sum(not plan.is_output for _, plan, _ in held)
     found: dict[tuple[str, int], float] = {}
     for stay, plan, memory in held:
-        if stay.level or stay.kept or plan.is_output:
+        if stay.level or stay.kept or plan.is_output or copies_as_written(plan, stay.residence, hw):
             continue
         first = next((n for n, name in enumerate(code) if name in plan.loops), len(code))
         around = code[first:]
@@ -73,3 +74,10 @@ def copies_left_away(
         again = min(1.0, max(0.0, 1 - free / blocks))
         found[stay.operand, stay.residence] = times / (1 + (times - 1) * again)
     return found
+
+
+def copies_as_written(plan: OperandPlan, residence: int, hw: Hardware) -> bool:
+    """Does the compiler leave away no copy into the residence, whatever it has in registers?"""
+    fill = plan.residences[residence].fill
+    form = hw.instruction(fill.instruction).c_form if fill is not None else None
+    return form is not None and form.full.is_volatile

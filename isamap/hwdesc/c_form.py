@@ -27,6 +27,7 @@ class OperandHole:
 
 
 Part = str | OperandHole | Expression
+VOLATILE = re.compile(r"\b(__)?asm(__)?\s+(__)?volatile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ class CTemplate:
     def operands(self) -> tuple[str, ...]:
         """Operands that stand in a hole of their own."""
         return tuple(part.name for part in self.parts if isinstance(part, OperandHole))
+
+    @property
+    def is_volatile(self) -> bool:
+        """Is it assembly that a compiler runs as often as it stands there?"""
+        return any(isinstance(part, str) and VOLATILE.search(part) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)

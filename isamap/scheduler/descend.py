@@ -33,7 +33,15 @@ from isamap.mapper import Covering
 from .clock import WALL, Clock
 from .greedy import grow, starts
 from .legality import fits
-from .neighbours import resized, sizes_by_loop, summed_in_parts, swapped, with_tile
+from .neighbours import (
+    reordered,
+    resized,
+    sizes_by_loop,
+    summed_in_parts,
+    swapped,
+    turned,
+    with_tile,
+)
 from .options import stay_choices
 from .place import external_bytes
 from .ranking import Rank, Ranking
@@ -208,11 +216,12 @@ class Descent(Ranking):
 
     def near(self, tiling: Tiling, loop: str | None) -> Iterator[Tiling]:
         """The loop's tile size changed; where that takes too much room, another one made smaller.
-        Without a loop, two loops over units in the other order: a block that stays over one of them
-        is copied less."""
+        Without a loop, two loops in the other order, of those over units, too: a block that stays
+        over one of them is copied less, or blocks that lie side by side."""
         if loop is None:
-            for order in swapped(tiling.inner):
-                yield replace(tiling, inner=order)
+            for order in (tiling.inner, *swapped(tiling.inner)):
+                yield from reordered(self.covering, tiling, order, self.hw)
+            yield from turned(self.covering, tiling)
             return
         for changed in resized(tiling, loop, self.sizes[loop]):
             if changed.tile(loop) < tiling.tile(loop) or fits(self.covering, changed, self.hw):

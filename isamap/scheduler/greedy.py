@@ -8,12 +8,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, permutations, product
 
-from isamap.costmodels import FASTEST, Aim, Tiling, Work, operand_plan
+from isamap.costmodels import (
+    FASTEST,
+    Aim,
+    Tiling,
+    Work,
+    copies_as_written,
+    operand_plan,
+)
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering
+from isamap.mapper import Covering, OperandPlan
 
 from .clock import WALL, Clock
 from .legality import is_legal
+from .neighbours import single_blocks
 from .options import slot_options, stay_choices, stays_of, tile_options
 from .ranking import Rank, Ranking
 
@@ -42,9 +50,10 @@ def starts(
     covering: Covering, work: Work, hw: Hardware, levels: tuple[tuple[int, ...], ...]
 ) -> Iterator[Tiling]:
     """Legal tilings of single units, of different loop orders and kept loops."""
+    inners = _inner_orders(covering, hw, levels)
     for outer in _orders(covering):
-        for kept in _kept_choices(covering, outer):
-            start = _smallest(covering, work, hw, levels, outer, kept)
+        for kept, inner in product(_kept_choices(covering, outer), inners):
+            start = _smallest(covering, work, hw, levels, outer, inner, kept)
             if start is not None:
                 yield start
 
@@ -92,12 +101,27 @@ def _kept_choices(covering: Covering, outer: tuple[str, ...]) -> Iterator[Kept]:
         }
 
 
+def _inner_orders(
+    covering: Covering, hw: Hardware, levels: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[str, ...], ...]:
+    """`inner_order`, and those around others that are stationary where no compiler saves copies."""
+    found = [inner_order(covering, levels)]
+    for plan, level in zip(covering.operands, levels, strict=True):
+        if level[:1] == (0,) and copies_as_written(plan, 0, hw):
+            found.append(_resting(covering, plan))
+    return tuple(dict.fromkeys(found))
+
+
 def inner_order(covering: Covering, levels: tuple[tuple[int, ...], ...]) -> tuple[str, ...]:
     """Reductions outside, so that sums of different elements alternate; then the loops of an
     operand that is stationary, in a memory of its own or block by block: it rests in the others."""
     plans = zip(covering.operands, levels, strict=True)
     chained = next((p for p, level in plans if len(level) > 1 or level == (0,)), None)
-    moving = set(chained.loops) if chained else set()
+    return _resting(covering, chained)
+
+
+def _resting(covering: Covering, plan: OperandPlan | None) -> tuple[str, ...]:
+    moving = set(plan.loops) if plan else set()
     return tuple(
         loop.name
         for loop in sorted(covering.loops, key=lambda x: (not x.is_reduction, x.name not in moving))
@@ -110,15 +134,19 @@ def _smallest(
     hw: Hardware,
     levels: tuple[tuple[int, ...], ...],
     outer: tuple[str, ...],
+    inner: tuple[str, ...],
     kept: Kept,
 ) -> Tiling | None:
     """Single-unit tiles, in as many slots as serve and have room."""
     tiles = tuple((loop.name, 1) for loop in covering.loops)
-    stays = tuple(
-        replace(stay, kept=kept.get((stay.operand, stay.residence), ()))
-        for stay in stays_of(covering, levels, {})
-    )
-    tiling = Tiling(tiles, outer, inner_order(covering, levels), stays)
+    stays = []
+    for stay in stays_of(covering, levels, {}):
+        plan = operand_plan(covering, stay.operand)
+        if not stay.level and copies_as_written(plan, stay.residence, hw):
+            stays.append(single_blocks(covering, stay, inner, hw))
+        else:
+            stays.append(replace(stay, kept=kept.get((stay.operand, stay.residence), ())))
+    tiling = Tiling(tiles, outer, inner, tuple(stays))
     if not is_legal(covering, tiling, hw):
         return None
     for number, stay in enumerate(tiling.stays):

@@ -73,13 +73,18 @@ def neighbours(
 def swapped_loops(covering: Covering, tiling: Tiling) -> Iterator[Tiling]:
     """Two neighbours in the other order, of loops over tiles or over units that have several
     iterations; held loops stay outside."""
+    yield from turned(covering, tiling)
+    once = [name for name in tiling.inner if tiling.tile(name) == 1]
+    for order in swapped(tuple(name for name in tiling.inner if name not in once)):
+        yield replace(tiling, inner=(*order, *once))
+
+
+def turned(covering: Covering, tiling: Tiling) -> Iterator[Tiling]:
+    """Two neighbours in the other order, of loops over tiles that have several iterations."""
     rest = [name for name in tiling.outer if name not in covering.held]
     once = [name for name in rest if tiling.tile(name) >= covering.loop(name).units]
     for order in swapped(tuple(name for name in rest if name not in once)):
         yield replace(tiling, outer=(*covering.held, *order, *once))
-    once = [name for name in tiling.inner if tiling.tile(name) == 1]
-    for order in swapped(tuple(name for name in tiling.inner if name not in once)):
-        yield replace(tiling, inner=(*order, *once))
 
 
 def swapped(order: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -105,7 +110,7 @@ def summed_in_parts(
     loop = active[-1]
     outer = (*held, loop, *(name for name in tiling.outer if name not in (*held, loop)))
     inner = (loop, *(name for name in tiling.inner if name != loop))
-    stays = tuple(_single_blocks(covering, stay, inner, hw) for stay in tiling.stays)
+    stays = tuple(single_blocks(covering, stay, inner, hw) for stay in tiling.stays)
     parted = replace(tiling, outer=outer, inner=inner, stays=stays)
     for count in PARTS:
         size = -(-covering.loop(loop).units // count)
@@ -113,7 +118,20 @@ def summed_in_parts(
             yield with_tile(parted, loop, size)
 
 
-def _single_blocks(covering: Covering, stay: Stay, inner: tuple[str, ...], hw: Hardware) -> Stay:
+def reordered(
+    covering: Covering, tiling: Tiling, inner: tuple[str, ...], hw: Hardware
+) -> Iterator[Tiling]:
+    """Loops over units in that order; single blocks of inputs one at a time, and side by side where
+    a loop around those that move them finds them again."""
+    alone = tuple(replace(s, kept=s.kept_tiles) for s in tiling.stays)
+    beside = tuple(s if s.level else single_blocks(covering, s, inner, hw) for s in alone)
+    for stays in dict.fromkeys((alone, beside)):
+        yield replace(tiling, inner=inner, stays=stays)
+
+
+def single_blocks(covering: Covering, stay: Stay, inner: tuple[str, ...], hw: Hardware) -> Stay:
+    """Single blocks in a tile's place, where they may lie side by side: of the loops that move them
+    inside the first one, of those over units, that finds them again."""
     plan = operand_plan(covering, stay.operand)
     if not may_keep_units(plan, stay.residence, hw):
         return stay

@@ -61,8 +61,8 @@ def may_keep_over(covering: Covering, plan: OperandPlan, loop: TiledLoop) -> boo
 def may_keep_units(plan: OperandPlan, residence: int, hw: Hardware) -> bool:
     """May a stay hold the single blocks of several units side by side? Of an input, where each has
     a register of its own and no fetch waits for one."""
-    is_alone = len(plan.residences) == 1 and not plan.residences[residence].is_packed
-    return is_alone and not plan.is_output and is_renamed(plan, residence, hw)
+    is_nearest = residence == 0 and not plan.residences[residence].is_packed
+    return is_nearest and not plan.is_output and is_renamed(plan, residence, hw)
 
 
 def must_fill_shares(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:

@@ -71,6 +71,22 @@ def test_what_written_out_loops_read_again_is_copied_once(
         assert units["load"] == 24 // 4 * 40 // 8 * 20 * (4 + 2)  # of each step: elements, vectors
 
 
+def test_what_a_compiler_may_not_leave_away_is_copied_as_it_stands(tmp_path: Path) -> None:
+    """Elements of A by volatile assembly, vectors of B by a function."""
+    machine(tmp_path, 4096)
+    file = tmp_path / "vec4.yaml"
+    text = file.read_text()
+    broadcast = text.index("  broadcast:")
+    form = text.index("c: ", broadcast)
+    end = text.index("}\n", form)
+    assembly = """'__asm__ volatile("ld %1, %0" : "=x"({D}) : "m"(*{S}));'"""
+    file.write_text(text[:form] + "c: " + assembly + text[end:])
+    hw = load_hardware(file)
+    covering = product(hw, 24, 40, 20)
+    assert copies_left_away(covering, summed(covering, "pij"), hw) == {("B", 0): 4}
+    assert copies_left_away(covering, summed(covering, "pji"), hw) == {("B", 0): 1}
+
+
 @pytest.mark.parametrize(
     ("inner", "copies"),
     [

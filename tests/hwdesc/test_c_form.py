@@ -107,3 +107,22 @@ def load(text: str, folder: Path) -> Hardware:
     path = folder / "tiny.yaml"
     path.write_text(text)
     return load_hardware(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_volatile"),
+    [
+        ('__asm__ volatile("ld %0" : "=r"(x) : "m"(*{S}));', True),
+        ('asm volatile("ld %0" : "=r"(x) : "m"(*{S}));', True),
+        ('__asm__ __volatile__("ld %0" : "=r"(x) : "m"(*{S}));', True),
+        ('__asm__("ld %0" : "=r"(x) : "m"(*{S}));', False),
+        ("volatile_load({S});", False),
+    ],
+)
+def test_assembly_that_runs_as_often_as_it_stands_there(
+    text: str, is_volatile: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY.replace(C_TEXT, with_c(f"'{text}'")))
+    form = load_hardware(tmp_path / "tiny.yaml").instructions[-1].c_form
+    assert form is not None
+    assert form.full.is_volatile == is_volatile

@@ -139,6 +139,30 @@ def test_sums_in_parts_are_found_where_they_are_faster() -> None:
     assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
 
 
+@pytest.mark.parametrize("order", ["ijp", "jpi", "pij"])
+def test_where_copies_are_made_as_written_blocks_share_registers_with_the_sums(order: str) -> None:
+    """16 registers: an input's vectors for all of a tile beside one element of the other's at a
+    time, as 2 x 6 or 3 x 4 of them: 8 or 7 copies for 12 products."""
+    hw = machine("x86_avx2")
+    sizes = (("m", 96), ("n", 768), ("k", 256))
+    for covering in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True):
+        packed = [p.buffer for p in covering.operands if len(p.residences) == 2]
+        if dict(covering.binding).get("j") == ("j",) and packed == ["A"]:
+            break
+    work = count_work(covering, hw)
+    found = descend(covering, work, hw, FASTEST)
+    assert found is not None
+    units = dict(estimate(covering, work, found, hw).unit_cycles)
+    assert units["load"] <= units["fma"]
+    stays = tuple(replace(s, level=0, kept=("j",)) if s.operand == "B" else s for s in found.stays)
+    by_hand = Tiling(
+        (("i", 6), ("j", 2), ("p", found.tile("p"))), tuple(order), tuple("pij"), stays
+    )
+    assert not is_legal(covering, by_hand, hw) or cycles(covering, found, hw) <= cycles(
+        covering, by_hand, hw
+    )
+
+
 @pytest.mark.parametrize(
     "instruction, registers, sizes",
     [

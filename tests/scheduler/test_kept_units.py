@@ -11,12 +11,14 @@ import pytest
 
 from isamap.costmodels import Stay, Tiling, count_work, estimate, moved_by
 from isamap.emulator import run, time_program
-from isamap.ir import interpret, parse_semantics
+from isamap.hwdesc import load_hardware
+from isamap.ir import interpret, load_kernel, parse_semantics
 from isamap.mapper import Covering, coverings
 from isamap.native import whole_arrays
+from isamap.resources import find_hardware, find_kernel
 from isamap.scheduler import is_legal, lower
 from isamap.scheduler.legality import breaches
-from isamap.scheduler.neighbours import sizes_by_loop, summed_in_parts
+from isamap.scheduler.neighbours import single_blocks, sizes_by_loop, summed_in_parts
 from tests.codegen.program_calls import walk
 from tests.codegen.test_prefetch import asking
 from tests.costmodels.test_caches import machine, product
@@ -92,6 +94,44 @@ for i, j, p in grid(5, 12, 7):
     arrays = whole_arrays(kernel, 1)
     expected = interpret(kernel, arrays)["C"]
     np.testing.assert_array_equal(run(program, hw, arrays, compiled=False).outputs["C"], expected)
+
+
+@pytest.mark.parametrize("inner", ["pij", "pji", "jpi", "ipj"])
+@pytest.mark.parametrize("outer", ["ijp", "pji", "jpi"])
+def test_blocks_of_a_packed_array_stay_side_by_side(outer: str, inner: str) -> None:
+    """Elements of A, or vectors of B, that were packed before; tiles with shorter last ones."""
+    hw = load_hardware(find_hardware("x86_avx2"))
+    path, name = find_kernel("gemm:gemm_f32")
+    kernel = load_kernel(path, {"m": 5, "n": 41, "k": 7}, name)
+    some = [
+        covering
+        for covering in coverings(kernel, hw, [], may_reassociate=True)
+        if dict(covering.binding).get("j") == ("j",)
+        and sorted(len(plan.residences) for plan in covering.operands) == [1, 1, 2]
+    ]
+    assert len(some) >= 2, "either input may be packed"
+    for covering in some:
+        stays = tuple(
+            stay if stay.level else single_blocks(covering, stay, tuple(inner), hw)
+            for plan in covering.operands
+            for stay in (
+                Stay(plan.name, n, int(plan.is_output or r.is_packed), 1)
+                for n, r in enumerate(plan.residences)
+            )
+        )
+        tiling = Tiling((("i", 2), ("j", 3), ("p", 3)), tuple(outer), tuple(inner), stays)
+        assert is_legal(covering, tiling, hw)
+        program = lower(covering, tiling, hw)
+        assert program is not None
+        arrays = whole_arrays(kernel, 1)
+        expected = interpret(kernel, arrays)["C"]
+        found = run(program, hw, arrays, compiled=False).outputs["C"]
+        np.testing.assert_array_equal(found, expected)  # of whole numbers
+        moved = moved_by(covering, count_work(covering, hw), tiling)
+        read, written = dict(moved.read_bytes), dict(moved.written_bytes)
+        for row in time_program(program, hw, compiled=False).traffic:
+            counted = read.get(row.memory, 0), written.get(row.memory, 0)
+            assert counted == (row.read_bytes, row.written_bytes), row.memory
 
 
 def test_what_is_kept_takes_room(tmp_path: Path) -> None:
