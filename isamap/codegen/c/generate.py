@@ -9,7 +9,7 @@ array of bytes. Program order is kept, so tokens need no code.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import wrap
 
 from isamap.errors import ProgramError
@@ -17,6 +17,7 @@ from isamap.hwdesc import CompilerRule, Hardware, MemoryKind, with_host_calls
 from isamap.program import Edge, Program, Span
 
 from .arrays import declare_static, place_static, reached_bytes
+from .blocks import find_blocks
 from .calls import CallWriter, c_identifier
 from .host_loops import host_functions
 from .join_copies import join_copies
@@ -125,16 +126,8 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
     lines: list[str] = []
     for node in nodes:
         match node:
-            case CLoop(name, first, stop, body):
-                end = str(stop) if isinstance(stop, int) else span_text(stop)
-                rounds = _unrolled_rounds(node, calls.hw.compiler)
-                if rounds > 1:
-                    lines.append(f"#pragma GCC unroll {rounds}")
-                lines.append(f"{indent}for (int64_t {name} = {first}; {name} < {end}; ++{name}) {{")
-                with calls.inside(node) as begin:
-                    lines += [f"{indent}  {line}" for line in begin]
-                    lines += _write_nodes(body, calls, depth + 1)
-                lines.append(f"{indent}}}")
+            case CLoop():
+                lines += _write_loop(node, calls, depth)
             case CIf(conditions, body):
                 tests = " && ".join(_test_text(*condition) for condition in conditions)
                 lines.append(f"{indent}if ({tests}) {{")
@@ -156,6 +149,35 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
                 lines += _write_nodes(body, calls, depth + 1)
                 lines.append(f"{indent}}}")
     return lines
+
+
+def _write_loop(loop: CLoop, calls: CallWriter, depth: int) -> list[str]:
+    indent, name, rule = "  " * depth, loop.name, calls.hw.compiler
+    end = str(loop.stop) if isinstance(loop.stop, int) else span_text(loop.stop)
+    blocks = find_blocks(loop)
+    with calls.inside(loop) as begin:
+        if blocks is None:
+            inner = [f"{indent}  {line}" for line in begin]
+            inner += _write_nodes(loop.body, calls, depth + 1)
+            head = f"{indent}for (int64_t {name} = {loop.first}; {name} < {end}; ++{name}) {{"
+            return [*_unroll(loop, rule), head, *inner, f"{indent}}}"]
+        lines = [f"{indent}for (int64_t {name} = {loop.first}; {name} < {end};) {{"]
+        lines += [f"{indent}  {line}" for line in begin]
+        lines += _write_nodes(blocks.turns, calls, depth + 1)
+        block = replace(loop, first=0, stop=blocks.period, body=blocks.body)
+        end = f"{name} + {blocks.period}" + ("" if blocks.is_even else f" < {end} ? ")
+        end += "" if blocks.is_even else f"{name} + {blocks.period} : {loop.stop}"
+        lines += _unroll(block, rule) if blocks.is_even else []
+        head = f"for (const int64_t {name}_end = {end}; {name} < {name}_end; ++{name}) {{"
+        lines.append(f"{indent}  {head}")
+        lines += [f"{indent}    {line}" for line in begin]
+        lines += _write_nodes(blocks.body, calls, depth + 2)
+    return [*lines, f"{indent}  }}", f"{indent}}}"]
+
+
+def _unroll(loop: CLoop, rule: CompilerRule | None) -> list[str]:
+    rounds = _unrolled_rounds(loop, rule)
+    return [f"#pragma GCC unroll {rounds}"] if rounds > 1 else []
 
 
 def _unrolled_rounds(loop: CLoop, rule: CompilerRule | None) -> int:
