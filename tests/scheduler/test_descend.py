@@ -279,7 +279,7 @@ def test_a_tiling_that_is_known_is_improved() -> None:
 def test_what_stays_far_above_what_is_wanted_is_not_improved() -> None:
     """The tiles that grow for this product lie near enough to the best ones to go on from them."""
     hw = machine("x86_avx2")
-    product = kernel("gemm", "gemm_f32", (("m", 31), ("n", 40), ("k", 300)))
+    product = kernel("gemm", "gemm_f32", (("m", 128), ("n", 32), ("k", 64)))
     covering = next(coverings(product, hw, [], may_reassociate=True))
     work = count_work(covering, hw)
     best = descend(covering, work, hw, FASTEST)
