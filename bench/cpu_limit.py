@@ -1,12 +1,14 @@
 """Libraries kept to the vectors of the machine that is measured, where the processor has wider.
 
-In: a machine. Out: variables that libraries read when they load. Not its job: the libraries.
+In: a machine. Out: variables that libraries read when they load. Not its job: the libraries, which
+choose for themselves where the processor has no wider ones.
 """
 
 import os
 import sys
 
 from isamap.hwdesc import Hardware
+from isamap.processor import this_processor
 
 AVX2 = {
     "ATEN_CPU_CAPABILITY": "avx2",
@@ -28,10 +30,15 @@ def limits(hw: Hardware) -> dict[str, str]:
 
 def keep_libraries_to(hw: Hardware) -> None:
     """Start this program again where variables have to change: libraries have read them."""
-    wanted = limits(hw)
+    wanted = limits(hw) if has_avx512() else {}
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         os.environ.update(wanted)
         os.execv(sys.executable, [sys.executable, *sys.argv])
+
+
+def has_avx512() -> bool:
+    """Does this processor have wider vectors than AVX2's?"""
+    return "avx512f" in this_processor()[1]
 
 
 def is_limited() -> bool:

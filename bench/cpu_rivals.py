@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cpu_limit import is_limited
+from cpu_limit import has_avx512, is_limited
 
 from isamap.processor import this_processor
 
@@ -59,13 +59,18 @@ def rivals(product: Product) -> Iterator[Rival]:
     """Every way that is installed and takes these types and this storage."""
     makers = {
         "f32": (openblas, blis, mkl, mkl_packed, onednn, onednn_packed, xsmm),
-        "bf16": () if is_limited() else (torch_bf16, onednn_bf16, onednn_bf16_packed),
+        "bf16": (torch_bf16, onednn_bf16, onednn_bf16_packed) if _is_wide() else (),
         "i8": (torch_i8, onednn_i8_packed),
     }
     for make in makers[product.types]:
         found = make(product)
         if found is not None:
             yield found
+
+
+def _is_wide() -> bool:
+    """Do libraries use AVX-512?"""
+    return has_avx512() and not is_limited()
 
 
 def missing() -> list[str]:
@@ -76,7 +81,7 @@ def missing() -> list[str]:
     if not find_blis():
         wide = ", of a version that BLIS_ARCH_TYPE keeps to AVX2" if is_limited() else ""
         lines.append(f"BLIS: apt-get install libblis-dev{wide}")
-    if is_limited():
+    if not _is_wide():
         lines.append("torch and oneDNN in bf16: without AVX-512 they have reference code only")
     if find_xsmm() is None:
         lines.append("LIBXSMM: apt-get install libxsmm-dev, and gcc")

@@ -23,8 +23,19 @@ def test_the_program_starts_again_only_where_variables_change(
     starts: list[list[str]] = []
     monkeypatch.setattr("os.execv", lambda _, arguments: starts.append(arguments))
     monkeypatch.setattr("os.environ", {})
+    monkeypatch.setattr(cpu_limit, "has_avx512", lambda: True)
     cpu_limit.keep_libraries_to(load_hardware(find_hardware("x86_avx512")))
     assert not starts and not cpu_limit.is_limited()
     for _ in range(2):
         cpu_limit.keep_libraries_to(load_hardware(find_hardware("x86_avx2")))
     assert len(starts) == 1 and cpu_limit.is_limited()
+
+
+def test_libraries_choose_for_themselves_where_the_processor_has_no_wider_vectors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.execv", lambda _, arguments: pytest.fail("started again"))
+    monkeypatch.setattr("os.environ", {})
+    monkeypatch.setattr(cpu_limit, "this_processor", lambda: ("", ("avx2", "fma")))
+    cpu_limit.keep_libraries_to(load_hardware(find_hardware("x86_avx2")))
+    assert not cpu_limit.is_limited()
