@@ -49,7 +49,7 @@ def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles:
     new = min(rows.count, rows.rows * stride / line)
     if within.missing < 1.0 and _are_rows_along(rows, stride, nest[depth].count):
         return Hints(within.missing, 0.0)
-    if _asks_along_rows(nest, depth, steps, cache, call_cycles):
+    if _asks_along_rows(nest, depth, stream, cache, call_cycles):
         return Hints(min(1.0, cache.iterations_ahead(cycles) / nest[depth].count), 0.0)
     is_along = cache.prefetch.walk is not None and rows.rows == 1 and stride <= reach
     is_fast = cycles < cache.asked_cycles * new and not is_along
@@ -90,15 +90,20 @@ def _hints_within(
 
 
 def _asks_along_rows(
-    nest: list[NestLoop], depth: int, steps: tuple[int, ...], cache: Memory, call_cycles: float
+    nest: list[NestLoop], depth: int, stream: Stream, cache: Memory, call_cycles: float
 ) -> bool:
-    """Does the program's innermost loop, too short over rows to ask for later ones, ask for what
-    lies next in each, where the loop around it, which is the one at `depth`, goes on?"""
-    rows = [n for n, loop in enumerate(nest[:depth]) if not loop.is_written_out]
+    """Does the program's innermost loop, over rows, ask for what lies next in each, where the loop
+    around it, which is the one at `depth`, goes on? Where fewer are missed than if it asked for
+    rows further on."""
+    steps, loops = stream.strides, enumerate(nest[:depth])
+    rows = [n for n, loop in loops if not loop.is_written_out and not stream.still[n]]
     if len(rows) != 1 or not cache.granule_bytes <= steps[depth] < steps[rows[0]]:
         return False
-    cycles = call_cycles * prod(loop.count for loop in nest[: rows[0]])
-    return cache.iterations_ahead(cycles) >= nest[rows[0]].count
+    own, around = (
+        cache.iterations_ahead(call_cycles * prod(loop.count for loop in nest[:n])) / nest[n].count
+        for n in (rows[0], depth)
+    )
+    return own >= 1.0 or own > around
 
 
 def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory, num_rows: float) -> bool:

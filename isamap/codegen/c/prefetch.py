@@ -53,9 +53,11 @@ def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, .
             asked = find_shares(node, hw, cache, around) if is_innermost else {}
             if around and is_innermost:
                 asked |= _rows_to_come(node, hw, cache, around)
-            hinted = _hinted(replace(node, body=body), hw, cache, around, asked)
-            if around and is_innermost and _ahead(node, hw, cache, around) is None:
-                hinted = _next_to_rows(node, hw, cache, around, asked)
+            further: dict[Place, list[tuple[Path, CNode]]] = {}
+            if around and is_innermost:
+                further = _next_to_rows(node, hw, cache, around, asked)
+            own = _own_hints(replace(node, body=body), hw, cache, around, {*asked, *further})
+            hinted = put_before(body, [*own, *(x for hints in further.values() for x in hints)])
             hinted = (*(hint for hints in asked.values() for hint in hints), *hinted)
             return replace(node, body=hinted)
         case CIf() | CShare() | CRegion():
@@ -65,16 +67,16 @@ def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, .
             return node
 
 
-def _hinted(
+def _own_hints(
     loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], asked: Collection[Place]
-) -> tuple[CNode, ...]:
-    """The loop's body; before the first call that reads a line, the hint for a later one, unless
-    they are `asked` for otherwise."""
+) -> list[tuple[Path, CNode]]:
+    """Before the first call that reads a line, the hint for a later one, unless they are `asked`
+    for otherwise."""
     assert cache.prefetch is not None, "the cache takes hints"
     cycles = calls_cycles(loop.body, hw)
     ahead = _ahead(loop, hw, cache, around)
     if ahead is None:
-        return loop.body
+        return []
     line = cache.granule_bytes
     is_outer = any(isinstance(node, CLoop) for node in loop.body)
     hints: list[tuple[Path, CNode]] = []
@@ -113,7 +115,7 @@ def _hinted(
             hints += ((turns.path, node) for node in shared)
         else:
             hints += asked_for
-    return put_before(loop.body, hints)
+    return hints
 
 
 def _are_short_rows(runs: list[list[Read]], step: int, loop: CLoop, cache: Memory) -> bool:
@@ -135,36 +137,42 @@ def _ahead(loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) 
 
 def _next_to_rows(
     loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], asked: Collection[Place]
-) -> tuple[CNode, ...]:
-    """The body of a short loop over rows; before the first call that reads a line, the hint for the
-    one in the same row to which the loop around it goes on, along the rows, in a later iteration;
-    where that loop is short, too, for the line in the rows to which the next one around goes on.
-    """
+) -> dict[Place, list[tuple[Path, CNode]]]:
+    """In a loop over rows, before the first call that reads a line, the hint for the one in the
+    same row to which the loop around it goes on, along the rows, in a later iteration; where that
+    loop is short, too, for the line in the rows to which the next one around goes on. Not where the
+    loop itself asks for a larger share of them."""
     found = (
         (outer, around[n:], _ahead(outer, hw, cache, around[n:]))
         for n, outer in enumerate(around[:2], 1)
     )
     asking, further_out, ahead = next((x for x in found if x[2] is not None), (loop, (), None))
-    if ahead is None:
-        return loop.body
+    own = _ahead(loop, hw, cache, around)
+    if ahead is None or (own is not None and _late(own, loop) <= _late(ahead, asking)):
+        return {}
     line = cache.granule_bytes
-    hints: dict[int, list[CNode]] = {}
-    for (memory, terms), reads in reads_by_terms(loop.body, hw, line).items():
+    hints: dict[Place, list[tuple[Path, CNode]]] = {}
+    for place_of, reads in reads_by_terms(loop.body, hw, line).items():
+        terms = place_of[1]
         steps, size = dict(terms), max(r.last for r in reads) - reads[0].first + 1
         far = steps.get(around[0].name, 0)
         is_along = line <= far <= size < steps.get(loop.name, 0) and len(runs_of(reads)) == 1
         is_kept = _walked(terms, (loop, *around)) <= cache.size_bytes
-        is_asked = (memory, terms) in asked
         further = ahead * steps.get(asking.name, 0)
-        if not further or is_asked or not is_along or is_kept or size > MAX_HINTS * line:
+        if not further or place_of in asked or not is_along or is_kept or size > MAX_HINTS * line:
             continue
         behind = _behind(asking, ahead, further_out, terms)
         for place in lines_of(reads, line, gcd(line, *steps.values())):
             read = next(r for r in reads if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
             hint = CHint(read.operand, further + place - start, behind=behind)
-            hints.setdefault(read.number, []).append(hint)
-    return tuple(x for n, node in enumerate(loop.body) for x in (*hints.get(n, ()), node))
+            hints.setdefault(place_of, []).append(((read.number,), hint))
+    return hints
+
+
+def _late(ahead: int, loop: CLoop) -> float:
+    """The share of a loop's iterations whose lines nobody asks for so many ahead."""
+    return ahead / loop.limit
 
 
 def _behind(asking: CLoop, ahead: int, around: tuple[CLoop, ...], terms: Terms) -> CBehind | None:
