@@ -22,6 +22,7 @@ from isamap.costmodels import (
     Aim,
     Tiling,
     Work,
+    copies_as_written,
     guards,
     ideal_cycles,
     least_costs,
@@ -48,6 +49,7 @@ from .ranking import Rank, Ranking
 
 ROUNDS = 4  # over all loop orders
 BEST = 2  # that are improved in each
+BEST_AS_WRITTEN = 3  # likewise, where copies are made as written
 PROMISING = 1.15  # times the best value: improving gains a tenth (measured over 40 coverings)
 
 # What is wanted is hoped for from so many times its value on, at most, and from as many times what
@@ -58,6 +60,9 @@ Reach = tuple[float, float]
 GROWN = 4.0, 12.0
 ORDERED = 1.5, 4.0
 IMPROVED = 1.1, 1.3
+# Where copies are made as written, what grows under one order says less of the others: over 44
+# products on AVX2 this leads to answers that are 2 % better in the mean, 20 % at most.
+ORDERED_AS_WRITTEN = 2.0, 6.0
 
 
 def descend(
@@ -78,7 +83,7 @@ def descend(
     if near is None or not descent.is_possible(near):
         found = descent.run()
     else:
-        found = descent.improve(near) if descent.is_promising(near, ORDERED) else near
+        found = descent.improve(near) if descent.is_promising(near, descent.ordered) else near
     clock.spend(descent.effort_s)
     return found
 
@@ -95,6 +100,11 @@ class Descent(Ranking):
         cycles = ideal_cycles(covering, work, hw)
         self.ideal = aim.value(replace(least_costs(covering, work, hw), cycles=cycles))
         self.best: Tiling | None = None
+        self.is_as_written = any(
+            copies_as_written(plan, 0, hw) for plan in covering.operands if plan.residences
+        )
+        self.ordered = ORDERED_AS_WRITTEN if self.is_as_written else ORDERED
+        self.num_best = BEST_AS_WRITTEN if self.is_as_written else BEST
 
     def run(self) -> Tiling | None:
         """As the function."""
@@ -113,14 +123,14 @@ class Descent(Ranking):
             return
         if self.best is None:
             _, self.best = grow(self, tilings[0])
-            if not self.is_promising(self.best, GROWN):
+            if not self.is_as_written and not self.is_promising(self.best, GROWN):
                 return
         for number in range(ROUNDS):
             known = self.rank(self.best)
             limit = known[0], PROMISING * known[1]
             close = self.closest(tilings, self.best.tiles, limit)
             self.best = min([self.best, *close[:1]], key=self.rank)
-            if not number and not self.is_promising(self.best, ORDERED):
+            if not number and not self.is_promising(self.best, self.ordered):
                 return
             best = min(map(self.improve, close), key=self.rank, default=self.best)
             if self.rank(best) >= known:
@@ -156,11 +166,11 @@ class Descent(Ranking):
         """Of the tilings with these tiles the best few that are at `most` so."""
         found: list[tuple[Rank, Tiling]] = []
         for tiling in tilings:
-            most = found[-1][0] if len(found) == BEST else most
+            most = found[-1][0] if len(found) == self.num_best else most
             rank, other = self.enlarged(tiling, tiles, most)
             if rank <= most:
                 insort(found, (rank, other), key=itemgetter(0))
-                del found[BEST:]
+                del found[self.num_best :]
         return [tiling for _, tiling in found]
 
     def enlarged(

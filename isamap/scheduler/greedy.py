@@ -4,7 +4,7 @@ In: a covering, its work, the machine, an aim. Out: a tiling found by growing ti
 value falls, or None when not even single units fit. Not its job: optimality.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, permutations, product
 
@@ -21,11 +21,9 @@ from isamap.mapper import Covering, OperandPlan
 
 from .clock import WALL, Clock
 from .legality import is_legal
-from .neighbours import single_blocks
+from .neighbours import Kept, kept_choices, single_blocks
 from .options import slot_options, stay_choices, stays_of, tile_options
 from .ranking import Rank, Ranking
-
-Kept = Mapping[tuple[str, int], tuple[str, ...]]  # per operand and residence the loops it keeps
 
 
 def schedule_greedily(
@@ -52,7 +50,7 @@ def starts(
     """Legal tilings of single units, of different loop orders and kept loops."""
     inners = _inner_orders(covering, hw, levels)
     for outer in _orders(covering):
-        for kept, inner in product(_kept_choices(covering, outer), inners):
+        for kept, inner in product(kept_choices(covering, outer), inners):
             start = _smallest(covering, work, hw, levels, outer, inner, kept)
             if start is not None:
                 yield start
@@ -84,21 +82,6 @@ def _groups(covering: Covering, names: tuple[str, ...]) -> list[tuple[str, ...]]
         moved = tuple(plan.name for plan in covering.operands if name in plan.loops)
         groups[moved] = (*groups.get(moved, ()), name)
     return list(groups.values())
-
-
-def _kept_choices(covering: Covering, outer: tuple[str, ...]) -> Iterator[Kept]:
-    """What packed stays keep: tiles of one or more of the innermost loops that move them."""
-    packed = [
-        (plan.name, number, [n for n in outer if n in plan.loops and covering.loop(n).units > 1])
-        for plan in covering.operands
-        for number, residence in enumerate(plan.residences)
-        if residence.is_packed
-    ]
-    for counts in product(*(range(1, 1 + max(1, len(loops))) for _, _, loops in packed)):
-        yield {
-            (name, number): tuple(loops[len(loops) - count :]) if count <= len(loops) else ()
-            for count, (name, number, loops) in zip(counts, packed, strict=True)
-        }
 
 
 def _inner_orders(

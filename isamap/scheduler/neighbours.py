@@ -4,8 +4,9 @@ In: a covering, a tiling. Out: what differs from it a little. Not its job: which
 or good.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from isamap.costmodels import Stay, Tiling, operand_plan
 from isamap.hwdesc import Hardware
@@ -14,6 +15,7 @@ from isamap.mapper import Covering
 from .options import may_keep_units, tile_options
 from .place import external_bytes
 
+Kept = Mapping[tuple[str, int], tuple[str, ...]]  # per operand and residence the loops it keeps
 STEPS = (1, 2, 4, 8)  # places in the list of tile sizes
 PARTS = (2, 3, 4, 6, 8, 12, 16)  # of a sum
 
@@ -73,18 +75,52 @@ def neighbours(
 def swapped_loops(covering: Covering, tiling: Tiling) -> Iterator[Tiling]:
     """Two neighbours in the other order, of loops over tiles or over units that have several
     iterations; held loops stay outside."""
-    yield from turned(covering, tiling)
+    rest = [name for name in tiling.outer if name not in covering.held]
+    once = [name for name in rest if tiling.tile(name) >= covering.loop(name).units]
+    for order in swapped(tuple(name for name in rest if name not in once)):
+        yield replace(tiling, outer=(*covering.held, *order, *once))
     once = [name for name in tiling.inner if tiling.tile(name) == 1]
     for order in swapped(tuple(name for name in tiling.inner if name not in once)):
         yield replace(tiling, inner=(*order, *once))
 
 
 def turned(covering: Covering, tiling: Tiling) -> Iterator[Tiling]:
-    """Two neighbours in the other order, of loops over tiles that have several iterations."""
+    """Two neighbours in the other order, of loops over tiles that have several iterations, with
+    everything that packed stays may keep then."""
     rest = [name for name in tiling.outer if name not in covering.held]
     once = [name for name in rest if tiling.tile(name) >= covering.loop(name).units]
     for order in swapped(tuple(name for name in rest if name not in once)):
-        yield replace(tiling, outer=(*covering.held, *order, *once))
+        outer = (*covering.held, *order, *once)
+        for kept in kept_choices(covering, outer):
+            stays = (
+                replace(s, kept=kept.get((s.operand, s.residence), s.kept)) for s in tiling.stays
+            )
+            yield replace(tiling, outer=outer, stays=tuple(stays))
+
+
+def kept_choices(covering: Covering, outer: tuple[str, ...]) -> Iterator[Kept]:
+    """What packed stays keep: tiles of as many of the innermost loops that move them as bring what
+    a loop around these finds again."""
+    packed = [
+        (plan.name, number, plan.loops)
+        for plan in covering.operands
+        for number, residence in enumerate(plan.residences)
+        if residence.is_packed
+    ]
+    active = [name for name in outer if covering.loop(name).units > 1]
+    for choice in product(*(_found_again(active, loops) for _, _, loops in packed)):
+        yield {(name, number): kept for kept, (name, number, _) in zip(choice, packed, strict=True)}
+
+
+def _found_again(outer: list[str], moving: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Of the loops that move a stay, the innermost ones inside each loop that does not; where all
+    do, the innermost."""
+    loops = [name for name in outer if name in moving]
+    found = []
+    for number, name in enumerate(outer):
+        if name not in moving:
+            found.append(tuple(x for x in outer[number:] if x in moving))
+    return list(dict.fromkeys(reversed(found))) or [tuple(loops[-1:])]
 
 
 def swapped(order: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -18,7 +18,7 @@ from isamap.mapper import Covering, coverings
 from isamap.scheduler import Wishes, find_schedule, is_legal
 from isamap.scheduler.descend import descend
 from isamap.scheduler.greedy import grow, starts
-from isamap.scheduler.neighbours import resized, sizes_by_loop
+from isamap.scheduler.neighbours import kept_choices, resized, sizes_by_loop
 from isamap.scheduler.options import stay_choices
 from isamap.scheduler.ranking import NEVER, Rank, Ranking
 from isamap.scheduler.search_coverings import but_for_names
@@ -291,3 +291,28 @@ def test_what_stays_far_above_what_is_wanted_is_not_improved() -> None:
     assert cycles(covering, rough, hw) >= least
     first = next(starts(covering, work, hw, stay_choices(covering, hw)[0]))
     assert descend(covering, work, hw, FASTEST, first, least / 3) == first
+
+
+@pytest.mark.parametrize(
+    ("order", "kept"),
+    [
+        ("ijp", {("j", "p")}),  # all of B stays while rows pass by
+        ("jip", {("p",)}),
+        ("jpi", {()}),  # each tile is read by all rows, and by nobody later
+        ("pji", {()}),
+        ("pij", {("j",)}),
+        ("ipj", {("p", "j")}),
+    ],
+)
+def test_packed_stays_keep_what_a_loop_around_finds_again(
+    order: str, kept: set[tuple[str, ...]]
+) -> None:
+    hw = machine("x86_avx2")
+    sizes = (("m", 96), ("n", 768), ("k", 256))
+    for covering in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True):
+        packed = [p for p in covering.operands if len(p.residences) == 2]
+        if [p.buffer for p in packed] == ["B"]:
+            break
+    (plan,) = packed
+    found = [choice[plan.name, 1] for choice in kept_choices(covering, tuple(order))]
+    assert set(found) == kept and len(found) == len(kept)
