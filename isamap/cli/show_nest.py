@@ -5,7 +5,7 @@ In: a covering and its tiling. Out: lines of text. Not its job: the program's ca
 
 from dataclasses import dataclass
 
-from isamap.costmodels import Stay, Tiling, axis_strides, guards, operand_plan, trips
+from isamap.costmodels import Stay, Tiling, axis_strides, guards, trips
 from isamap.hwdesc import show_bytes
 from isamap.mapper import Covering, Residence
 
@@ -64,7 +64,7 @@ def _call_text(covering: Covering) -> str:
 def _held(
     covering: Covering, tiling: Tiling, stay: Stay, outer: list[str], inner: list[str]
 ) -> _Held:
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     residence = plan.residences[stay.residence]
     guard = guards(covering, tiling, stay)
     loops = [(name, name in guard.outer) for name in outer]
@@ -104,7 +104,7 @@ def _when(edge: str, loops: list[str]) -> str:
 
 def _size_text(covering: Covering, tiling: Tiling, stay: Stay, residence: Residence) -> str:
     """`scratchpad (2 slots of 11 KiB)`."""
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
     what = "a block" if stay.level == 0 else "a tile"
     if stay.kept:

@@ -39,7 +39,7 @@ from .passes import (
     tile_cycles,
 )
 from .rounds import round_cycles, swept_cycles
-from .tiling import Stay, Tiling, last_units, operand_plan, tile_units, trips
+from .tiling import Stay, Tiling, last_units, tile_units, trips
 from .traffic import Moved, add_up_moved
 from .waiting import (
     exchange_cycles,
@@ -219,7 +219,7 @@ def _paces(
             swept = swept_cycles(covering, work, tiling, flow, hw)
             yield units[flow.unit] + swept, unit_ends(work, flow.unit)
     for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         held_up = find_held_up(work, plan, stay.residence, hw)
         if held_up is not None:
             unit = held_up.drain.unit
@@ -261,7 +261,7 @@ def resumed_sum_cycles(
     are among its cycles. What refills caches goes on beside."""
     copying = 0.0
     for flow in work.flows:
-        residence = operand_plan(covering, flow.operand).residences[flow.residence]
+        residence = covering.operand(flow.operand).residences[flow.residence]
         if residence.again is not None and flow.unit != work.compute_unit:
             others = flow.is_drain or not flow.is_again
             passes = flow_passes(covering, tiling, flow) - others
@@ -315,7 +315,7 @@ def late_rounds(covering: Covering, tiling: Tiling, name: str) -> int:
     keeps along it; tiles that are not kept are fetched one ahead of the computation."""
     rounds = 1
     for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         if name in stay.kept_tiles and not plan.is_output:
             sets = fetches(covering, tiling, stay)
             rounds = max(rounds, sets // prod(trips(covering, tiling, n) for n in stay.kept))
@@ -327,8 +327,8 @@ def slowest_block_cycles(covering: Covering, work: Work, hw: Hardware) -> float:
     fetched = [
         flow.first_cycles
         for flow in work.flows
-        if flow.residence == len(operand_plan(covering, flow.operand).residences) - 1
-        and not operand_plan(covering, flow.operand).is_output
+        if flow.residence == len(covering.operand(flow.operand).residences) - 1
+        and not covering.operand(flow.operand).is_output
         and moves_blocks(covering, Stay(flow.operand, flow.residence, 1, 1), hw)
     ]
     return max(fetched, default=0.0)
@@ -338,7 +338,7 @@ def finish_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
     """Cycles from the last call's last issue slot to the last byte written."""
     last = 0.0
     for flow in work.flows:
-        exposed = needs_one_slot(operand_plan(covering, flow.operand), hw)
+        exposed = needs_one_slot(covering.operand(flow.operand), hw)
         if (
             flow.is_drain and not exposed
         ):  # an exposed drain is waited for every time, the last included
@@ -357,7 +357,7 @@ def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: 
     block's own way out is counted apart.
     """
     stay = stay_of(tiling, flow)
-    plan = operand_plan(covering, flow.operand)
+    plan = covering.operand(flow.operand)
     if stay.level == 0 or not plan.is_output or not moves_blocks(covering, stay, hw):
         return 0.0
     blocks = prod(tiling.tile(loop) for loop in plan.loops)

@@ -17,7 +17,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan
 
 from .lines import moving_registers
-from .tiling import Tiling, operand_plan
+from .tiling import Tiling
 
 
 def handover_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> float:
@@ -55,7 +55,7 @@ def copies_left_away(
     written_out = moving_registers(covering, tiling, hw)
     inner = [name for name in reversed(tiling.inner) if tiling.tile(name) > 1]
     code = list(takewhile(written_out.__contains__, inner))
-    stays = [(stay, operand_plan(covering, stay.operand)) for stay in tiling.stays]
+    stays = [(stay, covering.operand(stay.operand)) for stay in tiling.stays]
     places = [(s, p, hw.memory(p.residences[s.residence].memory)) for s, p in stays]
     held = [place for place in places if place[2].within is None]
     sums = sum(prod(map(tiling.tile, p.loops)) for s, p, _ in held if p.is_output and s.level)

@@ -12,7 +12,7 @@ from isamap.mapper import Covering, OperandPlan
 
 from .flow import Flow
 from .passes import fetches, flow_cycles, flow_passes, may_leave_late, moves_blocks
-from .tiling import Stay, Tiling, guards, operand_plan, trips
+from .tiling import Stay, Tiling, guards, trips
 from .work import Work
 
 
@@ -108,7 +108,7 @@ def times_held_up(
         return 0.0
     if is_late or not moves_blocks(covering, stay, hw):
         return fetches(covering, tiling, stay)
-    blocks = prod(covering.loop(name).units for name in operand_plan(covering, stay.operand).loops)
+    blocks = prod(covering.loop(name).units for name in covering.operand(stay.operand).loops)
     return flow_passes(covering, tiling, held_up.drain) * blocks
 
 
@@ -117,7 +117,7 @@ def _times_behind_own(
 ) -> float:
     """How often sums begin behind others in their queue: within a tile, these are done before the
     next ones begin where a loop over them lies outside all loops that add them up."""
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     units = {name: covering.loop(name).units for name in plan.loops}
     if stay.level == 0:
         return flow_passes(covering, tiling, held_up.drain) * prod(units.values()) - 1
@@ -138,7 +138,7 @@ def leaves_late(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
     rests = guards(covering, tiling, stay).outer
     moving = (n for n in tiling.outer if trips(covering, tiling, n) > 1 and n not in rests)
     return (
-        may_leave_late(operand_plan(covering, stay.operand), stay.residence)
+        may_leave_late(covering.operand(stay.operand), stay.residence)
         and not set(rests) & set(covering.held)
         and any(name not in covering.held for name in moving)
     )

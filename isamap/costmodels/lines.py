@@ -18,7 +18,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, size_bytes
 from isamap.mapper import Covering, OperandPlan
 
-from .tiling import Stay, Tiling, axis_strides, guards, operand_plan, tile_strides
+from .tiling import Stay, Tiling, axis_strides, guards, tile_strides
 
 PAGE_BYTES = 4096  # where an array's pages are small; prefetchers of hardware stop at their end
 
@@ -115,7 +115,7 @@ def moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> frozen
     """Loops over the units of tiles that lie in registers, side by side."""
     moving: set[str] = set()
     for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         if hw.memory(plan.residences[stay.residence].memory).within is None:
             moving.update(plan.loops if stay.level else stay.kept)
     return frozenset(moving)
@@ -259,7 +259,7 @@ def _still(
     if stay is None:
         return (False,) * len(nest)
     guard = guards(covering, tiling, stay)
-    moving = operand_plan(covering, stay.operand).loops
+    moving = covering.operand(stay.operand).loops
     inner = [n for n in tiling.inner if n not in moving] if stay.level else guard.inner
     return tuple(loop.loop in (guard.outer if loop.is_tile else inner) for loop in nest)
 

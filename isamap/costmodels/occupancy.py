@@ -17,7 +17,6 @@ from isamap.ir import Role
 from isamap.mapper import Covering, OperandPlan
 
 from .flow import Flow
-from .tiling import operand_plan
 from .work import Work
 
 
@@ -28,7 +27,7 @@ def least_occupancy(covering: Covering, work: Work, hw: Hardware) -> tuple[tuple
         return ()
     cycles: dict[str, float] = {}
     for flow in work.flows:
-        plan = operand_plan(covering, flow.operand)
+        plan = covering.operand(flow.operand)
         memory = hw.memory(plan.residences[flow.residence].memory)
         if plan.role is Role.IN and not flow.windows and not memory.never_waits:
             taken = _block_cycles(covering, work, plan, flow, memory.size_bytes)

@@ -10,7 +10,7 @@ from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TileAxis
 
 from .flow import Flow
-from .tiling import Stay, Tiling, axis_extent, guards, operand_plan, trips
+from .tiling import Stay, Tiling, axis_extent, guards, trips
 
 
 def stay_of(tiling: Tiling, flow: Flow) -> Stay:
@@ -22,7 +22,7 @@ def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
     """How many full passes a flow makes (for windows: passes times positions, overlaps
     included)."""
     passes = guards(covering, tiling, stay_of(tiling, flow)).passes
-    plan = operand_plan(covering, flow.operand)
+    plan = covering.operand(flow.operand)
     if flow.is_again:
         return passes - 1
     if plan.residences[flow.residence].again and not flow.is_drain:
@@ -36,7 +36,7 @@ def flow_passes(covering: Covering, tiling: Tiling, flow: Flow) -> float:
 
 def packs(covering: Covering, flow: Flow) -> bool:
     """Does the flow copy what a packed stay holds for many rounds (not unfinished sums)?"""
-    residence = operand_plan(covering, flow.operand).residences[flow.residence]
+    residence = covering.operand(flow.operand).residences[flow.residence]
     return residence.is_packed and residence.again is None
 
 
@@ -49,7 +49,7 @@ def paid_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:
     """Issue cycles of a flow's pass, with what calls cost that a tile does not fill."""
     cycles = flow.pass_cycles
     for name, lost in flow.short:
-        axis = operand_plan(covering, flow.operand).axis(name)
+        axis = covering.operand(flow.operand).axis(name)
         counts = [trips(covering, tiling, loop) for loop in axis.loops]
         tile = axis_extent(covering, tiling, stay_of(tiling, flow), axis)
         cycles *= 1 + lost[tile % len(lost)] * prod(counts) / _positions(covering, axis, counts)
@@ -76,7 +76,7 @@ def is_replaced(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
     guard = guards(covering, tiling, stay)
     if guard.refetch_outer or guard.refetch_inner:
         return True
-    moving = operand_plan(covering, stay.operand).loops
+    moving = covering.operand(stay.operand).loops
     return any(
         (trips(covering, tiling, n) > 1 and n not in stay.kept)
         or (stay.level == 0 and tiling.tile(n) > 1)
@@ -87,7 +87,7 @@ def is_replaced(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
 def moves_blocks(covering: Covering, stay: Stay, hw: Hardware) -> bool:
     """Are blocks moved one by one inside the unit loops (else whole tiles before and after
     them)?"""
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     is_token = hw.synchronisation is Synchronisation.TOKENS
     return stay.level == 0 or (not is_token and not plan.has_window)
 
@@ -123,7 +123,7 @@ def may_leave_late(plan: OperandPlan, residence: int) -> bool:
 def tile_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:
     """Cycles to move a whole tile."""
     stay = stay_of(tiling, flow)
-    plan = operand_plan(covering, flow.operand)
+    plan = covering.operand(flow.operand)
     held = Stay(stay.operand, stay.residence, stay.level, 1)
     share = 1.0
     for axis in plan.axes:

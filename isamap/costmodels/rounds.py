@@ -26,7 +26,7 @@ from .passes import (
     stay_of,
     tile_cycles,
 )
-from .tiling import Stay, Tiling, guards, last_units, operand_plan, trips
+from .tiling import Stay, Tiling, guards, last_units, trips
 from .work import Ends, Work
 
 
@@ -45,7 +45,7 @@ def round_cycles(
 ) -> Iterator[tuple[float, Ends]]:
     """What takes turns: slots of tiles, and places of passages."""
     for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         if is_renamed(plan, stay.residence, hw):
             continue
         turn = find_turn(work, stay.operand, stay.residence)
@@ -141,7 +141,7 @@ def may_occupy(covering: Covering, work: Work, stay: Stay, hw: Hardware) -> bool
     """Is a tile that takes turns with nothing but its like moved as a whole, and computed on as a
     whole? An input behind a window; with tokens, what is only written (`exchange_cycles` waits for
     inputs)."""
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     if hw.synchronisation is Synchronisation.TOKENS:
         fills = (f for f in work.flows_at(stay.operand, stay.residence) if not f.is_drain)
         is_alone = plan.is_output and all(fill.unit == work.compute_unit for fill in fills)
@@ -236,7 +236,7 @@ def _passage_round(
     covering: Covering, work: Work, flows: list[Flow], passage: Passage
 ) -> PassageRound:
     arriving, leaving, *_ = flows  # in the order in which a block goes through them
-    plan = operand_plan(covering, arriving.operand)
+    plan = covering.operand(arriving.operand)
     blocks = prod(covering.loop(name).units for name in plan.loops)
     trip = arriving.first_cycles + arriving.latency_cycles + leaving.first_cycles
     ends = passage_ends(work, arriving, leaving)

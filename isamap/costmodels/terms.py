@@ -20,7 +20,7 @@ from .caches import refill_cycles
 from .lines import PAGE_BYTES, NestLoop, find_nest, find_streams, touched_lines
 from .passes import flow_cycles
 from .registry import Candidate
-from .tiling import Tiling, last_units, operand_plan, tile_units, trips
+from .tiling import Tiling, last_units, tile_units, trips
 
 TERMS_VERSION = 1  # of names and meanings: what was kept under another one is not compared
 INSTRUCTION = "instruction "  # begins the term of the instruction that computes
@@ -104,7 +104,7 @@ def _rounds(nest: list[NestLoop], cycles: int) -> Iterator[tuple[str, float]]:
 def _stays(covering: Covering, tiling: Tiling) -> Iterator[tuple[str, float]]:
     """How much of what lies where, and in how many slots."""
     for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         residence = plan.residences[stay.residence]
         units = prod(tile_units(covering, tiling, stay, name) for name in plan.loops)
         name = f"{stay.operand} in {residence.memory}"

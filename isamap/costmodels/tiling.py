@@ -144,11 +144,6 @@ def _part(
     return tuple(reversed(keeps)), tuple(reversed(again)), is_changed
 
 
-def operand_plan(covering: Covering, name: str) -> OperandPlan:
-    """The plan of the operand called `name`."""
-    return covering.operand(name)
-
-
 def tile_units(covering: Covering, tiling: Tiling, stay: Stay, loop: str) -> int:
     """Units of `loop` that the stay holds side by side."""
     if stay.level == 0:

@@ -25,7 +25,7 @@ from .passes import (
     needs_one_slot,
     stay_of,
 )
-from .tiling import Stay, Tiling, guards, last_units, operand_plan, splits_along, trips
+from .tiling import Stay, Tiling, guards, last_units, splits_along, trips
 from .work import Work
 
 
@@ -33,7 +33,7 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
     """Cycles that the compute unit waits for this stay because it cannot be moved in time: itself,
     or what is queued behind it."""
     stall = _own_stall_cycles(covering, work, tiling, stay, hw)
-    held_up = find_held_up(work, operand_plan(covering, stay.operand), stay.residence, hw)
+    held_up = find_held_up(work, covering.operand(stay.operand), stay.residence, hw)
     if held_up is None:
         return stall
     times = times_held_up(covering, tiling, stay, held_up, hw)
@@ -53,7 +53,7 @@ def _own_stall_cycles(
     """
     mine = work.flows_at(stay.operand, stay.residence)
     flows = [f for f in mine if f.unit != work.compute_unit]
-    if is_renamed(operand_plan(covering, stay.operand), stay.residence, hw):
+    if is_renamed(covering.operand(stay.operand), stay.residence, hw):
         return 0.0
     own = sum(f.latency_cycles for f in mine if f.unit == work.compute_unit)
     waiting = float(own * fetches(covering, tiling, stay)) if stay.level == 1 else 0.0
@@ -64,9 +64,9 @@ def _own_stall_cycles(
         return 0.0
     if stay.level == 0:
         return block_stall_cycles(covering, work, tiling, stay, flows)
-    if needs_one_slot(operand_plan(covering, stay.operand), hw):
+    if needs_one_slot(covering.operand(stay.operand), hw):
         return waiting + plane_cycles(covering, work, tiling, stay, mine)
-    swap = swap_limits(covering, work, operand_plan(covering, stay.operand), stay.residence, hw)
+    swap = swap_limits(covering, work, covering.operand(stay.operand), stay.residence, hw)
     is_alone = stay.slots == 1 and not is_sliced(covering, tiling, stay, hw)
     if swap is not None and (replaced or stay.kept):
         in_turn = comes_and_goes(covering, tiling, stay)
@@ -148,7 +148,7 @@ def swap_cycles(
 ) -> float:
     """Waiting while the blocks of a tile are drained and the next tile's come, between every two
     tiles."""
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     count = fetches(covering, tiling, stay)
     blocks = prod(covering.loop(name).units for name in plan.loops)
     moved = flow_passes(covering, tiling, drain) * blocks
@@ -182,7 +182,7 @@ def plane_cycles(
     moved = flow_cycles(covering, tiling, drain)
     shifted = sum(flow_cycles(covering, tiling, f) for f in shifts)
     every = drain.latency_cycles + work.latency_cycles
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     if splits_along(covering, tiling, plan) is None:
         return moved + every * count
     once = drain_latency_cycles(plan, drain) + work.latency_cycles
@@ -198,7 +198,7 @@ def starved_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
     """
     longest = 0.0
     for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         if not needs_one_slot(plan, hw):
             continue
         rounds = prod(trips(covering, tiling, n) for n in guards(covering, tiling, stay).outer)
@@ -239,7 +239,7 @@ def block_stall_cycles(
     With one loop that reuses blocks, its last tile is counted as it is, shorter and with a partial
     last unit; with several, all tiles count as full.
     """
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     resting = [x for x in covering.loops if x.units > 1 and x.name not in plan.loops]
     kept = guards(covering, tiling, stay).inner
     if len(resting) == 1:
@@ -339,7 +339,7 @@ def resumed_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
     waiting = 0.0
     for stay in tiling.stays:
         again = guards(covering, tiling, stay).refetch_outer
-        if not operand_plan(covering, stay.operand).is_output or not again:
+        if not covering.operand(stay.operand).is_output or not again:
             continue
         mine = work.flows_at(stay.operand, stay.residence)
         fill = next((f for f in mine if not f.is_drain and f.unit != work.compute_unit), None)
@@ -359,7 +359,7 @@ def resumed_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
 
 def tile_blocks(covering: Covering, tiling: Tiling, stay: Stay) -> int:
     """Blocks that a fetch of the stay brings; window axes count as one."""
-    axes = operand_plan(covering, stay.operand).axes
+    axes = covering.operand(stay.operand).axes
     if stay.level == 0:
         return 1
     return prod(tiling.tile(axis.loops[0]) for axis in axes if not axis.is_window)
@@ -386,7 +386,7 @@ def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> b
     True when blocks move one by one and the outermost unit loop that touches the tile changes
     blocks, or when kept tiles rotate through more than one place.
     """
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     if plan.is_output:
         return False
     is_token = hw.synchronisation is Synchronisation.TOKENS

@@ -6,7 +6,7 @@ breaks, where it does. Not its job: which covering (`read_covering`).
 
 from dataclasses import dataclass
 
-from isamap.costmodels import Stay, Tiling, operand_plan
+from isamap.costmodels import Stay, Tiling
 from isamap.hwdesc import Hardware, Reader
 from isamap.mapper import Covering, TiledLoop
 from isamap.scheduler import MAX_SLOTS, Breach, Part, breaches, may_keep_units, option_breaches
@@ -146,7 +146,7 @@ class _TilingReader:
             return (*self.path, "tiles", breach.subject)
         if breach.part is Part.OUTER:
             return (*self.path, "outer")
-        plan = operand_plan(self.covering, breach.subject)
+        plan = self.covering.operand(breach.subject)
         memory = plan.residences[breach.residence].memory
         named = [(ref.operand, ref.memory) for ref in self.task.stays]
         return (*self.path, "stays", named.index((breach.subject, memory)))

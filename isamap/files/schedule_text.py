@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from isamap.compile import PlanResult, Result
-from isamap.costmodels import Tiling, axis_strides, operand_plan, trips
+from isamap.costmodels import Tiling, axis_strides, trips
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, pretty, pretty_statement
@@ -190,7 +190,7 @@ def _tile_lines(covering: Covering, tiling: Tiling) -> Iterator[str]:
 def _stay_lines(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[str]:
     rows = []
     for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         _, size = axis_strides(covering, tiling, stay, plan, plan.residences[stay.residence])
         memory = memory_of(covering, stay)
         found: dict[str, Value] = {

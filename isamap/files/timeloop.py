@@ -16,7 +16,7 @@ from math import prod
 from string import ascii_uppercase
 
 from isamap.compile import PlanResult, Result
-from isamap.costmodels import Stay, Tiling, operand_plan, trips
+from isamap.costmodels import Stay, Tiling, trips
 from isamap.errors import IsamapError
 from isamap.hwdesc import Direction, Hardware, Memory
 from isamap.ir import (
@@ -221,7 +221,7 @@ class _Writer:
             memory, dtype = self.hw.external, self.covering.operands[0].end_dtype
         else:
             memory = self.hw.memory(memory_of(self.covering, level.stay))
-            plan = operand_plan(self.covering, level.stay.operand)
+            plan = self.covering.operand(level.stay.operand)
             dtype = plan.residences[level.stay.residence].dtype
         bits = 8 * size_bytes(dtype)
         attributes: dict[str, Value] = {"width": bits, "datawidth": bits, "meshX": 1}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf, prod
 
-from isamap.costmodels import Stay, Tiling, is_replaced, may_double, operand_plan, trips
+from isamap.costmodels import Stay, Tiling, is_replaced, may_double, trips
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.ir import Role
 
@@ -70,7 +70,7 @@ def _rivals(
 def _smaller(old: PlannedTask, stay: Stay, hw: Hardware) -> Iterator[tuple[int, Tiling]]:
     """Tilings with whole tiles of an input, and with parts of these, if they are fetched anew."""
     covering, tiling = old.best.covering, tiling_of(old)
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     if plan.role is not Role.IN or stay.level == 0 or set(stay.kept) & set(covering.held):
         return
     if not may_double(plan, stay.residence, hw) or not is_replaced(covering, tiling, stay):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import prod
 
-from isamap.costmodels import Flow, Load, operand_plan
+from isamap.costmodels import Flow, Load
 from isamap.hwdesc import Hardware
 from isamap.ir import Role, size_bytes
 from isamap.mapper import Covering, OperandPlan
@@ -42,7 +42,7 @@ def held_load(planned: tuple[PlannedTask, ...], hw: Hardware) -> list[Load]:
         if not task.on_host and task.task.held:
             covering, work = task.best.covering, task.best.work
             for flow in work.flows:
-                operand = operand_plan(covering, flow.operand)
+                operand = covering.operand(flow.operand)
                 times = _times(operand, flow, covering)
                 if times > 1:
                     memories = tuple(r.memory for r in operand.residences[: flow.residence + 1])

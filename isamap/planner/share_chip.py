@@ -12,7 +12,7 @@ done with it; with tokens, where tasks wait for each other anyway, it begins at 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from isamap.costmodels import guards, operand_plan
+from isamap.costmodels import guards
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Task, TaskNode, flatten
 from isamap.scheduler import room_ends
@@ -116,7 +116,7 @@ def kept_in(piece: Piece) -> set[str]:
     assert tiling is not None, "a schedule has a tiling"
     held = set(piece.task.held)
     return {
-        operand_plan(covering, stay.operand).residences[stay.residence].memory
+        covering.operand(stay.operand).residences[stay.residence].memory
         for stay in tiling.stays
         if set(guards(covering, tiling, stay).outer) & held
     }

@@ -26,7 +26,6 @@ from isamap.costmodels import (
     guards,
     ideal_cycles,
     least_costs,
-    operand_plan,
 )
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
@@ -182,7 +181,7 @@ class Descent(Ranking):
         same = best = replace(tiling, tiles=tiles)
         least = self.rank(same, most)
         for stay in same.stays:
-            if operand_plan(self.covering, stay.operand).is_output:
+            if self.covering.operand(stay.operand).is_output:
                 for name in guards(self.covering, same, stay).refetch_outer:
                     sizes = self.sizes[name]
                     for start in (same, *self.narrowed(same, name)):

@@ -7,7 +7,7 @@ program's loops. Not its job: calls, order, tokens.
 from dataclasses import dataclass
 from math import prod
 
-from isamap.costmodels import Guards, Tiling, guards, moves_blocks, operand_plan, trips
+from isamap.costmodels import Guards, Tiling, guards, moves_blocks, trips
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Affine
 from isamap.mapper import CoreShare, Covering, External, OperandPlan, Passage
@@ -121,7 +121,7 @@ class Frame:
 
     def spot(self, operand: str, inner: bool) -> Spot:
         """Where the instruction finds the operand's current block (`inner`), or the tile."""
-        plan = operand_plan(self.covering, operand)
+        plan = self.covering.operand(operand)
         if plan.residences:
             slot = self.places.slot(operand, 0)
             return Spot(

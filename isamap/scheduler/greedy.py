@@ -14,7 +14,6 @@ from isamap.costmodels import (
     Tiling,
     Work,
     copies_as_written,
-    operand_plan,
 )
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan
@@ -124,7 +123,7 @@ def _smallest(
     tiles = tuple((loop.name, 1) for loop in covering.loops)
     stays = []
     for stay in stays_of(covering, levels, {}):
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         if not stay.level and copies_as_written(plan, stay.residence, hw):
             stays.append(single_blocks(covering, stay, inner, hw))
         else:
@@ -133,7 +132,7 @@ def _smallest(
     if not is_legal(covering, tiling, hw):
         return None
     for number, stay in enumerate(tiling.stays):
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         serving = slot_options(covering, work, plan, stay.residence, hw)[1:]
         for slots in serving[:1] if stay.level else serving:
             more = (replace(stay, slots=slots), *tiling.stays[number + 1 :])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from isamap.costmodels import Stay, Tiling, guards, needs_one_slot, operand_plan, trips
+from isamap.costmodels import Stay, Tiling, guards, needs_one_slot, trips
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan
 
@@ -147,7 +147,7 @@ def option_breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterato
 def _stay_breaches(
     covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware
 ) -> Iterator[Breach]:
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
 
     def breach(message: str, hint: str) -> Breach:
         return Breach(Part.STAYS, stay.operand, stay.residence, message, hint)
@@ -244,13 +244,13 @@ def _room_breach(covering: Covering, tiling: Tiling, memory: str, needed: int, s
 
 def memory_of(covering: Covering, stay: Stay) -> str:
     """Name of the memory that the stay is in."""
-    return operand_plan(covering, stay.operand).residences[stay.residence].memory
+    return covering.operand(stay.operand).residences[stay.residence].memory
 
 
 def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
     """Do the kept loops lie inside the loops that replace the stay's data? (Elsewhere keeping gains
     nothing.)"""
-    moving = operand_plan(covering, stay.operand).loops
+    moving = covering.operand(stay.operand).loops
     active = [n for n in tiling.outer if n in moving and trips(covering, tiling, n) > 1]
     if not stay.level:
         active = [n for n in tiling.inner if n in moving and tiling.tile(n) > 1]

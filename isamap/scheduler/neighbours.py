@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from isamap.costmodels import Stay, Tiling, operand_plan
+from isamap.costmodels import Stay, Tiling
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
@@ -64,7 +64,7 @@ def neighbours(
         yield replace(tiling, inner=order)
     yield from summed_in_parts(covering, tiling, sizes, hw)
     for number, stay in enumerate(tiling.stays):
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         if plan.residences[stay.residence].is_packed:
             for kept in _kept(tiling.outer, plan.loops, stay.kept):
                 changed = replace(stay, kept=kept)
@@ -168,7 +168,7 @@ def reordered(
 def single_blocks(covering: Covering, stay: Stay, inner: tuple[str, ...], hw: Hardware) -> Stay:
     """Single blocks in a tile's place, where they may lie side by side: of the loops that move them
     inside the first one, of those over units, that finds them again."""
-    plan = operand_plan(covering, stay.operand)
+    plan = covering.operand(stay.operand)
     if not may_keep_units(plan, stay.residence, hw):
         return stay
     resting = next((n for n, name in enumerate(inner) if name not in plan.loops), len(inner))

@@ -22,7 +22,6 @@ from isamap.costmodels import (
     moves_blocks,
     needs_one_slot,
     onward_cycles,
-    operand_plan,
     port_ends,
     slowest_block_cycles,
     unit_ends,
@@ -165,7 +164,7 @@ class Objective:
 
     def _window_total(self, flow: Flow, name: str, number: int, short: tuple[int, ...]) -> Number:
         """Positions of a window axis over all tiles, overlaps counted every time."""
-        axis = operand_plan(self.vars.covering, flow.operand).axis(name)
+        axis = self.vars.covering.operand(flow.operand).axis(name)
         active = [
             (n, s) for n, s in zip(axis.loops, axis.spans, strict=True) if n in self.vars.loops
         ]
@@ -357,7 +356,7 @@ class Objective:
         total = self.work.compute_cycles + self.work.calls * self.work.accumulate_cycles
         for flow in self.work.flows:
             windows = 1
-            plan = operand_plan(self.vars.covering, flow.operand)
+            plan = self.vars.covering.operand(flow.operand)
             for name in flow.windows:
                 windows *= 1 + max(dict(flow.short).get(name, ()), default=0)
                 for loop, span in zip(plan.axis(name).loops, plan.axis(name).spans, strict=True):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from isamap.costmodels import Stay, Tiling, axis_strides, operand_plan, tile_strides
+from isamap.costmodels import Stay, Tiling, axis_strides, tile_strides
 from isamap.hwdesc import Hardware
 from isamap.ir import leaves_elements
 from isamap.mapper import Covering, OperandPlan, Passage, Residence
@@ -73,7 +73,7 @@ def used_bytes(covering: Covering, tiling: Tiling) -> dict[str, int]:
     """Bytes that the stays take, per memory."""
     total: dict[str, int] = {}
     for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         residence = plan.residences[stay.residence]
         _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
         total[residence.memory] = total.get(residence.memory, 0) + slot_bytes * stay.slots
@@ -156,7 +156,7 @@ def _rooms(covering: Covering, tiling: Tiling) -> tuple[tuple[str, int, int], ..
         return known[1]
     found = []
     for stay in tiling.stays:
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         residence = plan.residences[stay.residence]
         _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
         found.append((residence.memory, residence.align_bytes, slot_bytes * stay.slots))
@@ -184,7 +184,7 @@ def _lay_out(
     used = dict(starts)
     slots = []
     for stay in _laid_out(covering, tiling):
-        plan = operand_plan(covering, stay.operand)
+        plan = covering.operand(stay.operand)
         residence = plan.residences[stay.residence]
         strides, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
         align = _align(covering, stay)
@@ -208,7 +208,7 @@ def _at_home(covering: Covering, slots: tuple[Slot, ...], homes: Homes) -> Place
 
 
 def _align(covering: Covering, stay: Stay) -> int:
-    return operand_plan(covering, stay.operand).residences[stay.residence].align_bytes
+    return covering.operand(stay.operand).residences[stay.residence].align_bytes
 
 
 def _with_externals(covering: Covering, slots: tuple[Slot, ...]) -> Places:

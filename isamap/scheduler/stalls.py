@@ -18,7 +18,6 @@ from isamap.costmodels import (
     is_renamed,
     moves_blocks,
     needs_one_slot,
-    operand_plan,
     swap_limits,
     sweep_wait,
     waits_for_port,
@@ -35,7 +34,7 @@ SCALE = 16  # sixteenths of a cycle: the finest share of a copy per window posit
 
 def tile_cycles(variables: Variables, flow: Flow, volume: Number) -> Linear:
     """Moving so many blocks of a flow as a tile (see passes.tile_cycles)."""
-    plan = operand_plan(variables.covering, flow.operand)
+    plan = variables.covering.operand(flow.operand)
     axes = (axis for axis in plan.axes if not axis.is_window)
     units = prod(variables.covering.loop(axis.loops[0]).units for axis in axes)
     return ceil(SCALE * flow.pass_cycles / units) * volume

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from isamap.costmodels import Stay, Tiling, guards, is_replaced, operand_plan, trips
+from isamap.costmodels import Stay, Tiling, guards, is_replaced, trips
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering
@@ -183,7 +183,7 @@ def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
     fills: dict[str, list[Stay]] = {}
     drains: dict[str, list[Stay]] = {}
     for stay in tiling.stays:
-        residence = operand_plan(covering, stay.operand).residences[stay.residence]
+        residence = covering.operand(stay.operand).residences[stay.residence]
         for transfer, side in (
             (residence.fill or residence.zero, fills),
             (residence.drain, drains),
@@ -229,7 +229,7 @@ def _credits(covering: Covering, tiling: Tiling, stays: list[Stay]) -> int:
 def _has_planes(covering: Covering, stay: Stay) -> bool:
     """Is the stay handed to and fro during its drain, so that a second credit would be taken for a
     hand-over?"""
-    drain = operand_plan(covering, stay.operand).residences[stay.residence].drain
+    drain = covering.operand(stay.operand).residences[stay.residence].drain
     return drain is not None and drain.planes > 1
 
 
