@@ -20,7 +20,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .aim import Costs
-from .caches import Refills, each_refill, refill_cycles
+from .caches import NO_REFILLS, Refills, each_refill, refill_cycles
 from .chains import compute_path_cycles
 from .crowded import count_inner_tiles, crowded_cycles, inner_tile_cycles
 from .direct_ports import Port
@@ -82,8 +82,10 @@ class Unrefilled:
     """An estimate before refills of caches are counted, which takes most of the time.
 
     `unfinished_cycles`: of waiting for unfinished sums. `computing_cycles`: what computing takes at
-    least, whatever caches do. `pace_cycles`: of the whole run, at the pace of what else is busy.
-    `lost_cycles`: what is hidden by nothing.
+    least, whatever caches do. `serving_cycles`: of the nearest cache, for units that copy and calls
+    that read in place. `pace_cycles`: of the whole run, at the pace of what else is busy.
+    `packing_cycles`: of copies into packed stays. `lost_cycles`: what is hidden by nothing, these
+    among them.
     """
 
     covering: Covering
@@ -97,19 +99,21 @@ class Unrefilled:
     stall_cycles: float
     unfinished_cycles: float
     computing_cycles: float
+    serving_cycles: float
     pace_cycles: float
+    packing_cycles: float
     lost_cycles: float
     moved: Moved
 
     @property
     def least(self) -> Costs:
         """What the estimate is not below: it with caches that take in nothing."""
-        return self._costs([Refills(0.0, 0.0) for _ in self.hw.caches])
+        return self._costs([NO_REFILLS] * len(self.hw.caches))
 
     def rising(self) -> Iterator[Costs]:
         """What the estimate is not below: its costs with what one, two, ... caches take in; at last
         they are its own."""
-        taken = [Refills(0.0, 0.0) for _ in self.hw.caches]
+        taken = [NO_REFILLS] * len(self.hw.caches)
         if not taken:
             yield self.least
         known, there = self.work.streams, self.work.there
@@ -138,24 +142,26 @@ class Unrefilled:
         )
 
     def _with(self, caches: Sequence[Refills]) -> float:
-        """Cycles; they grow with what each of the caches takes in."""
-        refills = tuple(cache.busy_cycles for cache in caches)
-        waiting = sum(cache.waiting_cycles for cache in caches) + self._packed_beyond(caches)
-        serving = _cache_cycles(self.work, self.unit_cycles, refills, self.unfinished_cycles)
-        computing = max(self.computing_cycles, *serving)
+        """Cycles; they grow with what each of the caches takes in: the nearest one serves the units
+        that copy, and beside what they fetch the calls that read in place, or is refilled, and
+        nobody while calls wait for unfinished sums; the others work beside it. (The ECM model adds
+        all levels, which measures too slow on Zen 4.)"""
+        refills = [cache.busy_cycles for cache in caches]
+        waiting = sum([cache.waiting_cycles for cache in caches]) + self._packed_beyond(caches)
+        computing, hidden = self.computing_cycles, 0.0
+        if refills:
+            nearest = self.serving_cycles + refills[0] + self.unfinished_cycles
+            computing = max(computing, nearest, *refills[1:])
+            calls = self.unit_cycles[self.work.compute_unit] + self.unfinished_cycles
+            hidden = (sum([calls, *refills]) - max(calls, *refills)) / REFILL_LOSS
         total = max(self.startup_cycles + computing + self.finish_cycles, self.pace_cycles)
-        calls = self.unit_cycles[self.work.compute_unit] + self.unfinished_cycles
-        beside = (calls, *refills) if refills else (0.0,)
-        hidden = (sum(beside) - max(beside)) / REFILL_LOSS
         return total + self.lost_cycles + hidden + waiting
 
     def _packed_beyond(self, caches: Sequence[Refills]) -> float:
         """Cycles in which what is packed enters the outermost cache, beyond those of its copies: it
         enters while it is copied, in the first round of a loop, and no other round hides it."""
         entering = caches[-1].packed_cycles if caches else 0.0
-        if not entering:
-            return 0.0
-        return max(0.0, entering - packing_cycles(self.covering, self.work, self.tiling))
+        return max(0.0, entering - self.packing_cycles)
 
 
 def estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> Estimate:
@@ -187,7 +193,8 @@ def begin_estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
     unfinished = resumed_sum_cycles(covering, work, tiling, counts)
     paces = _paces(covering, work, tiling, hw, units, ports)
     hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
-    losses = hidden / OVERLAP_LOSS + packing_cycles(covering, work, tiling)
+    packing = packing_cycles(covering, work, tiling)
+    losses = hidden / OVERLAP_LOSS + packing
     losses += inner_tile_cycles(work) * count_inner_tiles(covering, tiling)
     return Unrefilled(
         covering, work, tiling, hw, units, ports,
@@ -196,7 +203,9 @@ def begin_estimate(covering: Covering, work: Work, tiling: Tiling, hw: Hardware)
             units[work.compute_unit] + stall + unfinished,
             uneven_cycles(covering, work, tiling, hw, passes, units),
         ),
+        serving_cycles(work, units) if hw.caches else 0.0,
         max(ends.around(busy, finish) for busy, ends in paces),
+        packing,
         losses + handover_cycles(covering, tiling, hw),
         moved_by(covering, work, tiling),
     )  # fmt: skip
@@ -217,7 +226,8 @@ def _paces(
     for flow in work.flows:
         if flow.unit != work.compute_unit:
             swept = swept_cycles(covering, work, tiling, flow, hw)
-            yield units[flow.unit] + swept, unit_ends(work, flow.unit)
+            if swept > 0.0:
+                yield units[flow.unit] + swept, unit_ends(work, flow.unit)
     for stay in tiling.stays:
         plan = covering.operand(stay.operand)
         held_up = find_held_up(work, plan, stay.residence, hw)
@@ -231,18 +241,12 @@ def _paces(
     yield starved_cycles(covering, work, tiling, hw), STARVED_ENDS
 
 
-def _cache_cycles(
-    work: Work, units: dict[str, float], refills: tuple[float, ...], unfinished: float
-) -> tuple[float, ...]:
-    """What caches keep busy: the nearest one serves the units that copy, and beside what they fetch
-    the calls that read in place, or is refilled, and nobody while calls wait for unfinished sums;
-    the others work beside it. (The ECM model adds all levels, which measures too slow on Zen 4.)"""
-    if not refills:
-        return (0.0,)
-    copying = (c for unit, c in units.items() if unit != work.compute_unit)
+def serving_cycles(work: Work, units: dict[str, float]) -> float:
+    """In which the nearest cache serves the units that copy, and beside what they fetch the calls
+    that read in place."""
+    copying = (cycles for unit, cycles in units.items() if unit != work.compute_unit)
     fetching = max((units[unit] for unit in work.fill_units), default=0.0)
-    serving = max((fetching + work.served_cycles, *copying))
-    return (serving + refills[0] + unfinished, *refills[1:])
+    return max((fetching + work.served_cycles, *copying))
 
 
 def packing_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:

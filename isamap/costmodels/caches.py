@@ -58,6 +58,9 @@ class Refills:
     packed_cycles: float = 0.0
 
 
+NO_REFILLS = Refills(0.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Touched:
     """Per stream, the lines of none, one, two, ... innermost loops; for as many, those that stay in
@@ -168,7 +171,7 @@ def _refills(
     spread = _num_fitting(room_bytes, touched)
     crowded = _num_in_ways(cache, touched, spread)
     if crowded == len(nest):
-        return Refills(0.0, 0.0)
+        return NO_REFILLS
     in_rows = _shares(cache, room_bytes, cache.ways, touched, crowded)
     in_order = _shares(cache, room_bytes, 0, touched, spread)
     busy = packed = starts = conflicts = 0.0

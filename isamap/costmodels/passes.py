@@ -94,9 +94,9 @@ def moves_blocks(covering: Covering, stay: Stay, hw: Hardware) -> bool:
 
 def needs_one_slot(plan: OperandPlan, hw: Hardware) -> bool:
     """Byte planes on a machine with tokens: credits and plane hand-overs share one channel."""
-    drains = [r.drain for r in plan.residences if r.drain is not None]
-    is_token = hw.synchronisation is Synchronisation.TOKENS
-    return is_token and any(drain.planes > 1 for drain in drains)
+    if hw.synchronisation is not Synchronisation.TOKENS:
+        return False
+    return any(r.drain is not None and r.drain.planes > 1 for r in plan.residences)
 
 
 def is_renamed(plan: OperandPlan, residence: int, hw: Hardware) -> bool:

@@ -190,12 +190,10 @@ def swept_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw:
     Counted where a sum's loop is outermost within the tile.
     """
     stay = tiling.stay(flow.operand, flow.residence)
-    if stay.level == 0:
+    if stay.level == 0 or not may_sweep(covering, flow, hw):
         return 0.0
     outermost = next((name for name in tiling.inner if tiling.tile(name) > 1), None)
     if outermost is None or outermost in covering.operand(flow.operand).loops:
-        return 0.0
-    if not may_sweep(covering, flow, hw):
         return 0.0
     last = {x.name: last_units(covering, tiling, x) for x in covering.loops}
     first_sweep = prod(units for name, units in last.items() if name != outermost)

@@ -28,6 +28,15 @@ class Stay:
     level: int
     slots: int
     kept: tuple[str, ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # searches look tilings up thousands of times
+        own = self.operand, self.residence, self.level, self.slots, self.kept
+        object.__setattr__(self, "_hash", hash(own))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def kept_tiles(self) -> tuple[str, ...]:
@@ -67,6 +76,11 @@ class Tiling:
     def tile(self, loop: str) -> int:
         """Units of `loop` in a tile."""
         return self._tile_of[loop]
+
+    def with_tile(self, loop: str, tile: int) -> "Tiling":
+        """With another size of one loop's tile."""
+        tiles = tuple([(n, tile if n == loop else t) for n, t in self.tiles])
+        return Tiling(tiles, self.outer, self.inner, self.stays)
 
     def stay(self, operand: str, residence: int) -> Stay:
         """The stay of an operand in the residence of that number."""
@@ -177,7 +191,7 @@ def axis_strides(
         if axis.name not in strides:
             strides[axis.name] = running
             # a single block of a ribbon further out
-            is_alone = axis.is_window and not stay.level and not stay.kept
+            is_alone = not stay.level and not stay.kept and axis.is_window
             if not is_alone:
                 running *= axis_extent(covering, tiling, stay, axis)
     return strides, running

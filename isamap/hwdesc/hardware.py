@@ -182,6 +182,11 @@ class Instruction:
     source: str = ""
     stream: Stream | None = None
     loc: Loc | None = field(default=None, compare=False)
+    _operand_of: Mapping[str, OperandRule] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        rules = {operand.name: operand for operand in self.operands}
+        object.__setattr__(self, "_operand_of", rules)
 
     @property
     def result(self) -> Access:
@@ -201,7 +206,7 @@ class Instruction:
 
     def operand(self, name: str) -> OperandRule:
         """The rule of the operand called `name`."""
-        return {operand.name: operand for operand in self.operands}[name]
+        return self._operand_of[name]
 
     def access(self, operand: str) -> Access:
         """How the semantics touches the operand, in the first statement that does."""
@@ -293,7 +298,9 @@ class Hardware:
     issue_width: int | None = None
     distances: tuple[Distance, ...] = ()
     files: tuple[str, ...] = field(default=(), compare=False)
-    # in front of the external memory, the smallest (nearest) first
+    # where kernels' inputs and outputs live
+    external: Memory = field(init=False, repr=False, compare=False)
+    # in front of it, the smallest (nearest) first
     caches: tuple[Memory, ...] = field(init=False, repr=False, compare=False)
     _memories: Mapping[str, Memory] = field(init=False, repr=False, compare=False)
     _units: Mapping[str, Unit] = field(init=False, repr=False, compare=False)
@@ -305,6 +312,8 @@ class Hardware:
         object.__setattr__(
             self, "_instructions", {entry.name: entry for entry in self.instructions}
         )
+        external = next(m for m in self.memories if m.kind is MemoryKind.EXTERNAL)
+        object.__setattr__(self, "external", external)
         caches = (memory for memory in self.memories if memory.kind is MemoryKind.CACHE)
         nearest = tuple(sorted(caches, key=lambda memory: memory.size_bytes))
         object.__setattr__(self, "caches", nearest)
@@ -344,8 +353,3 @@ class Hardware:
         if self.cores is None or name not in (*self.cores.memories, *self.cores.units):
             return 1
         return self.cores.count
-
-    @property
-    def external(self) -> Memory:
-        """The memory where kernels' inputs and outputs live."""
-        return next(m for m in self.memories if m.kind is MemoryKind.EXTERNAL)

@@ -6,7 +6,7 @@ data (`hardware`). Sizes are bytes, times are cycles, bandwidths are bytes per c
 
 from dataclasses import dataclass, field
 from enum import Enum
-from math import ceil
+from math import ceil, inf
 
 from isamap.errors import Loc
 
@@ -109,6 +109,12 @@ class Memory:
     source: str = ""
     fifo: Fifo | None = None
     loc: Loc | None = field(default=None, compare=False)
+    # the pace at which a cache's lines enter
+    refill_bytes_per_cycle: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        paces = (p.bytes_per_cycle for p in self.ports if p.direction is not Direction.READ)
+        object.__setattr__(self, "refill_bytes_per_cycle", min(paces, default=inf))
 
     def iterations_ahead(self, cycles: float, num_lines: float = 0.0) -> int:
         """How many iterations ahead, of so many cycles, C asks for lines; where each reads so many
@@ -126,12 +132,6 @@ class Memory:
         is_alone = rows <= 1 and self.prefetch is not None and self.prefetch.walk is not None
         least = self.prefetched_lines * self.granule_bytes
         return is_few and not is_alone and 0 < least <= row_bytes
-
-    @property
-    def refill_bytes_per_cycle(self) -> float:
-        """The pace at which a cache's lines enter."""
-        paces = [p.bytes_per_cycle for p in self.ports if p.direction is not Direction.READ]
-        return min(paces, default=float("inf"))
 
     @property
     def never_waits(self) -> bool:

@@ -127,10 +127,14 @@ class Kernel:
     buffers: tuple[Buffer, ...]
     statements: tuple[Statement, ...]
     immediates: tuple[str, ...] = ()
+    _buffer_of: dict[str, Buffer] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_buffer_of", {buffer.name: buffer for buffer in self.buffers})
 
     def buffer(self, name: str) -> Buffer:
         """The buffer called `name`."""
-        return {buffer.name: buffer for buffer in self.buffers}[name]
+        return self._buffer_of[name]
 
 
 def accesses(expr: Expr) -> tuple[Access, ...]:

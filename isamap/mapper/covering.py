@@ -344,7 +344,8 @@ class Covering:
 
     def __post_init__(self) -> None:
         # the closed form asks for them by name thousands of times, and for what follows from it
-        object.__setattr__(self, "_hash", hash((self.instruction, self.binding, self.loops)))
+        stays = tuple([tuple([r.memory for r in plan.residences]) for plan in self.operands])
+        object.__setattr__(self, "_hash", hash((self.instruction, self.binding, self.loops, stays)))
         object.__setattr__(self, "units", {loop.name: loop.units for loop in self.loops})
         object.__setattr__(self, "_loop_of", {loop.name: loop for loop in self.loops})
         object.__setattr__(self, "_operand_of", {plan.name: plan for plan in self.operands})

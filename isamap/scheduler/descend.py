@@ -40,7 +40,6 @@ from .neighbours import (
     summed_in_parts,
     swapped,
     turned,
-    with_tile,
 )
 from .options import stay_choices
 from .place import external_bytes
@@ -186,7 +185,7 @@ class Descent(Ranking):
                     sizes = self.sizes[name]
                     for start in (same, *self.narrowed(same, name)):
                         for place in (2**n - 1 for n in range(len(sizes).bit_length())):
-                            other = with_tile(start, name, sizes[place])
+                            other = start.with_tile(name, sizes[place])
                             rank = self.rank(other, min(least, most))
                             if rank < least:
                                 least, best = rank, other
@@ -205,7 +204,7 @@ class Descent(Ranking):
             units = self.covering.units
             names = [n for n in tiling.outer if n != summed and tiling.tile(n) < units[n]]
             if names and tiling.tile(names[-1]) > 1:
-                yield with_tile(tiling, names[-1], 1)
+                yield tiling.with_tile(names[-1], 1)
 
     def improve(self, tiling: Tiling) -> Tiling:
         """Step to the best of what differs in one way, way by way, until no way leads on."""
@@ -249,10 +248,10 @@ class Descent(Ranking):
                     sizes,
                     True,
                     hi=last,
-                    key=lambda n: not fits(self.covering, with_tile(tiling, name, n), self.hw),
+                    key=lambda n: not fits(self.covering, tiling.with_tile(name, n), self.hw),
                 )
                 if fitting > 0:
-                    yield with_tile(tiling, name, sizes[fitting - 1])
+                    yield tiling.with_tile(name, sizes[fitting - 1])
 
 
 def _num_tiles(levels: tuple[tuple[int, ...], ...]) -> int:

@@ -153,8 +153,7 @@ def grow(ranking: Ranking, tiling: Tiling) -> tuple[Rank, Tiling]:
     while True:
         for name, tile in tiling.tiles:
             for bigger in _steps([t for t in options[name] if t > tile]):
-                tiles = tuple((n, bigger if n == name else t) for n, t in tiling.tiles)
-                candidate = replace(tiling, tiles=tiles)
+                candidate = tiling.with_tile(name, bigger)
                 if not ranking.is_possible(candidate):
                     break
                 rank = ranking.rank(candidate, least)

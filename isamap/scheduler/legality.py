@@ -175,7 +175,7 @@ def _stay_breaches(
             " cannot be read as it is written",
             f"move {again[0]} inside all loops that move {stay.operand}, or keep tiles of those",
         )
-    if needs_one_slot(plan, hw) and stay.slots > 1:
+    if stay.slots > 1 and needs_one_slot(plan, hw):
         yield breach(
             f"{stay.operand} is written in byte planes, which allows one slot", "make slots 1"
         )
@@ -218,8 +218,8 @@ def _overfull(
 ) -> Iterator[tuple[str, int]]:
     """Memories of stays that are too small, and how large they should be."""
     for name, needed in needed_bytes(covering, tiling, starts).items():
-        is_used = any(memory_of(covering, stay) == name for stay in tiling.stays)
-        if is_used and needed > hw.memory(name).size_bytes:
+        is_too_much = needed > hw.memory(name).size_bytes
+        if is_too_much and any(memory_of(covering, stay) == name for stay in tiling.stays):
             yield name, needed
 
 
@@ -250,6 +250,8 @@ def memory_of(covering: Covering, stay: Stay) -> str:
 def keeps_inside(covering: Covering, tiling: Tiling, stay: Stay) -> bool:
     """Do the kept loops lie inside the loops that replace the stay's data? (Elsewhere keeping gains
     nothing.)"""
+    if not stay.kept:
+        return True
     moving = covering.operand(stay.operand).loops
     active = [n for n in tiling.outer if n in moving and trips(covering, tiling, n) > 1]
     if not stay.level:

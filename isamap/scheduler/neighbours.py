@@ -30,15 +30,10 @@ def sizes_by_loop(covering: Covering, hw: Hardware) -> dict[str, list[int]]:
 
 def form(covering: Covering, tiling: Tiling) -> tuple[object, ...]:
     """Equal for tilings with the same program: loops of one iteration stand anywhere."""
-    units = {loop.name: loop.units for loop in covering.loops}
-    outer = tuple(name for name in tiling.outer if tiling.tile(name) < units[name])
-    inner = tuple(name for name in tiling.inner if tiling.tile(name) > 1)
+    units = covering.units
+    outer = tuple([name for name in tiling.outer if tiling.tile(name) < units[name]])
+    inner = tuple([name for name in tiling.inner if tiling.tile(name) > 1])
     return tiling.tiles, outer, inner, tiling.stays
-
-
-def with_tile(tiling: Tiling, loop: str, tile: int) -> Tiling:
-    """One loop's tile another."""
-    return replace(tiling, tiles=tuple((n, tile if n == loop else t) for n, t in tiling.tiles))
 
 
 def resized(tiling: Tiling, loop: str, sizes: Sequence[int]) -> Iterator[Tiling]:
@@ -47,7 +42,7 @@ def resized(tiling: Tiling, loop: str, sizes: Sequence[int]) -> Iterator[Tiling]
     place = next((n for n, size in enumerate(sizes) if size >= tile), 0)
     near = {place + sign * step for step in STEPS for sign in (-1, 1)}
     for other in sorted(n for n in near if 0 <= n < len(sizes) and sizes[n] != tile):
-        yield with_tile(tiling, loop, sizes[other])
+        yield tiling.with_tile(loop, sizes[other])
 
 
 def neighbours(
@@ -151,7 +146,7 @@ def summed_in_parts(
     for count in PARTS:
         size = -(-covering.loop(loop).units // count)
         if size in sizes[loop]:
-            yield with_tile(parted, loop, size)
+            yield parted.with_tile(loop, size)
 
 
 def reordered(

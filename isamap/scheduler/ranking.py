@@ -30,13 +30,13 @@ class Ranking:
         self.hw = hw
         self.aim = aim
         self.possible: dict[Tiling, bool] = {}
-        self.known: dict[tuple[object, ...], Rank] = {}
-        self.begun: dict[tuple[object, ...], tuple[Rank, Unrefilled]] = {}
+        # with what is not counted yet, where that rank is one that it is not below
+        self.known: dict[tuple[object, ...], tuple[Rank, Unrefilled | None]] = {}
 
     @property
     def effort_s(self) -> float:
         """Of all estimates so far."""
-        return ESTIMATE_S * (len(self.known) + len(self.begun))
+        return ESTIMATE_S * len(self.known)
 
     def is_possible(self, tiling: Tiling) -> bool:
         """Is it legal?"""
@@ -49,22 +49,23 @@ class Ranking:
         """Least for the tiling that the aim likes best, more than of all others if it is illegal;
         of one whose rank is more than `most`, any that is more than `most`, too."""
         key = form(self.covering, tiling)
-        if key in self.known:
-            return self.known[key]
-        if key not in self.begun:
-            if not self.is_possible(tiling):
-                self.known[key] = NEVER
-                return NEVER
-            begun = begin_estimate(self.covering, self.work, tiling, self.hw)
-            self.begun[key] = self.aim.rank(begun.least), begun
-        least, begun = self.begun[key]
-        if least > most:
+        known = self.known.get(key)
+        if known is None:
+            known = self._begin(tiling)
+            self.known[key] = known
+        least, begun = known
+        if begun is None or least > most:
             return least
         for costs in begun.rising():
             least = self.aim.rank(costs)
             if least > most:
-                self.begun[key] = least, begun
+                self.known[key] = least, begun
                 return least
-        del self.begun[key]
-        self.known[key] = least
+        self.known[key] = least, None
         return least
+
+    def _begin(self, tiling: Tiling) -> tuple[Rank, Unrefilled | None]:
+        if not self.is_possible(tiling):
+            return NEVER, None
+        begun = begin_estimate(self.covering, self.work, tiling, self.hw)
+        return self.aim.rank(begun.least), begun

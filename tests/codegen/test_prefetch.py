@@ -24,7 +24,6 @@ from isamap.native import execute_c, whole_arrays
 from isamap.program import Address, Issue, Operand, Program, Span, issues
 from isamap.resources import find_hardware
 from isamap.scheduler import lower
-from isamap.scheduler.neighbours import with_tile
 from tests.codegen.test_c_programs import needs_compiler
 from tests.costmodels.test_caches import machine, product, tiled
 
@@ -142,7 +141,7 @@ def test_of_rows_that_are_walked_side_by_side_every_line_takes_its_time(
     hw = asking(tmp_path, f"{FORM}\n    asked: {asked} cycles")
     hw = replace(hw, units=tuple(replace(unit, count=units) for unit in hw.units))
     covering = product(hw, 4, 40, 20)
-    found = lower(covering, with_tile(tiled(covering, 2, 2, tuple("pij")), "p", 2), hw)
+    found = lower(covering, tiled(covering, 2, 2, tuple("pij")).with_tile("p", 2), hw)
     assert found is not None
     text = generate_c(found, hw).text
     inside = text[text.rindex("for (int64_t j_tile") :]

@@ -12,7 +12,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.resources import find_hardware
 from isamap.scheduler import Answer, Progress, Schedule, Wishes, find_schedule, is_legal
-from isamap.scheduler.neighbours import sizes_by_loop, with_tile
+from isamap.scheduler.neighbours import sizes_by_loop
 from isamap.scheduler.pool import FAR
 
 HW = isamap.load_hardware(find_hardware("arm_neon"))
@@ -101,7 +101,7 @@ def far_away(best: Schedule) -> Tiling:
     for tiles in product(*(sizes[name] for name, _ in start.tiles)):
         tiling = start
         for (name, _), tile in zip(start.tiles, tiles, strict=True):
-            tiling = with_tile(tiling, name, tile)
+            tiling = tiling.with_tile(name, tile)
         if is_legal(best.covering, tiling, HW):
             cycles = estimate(best.covering, best.work, tiling, HW).cycles
             if cycles <= 0.9 * FAR * best.estimate.cycles:
