@@ -5,6 +5,7 @@ Not its job: the meaning of any node.
 """
 
 import ast
+import functools
 from dataclasses import dataclass
 
 from isamap.errors import KernelError, Loc
@@ -41,9 +42,15 @@ class SourceText:
     def parse(self) -> ast.Module:
         """Syntax tree of the text; KernelError where Python's grammar breaks."""
         try:
-            return ast.parse(self.text)
+            return _tree(self.text)
         except SyntaxError as error:
             where = self.loc(error.lineno or 1, max((error.offset or 1) - 1, 0))
             raise KernelError(f"syntax error: {error.msg}", loc=where) from error
         except ValueError as error:  # null bytes
             raise KernelError(f"not readable as text: {error}", loc=self.loc(1, 0)) from error
+
+
+@functools.lru_cache(maxsize=64)
+def _tree(text: str) -> ast.Module:
+    """Its constants, kernels and reference are read one after the other, from the same tree."""
+    return ast.parse(text)
