@@ -1,6 +1,7 @@
 """The hardware files that come with isamap."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -23,6 +24,12 @@ FOLDER = Path(__file__).parents[2] / "hw_specs"
 FILES = sorted(FOLDER.glob("*.yaml"))
 
 
+@cache
+def published_schema() -> jsonschema.Draft202012Validator:
+    """Made once: checking the schema itself takes longer than most machines."""
+    return jsonschema.Draft202012Validator(hardware_schema())
+
+
 def cycles(hw: Hardware, name: str, **values: int) -> tuple[int, int]:
     """Issue and latency of a call."""
     instruction = hw.instruction(name)
@@ -42,7 +49,7 @@ def test_specs_load_and_fit_the_published_schema(file: Path) -> None:
     assert check_hardware(file) == ()
     document = read_document(file, Problems())
     assert document is not None
-    jsonschema.validate(document.data, hardware_schema())
+    published_schema().validate(document.data)
     assert load_hardware(file).name == file.stem
 
 
@@ -60,7 +67,7 @@ def test_the_schema_rejects_what_the_loader_rejects(change: dict[str, object]) -
     assert document is not None
     assert isinstance(document.data, dict)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**document.data, **change}, hardware_schema())
+        published_schema().validate({**document.data, **change})
 
 
 def test_every_float_type_may_be_an_immediates_type() -> None:
