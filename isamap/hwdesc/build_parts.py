@@ -225,6 +225,8 @@ def build_compiler(model: HardwareModel, reader: Reader) -> CompilerRule | None:
                 ("compiler", "functions", name),
                 hint="each entry is one C function under its own name",
             )
+    for n, name in enumerate(compiler.around):
+        reader.known("memory", name, model.memories, ("compiler", "around", n))
     return CompilerRule(
         compiler.command,
         tuple(compiler.flags),
@@ -237,4 +239,5 @@ def build_compiler(model: HardwareModel, reader: Reader) -> CompilerRule | None:
         tuple(compiler.run),
         tuple(compiler.packages),
         reader.integer(compiler.unroll, ("compiler", "unroll"), 0),
+        tuple(compiler.around),
     )

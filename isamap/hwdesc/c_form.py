@@ -12,7 +12,7 @@ in its memory) and `A_stride0` (bytes between neighbours along its dimension 0),
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isamap.errors import Loc, SpecError
 
@@ -91,6 +91,7 @@ class CompilerRule:
     `features`: of the processor, as /proc/cpuinfo spells them. `run`: what runs the programs, none
     on the machine itself. `packages`: where compiler and emulator come from. `unrolled_calls`: so
     many at most in rounds of an innermost loop that are compiled as one, all of them or four.
+    `around`: memories whose use asks for `begin` and `end` (none: every program asks).
     """
 
     command: str | None = None
@@ -104,6 +105,13 @@ class CompilerRule:
     run: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     unrolled_calls: int = 0
+    around: tuple[str, ...] = ()
+
+    def using(self, memories: Collection[str]) -> "CompilerRule":
+        """The rule for programs that use these memories only."""
+        if not self.around or any(name in memories for name in self.around):
+            return self
+        return replace(self, begin="", end="")
 
     def preamble_for(self, text: str) -> list[str]:
         """Lines before C text: the preamble, and the functions that the text names, after those

@@ -247,6 +247,11 @@ class CompilerModel(Model):
     )
     begin: Text | None = Field(default=None, description="C at the start of every function.")
     end: Text | None = Field(default=None, description="C at the end of every function.")
+    around: list[Text] = Field(
+        default_factory=list,
+        description="Memories: 'begin' and 'end' stand only in functions that use one of them (left"
+        " out: in all).",
+    )
     features: list[Text] = Field(
         default_factory=list,
         description="Processor features, spelt as in /proc/cpuinfo, that the code needs.",

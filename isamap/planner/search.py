@@ -5,6 +5,7 @@ In: a kernel, a machine, wishes. Out: an answer or a plan. Not its job: either o
 
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 from isamap.costmodels import ANALYTICAL, Aim, Costs, Metric, host_costs
 from isamap.errors import LimitError, MappingError
@@ -15,6 +16,7 @@ from isamap.scheduler import Answer, Status, Wishes, find_schedule, limit_error,
 from .best_plan import find_best_plan
 from .compare_tasks import compare_tasks
 from .plan import Plan, is_single
+from .spread_plan import spread_plan
 from .uses_little import uses_little
 
 MIXES = 3  # weightings between two costs that are tried where an aim is no sum over tasks
@@ -51,6 +53,10 @@ def costs_of(found: Answer | Plan, hw: Hardware) -> Costs:
 def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Answer | Plan:
     if not is_single(kernel):
         return _plan(kernel, hw, wishes, deadline)
+    closed_form = replace(wishes, cost=ANALYTICAL)
+    spread = spread_plan(kernel, hw, closed_form)
+    if spread is not None and _is_least(spread, kernel, hw, closed_form):
+        return spread if wishes.cost.num_candidates == 1 else compare_tasks(spread, hw, wishes)
     try:
         answer = find_schedule(kernel, hw, wishes)
     except MappingError as failure:
@@ -66,6 +72,16 @@ def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> An
         if plan.steps:
             return plan
     return answer
+
+
+def _is_least(plan: Plan, kernel: Kernel, hw: Hardware, wishes: Wishes) -> bool:
+    """Does the kernel as it is take no less than the plan of another form of it?"""
+    most = wishes.aim.value(plan.costs) if wishes.aim.is_fastest else inf
+    try:
+        answer = find_schedule(kernel, hw, wishes, most=most)
+    except MappingError:
+        return True
+    return wishes.aim.rank(plan.costs) <= wishes.aim.rank(answer.best.estimate.costs(hw))
 
 
 def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:

@@ -61,6 +61,13 @@ CASES = (
         "no function 'twice' in this text",
         "under its own name",
     ),
+    Case(
+        "units:",
+        "compiler: {begin: begin();, around: [tils], source: x}\nunits:",
+        "tils",
+        "unknown memory 'tils'",
+        "there are:",
+    ),
 )
 
 

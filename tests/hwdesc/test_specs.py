@@ -108,7 +108,11 @@ def test_gemmini_figures() -> None:
 
 @pytest.mark.parametrize(
     ("core", "below", "counts"),
-    [("golden_cove", "avx512", (2, 2)), ("golden_cove_avx2", "avx2", (2, 3))],
+    [
+        ("golden_cove", "avx512", (2, 2)),
+        ("golden_cove_amx", "golden_cove", (2, 2)),
+        ("golden_cove_avx2", "avx2", (2, 3)),
+    ],
 )
 def test_golden_cove_has_the_instructions_it_builds_on_and_its_own_units_for_them(
     core: str, below: str, counts: tuple[int, int]

@@ -14,7 +14,7 @@ from textwrap import wrap
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import CompilerRule, Hardware, MemoryKind, with_host_calls
-from isamap.program import Edge, Program, Span
+from isamap.program import Edge, Program, Span, issues
 
 from .arrays import declare_static, place_static, reached_bytes
 from .blocks import find_blocks
@@ -78,7 +78,10 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
             that would wait for each other.
     """
     hw = with_host_calls(hw, program.host_calls)
-    named = frozenset(m.name for m in hw.memories if m.is_named)
+    used = {operand.memory for issue in issues(program.body) for operand in issue.operands}
+    rule = (hw.compiler or CompilerRule()).using(used)
+    hw = replace(hw, compiler=rule)
+    named = frozenset(m.name for m in hw.memories if m.is_named and m.name in used)
     variables = named | frozenset(m.name for m in hw.memories if m.c_types)
     parameters = parameters_of(program, given)
     host = frozenset(call.name for call in program.host_calls)
@@ -98,7 +101,6 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
     placed = (*program.inputs, *program.outputs, *program.scratch)
     asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))
     lines = _write_nodes(join_copies(asking, hw), calls, 1)
-    rule = hw.compiler or CompilerRule()
     name = c_identifier(program.name)
     packers = _packers(name, parameters)
     text = _file_text(name, program, hw, calls, lines, rule)

@@ -15,9 +15,10 @@ NAME = "isamap_peak"
 
 
 def can_measure(instruction: Instruction, hw: Hardware) -> bool:
-    """Has it C text, and are all its operands registers with C types?"""
+    """Has it C text, and are all its operands registers, with C types or named by number?"""
     return instruction.c_form is not None and all(
-        instruction.semantics.buffer(rule.name).dtype in dict(hw.memory(rule.memory).c_types)
+        hw.memory(rule.memory).is_named
+        or instruction.semantics.buffer(rule.name).dtype in dict(hw.memory(rule.memory).c_types)
         for rule in instruction.operands
     )
 
@@ -41,7 +42,7 @@ def generate_peak(instruction: Instruction, hw: Hardware) -> tuple[str, int]:
     for chain in range(chains):
         first = {rule.name: used.get(rule.memory, 0) + chain for rule in written}
         body += calls.write(_issue(instruction, hw, {**places, **first}))
-    rule_ = hw.compiler or CompilerRule()
+    rule_ = (hw.compiler or CompilerRule()).using({rule.memory for rule in instruction.operands})
     lines = [f"#include <{header}>" for header in dict.fromkeys(("stdint.h", *rule_.headers))]
     text = "\n".join([rule_.begin, *body, rule_.end])
     lines += [*rule_.preamble_for(text), f"void {NAME}(int64_t rounds);"]

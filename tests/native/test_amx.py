@@ -1,0 +1,113 @@
+"""Intel's tiles: every product on odd sizes, exact on whole numbers."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import isamap
+from isamap.codegen import generate_c
+from isamap.hwdesc import Hardware, Instruction
+from isamap.native.mapped import map_program
+from isamap.program import issues
+from isamap.resources import find_hardware
+from isamap.scheduler import Wishes
+from tests.native.test_x86 import skip_unless_native
+
+MACHINE = "x86_golden_cove_amx"
+KERNELS = Path(__file__).parent.parent / "codegen" / "c_kernels.py"
+STRICT = ("-Wall", "-Wextra", "-Werror")
+SIZES = ((1, 1, 1), (5, 7, 3), (16, 16, 64), (33, 18, 131), (70, 37, 66))
+CASES = (
+    ("bgemm", "tdpbf16ps"),
+    ("bgemm_tn", "tdpbf16ps"),
+    ("gemm", "tdpbssd"),
+    ("gemm_nt", "tdpbssd"),
+    ("gemm_iu", "tdpbsud"),
+    ("ugemm", "tdpbusd"),
+    ("ugemm_tn", "tdpbusd"),
+)
+
+
+@cache
+def machine_with(computing: str) -> Hardware:
+    """The machine with no other instruction that multiplies."""
+    hw = isamap.load_hardware(find_hardware(MACHINE))
+    kept = tuple(i for i in hw.instructions if i.name == computing or not _adds_up(i))
+    return replace(hw, instructions=kept, host=None)
+
+
+def _adds_up(instruction: Instruction) -> bool:
+    return any(s.update == "+=" for s in instruction.semantics.statements)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("kernel, instruction", CASES)
+def test_every_element_is_right(kernel: str, instruction: str, sizes: tuple[int, int, int]) -> None:
+    skip_unless_native(MACHINE)
+    done = isamap.run_on(
+        f"{KERNELS}:{kernel}",
+        machine_with(instruction),
+        sizes=dict(zip("mnk", sizes, strict=True)),
+        time_limit_s=1,
+        may_reassociate=True,
+        flags=STRICT,
+    )
+    assert done.mismatch is None
+    assert any(call.instruction == instruction for call in issues(done.mapped.program.body))
+
+
+@pytest.mark.parametrize("sizes", SIZES[1::2], ids=str)
+@pytest.mark.parametrize("kernel, instruction", CASES)
+def test_emulated_programs_are_right(
+    kernel: str, instruction: str, sizes: tuple[int, int, int]
+) -> None:
+    found = isamap.map(
+        f"{KERNELS}:{kernel}",
+        machine_with(instruction),
+        sizes=dict(zip("mnk", sizes, strict=True)),
+        time_limit_s=1,
+        may_reassociate=True,
+        verify="full",
+    )
+    assert found.verification.is_verified
+
+
+def program_text(kernel: str, sizes: dict[str, int]) -> tuple[set[str], str]:
+    """The instructions of a product's program on the whole machine, and its C."""
+    wishes = Wishes(time_limit_s=2, may_reassociate=True)
+    found = map_program(f"{KERNELS}:{kernel}", MACHINE, wishes, sizes=sizes)
+    used = {issue.instruction for issue in issues(found.program.body)}
+    return used, generate_c(found.program, found.hardware, found.given).text
+
+
+def test_pairs_of_bf16_fill_tiles() -> None:
+    """The sum is cut in two: one call takes 32 products per element, not 16 and zeros."""
+    sizes = {"m": 64, "n": 64, "k": 512}
+    found = isamap.map(f"{KERNELS}:bgemm", MACHINE, sizes=sizes, may_reassociate=True, verify="off")
+    calls = [call for call in issues(found.program.body) if call.instruction == "tdpbf16ps"]
+    assert calls
+    assert all(dict(call.extents)["q"].limit == 2 for call in calls)
+
+
+def test_tiles_are_set_up_where_they_are_used_only() -> None:
+    used, text = program_text("bgemm", {"m": 64, "n": 64, "k": 512})
+    assert "tdpbf16ps" in used
+    assert text.count("tiles_begin();") == 1 and text.count("tilerelease") == 1
+    used, text = program_text("sgemm", {"m": 16, "n": 32, "k": 8})
+    assert not any("tile" in name for name in used)
+    assert "tiles_begin" not in text and "tilerelease" not in text
+
+
+def test_each_thread_sets_up_tiles_of_its_own() -> None:
+    skip_unless_native(MACHINE)
+    sizes = {"m": 64, "n": 256, "k": 512}
+    built = isamap.build(
+        f"{KERNELS}:bgemm", MACHINE, sizes=sizes, threads=2, may_reassociate=True, verify="full"
+    )
+    text = built.files.source.read_text()
+    region = text[text.index("#pragma omp parallel") :]
+    assert "tdpbf16ps" in text
+    assert "tiles_begin();" in region and "tilerelease" in region
+    assert built.verification is not None and built.verification.is_verified
