@@ -7,6 +7,7 @@ most natural first. Not its job: choosing one, moving data.
 
 from collections.abc import Iterator
 
+from isamap.ir import Affine
 from isamap.program import Axis, Layout
 
 from .covering import External, TileAxis
@@ -80,13 +81,17 @@ def _packed(
     major."""
     by_loop = {loop.name: loop for loop in geometry.loops}
     dim_of: dict[str, int] = {}
+    step_of: dict[str, int] = {}
     for dim, index in enumerate(geometry.access.indices):
+        digits = {} if geometry.keeps else _digits(geometry, index)
         for name, coefficient in index.terms:
-            if name in dim_of or coefficient != 1 and not _in_window(geometry, name):
+            is_plain = coefficient == 1 or name in digits or _in_window(geometry, name)
+            if name in dim_of or not is_plain:
                 return None  # a diagonal or a strided gather: only a strided view can serve it
             dim_of[name] = dim
-    plain = [a for a in geometry.axes if not a.is_window and a.loops[0] in dim_of]
-    if len({dim_of[axis.loops[0]] for axis in plain}) != len(plain):
+            step_of[name] = digits.get(name, 1)
+    plain = [a.loops[0] for a in geometry.axes if not a.is_window and a.loops[0] in dim_of]
+    if len({(dim_of[name], step_of[name]) for name in plain}) != len(plain):
         return None  # a gathered window: its blocks overlap
     axes: list[Axis] = []
     running = geometry.element_bytes
@@ -96,7 +101,7 @@ def _packed(
         if block.loop not in dim_of or _in_window(geometry, block.loop):
             continue
         block_strides[number] = running
-        axes.append(Axis(dim_of[block.loop], 1, block.extent, running))
+        axes.append(Axis(dim_of[block.loop], step_of[block.loop], block.extent, running))
         running *= block.extent
     if geometry.keeps and not _begins_first(geometry, dim_of):
         return None
@@ -118,7 +123,7 @@ def _packed(
             dim = dim_of[loop.name]
             count = geometry.last_kept(dim) - geometry.access.indices[dim].constant + 1
             units = max(loop.units, -(-count // loop.block))
-            axes.append(Axis(dim, loop.block, units, running))
+            axes.append(Axis(dim, step_of[loop.name] * loop.block, units, running))
         running *= axes[-1].size
     layout = Layout(
         geometry.buffer.dtype,
@@ -131,6 +136,21 @@ def _packed(
     )
     strides = tuple(axis_strides[axis.name] for axis in geometry.axes)
     return External(layout, strides, tuple(block_strides), 0)
+
+
+def _digits(geometry: Geometry, index: Affine) -> dict[str, int]:
+    """The step of each loop of an index that counts as digits do, 2*o + i with i below 2, so that
+    each element has one place; none where it does not, or where a digit goes on past its end, on
+    elements that have their place elsewhere."""
+    loops = {loop.name: loop for loop in geometry.loops}
+    following: int | None = 1
+    for name, coefficient in sorted(index.terms, key=lambda term: term[1]):
+        if coefficient != following or _in_window(geometry, name):
+            return {}
+        loop = loops[name]
+        is_whole = loop.units * loop.block == loop.kernel_extent
+        following = coefficient * loop.kernel_extent if is_whole else None
+    return dict(index.terms)
 
 
 def _begins_first(geometry: Geometry, dim_of: dict[str, int]) -> bool:

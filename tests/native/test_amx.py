@@ -4,11 +4,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import isamap
 from isamap.codegen import generate_c
 from isamap.hwdesc import Hardware, Instruction
+from isamap.ir import interpret
+from isamap.native import execute_c, whole_arrays
 from isamap.native.mapped import map_program
 from isamap.program import issues
 from isamap.resources import find_hardware
@@ -111,3 +114,28 @@ def test_each_thread_sets_up_tiles_of_its_own() -> None:
     assert "tdpbf16ps" in text
     assert "tiles_begin();" in region and "tilerelease" in region
     assert built.verification is not None and built.verification.is_verified
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("kernel, instruction", CASES)
+def test_what_is_packed_ahead_lies_as_tiles_want(
+    kernel: str, instruction: str, sizes: tuple[int, int, int]
+) -> None:
+    """Weights in groups along a sum that was cut in two: calls load them without a copy."""
+    skip_unless_native(MACHINE)
+    wishes = Wishes(time_limit_s=1, may_reassociate=True)
+    found = map_program(
+        f"{KERNELS}:{kernel}", machine_with(instruction), wishes,
+        sizes=dict(zip("mnk", sizes, strict=True)), ahead=("B",),
+    )  # fmt: skip
+    arrays = whole_arrays(found.kernel, 1)
+    got = execute_c(found.program, found.hardware, arrays)["C"]
+    np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
+
+
+def test_tiles_of_what_is_packed_ahead_are_not_copied() -> None:
+    wishes = Wishes(time_limit_s=2, may_reassociate=True)
+    sizes = {"m": 64, "n": 256, "k": 512}
+    found = map_program(f"{KERNELS}:bgemm", MACHINE, wishes, sizes=sizes, ahead=("B",))
+    used = {issue.instruction for issue in issues(found.program.body)}
+    assert used == {"zero_tile_f32", "load_tile_bf16", "tdpbf16ps", "store_tile_f32"}
