@@ -80,19 +80,10 @@ def _packed(
     """Blocks contiguous and in the order in which they are stored on chip; axes outside, row-
     major."""
     by_loop = {loop.name: loop for loop in geometry.loops}
-    dim_of: dict[str, int] = {}
-    step_of: dict[str, int] = {}
-    for dim, index in enumerate(geometry.access.indices):
-        digits = {} if geometry.keeps else _digits(geometry, index)
-        for name, coefficient in index.terms:
-            is_plain = coefficient == 1 or name in digits or _in_window(geometry, name)
-            if name in dim_of or not is_plain:
-                return None  # a diagonal or a strided gather: only a strided view can serve it
-            dim_of[name] = dim
-            step_of[name] = digits.get(name, 1)
-    plain = [a.loops[0] for a in geometry.axes if not a.is_window and a.loops[0] in dim_of]
-    if len({(dim_of[name], step_of[name]) for name in plain}) != len(plain):
-        return None  # a gathered window: its blocks overlap
+    found = _dims_and_steps(geometry)
+    if found is None:
+        return None
+    dim_of, step_of = found
     axes: list[Axis] = []
     running = geometry.element_bytes
     block_strides = [0] * len(geometry.blocks)
@@ -136,6 +127,25 @@ def _packed(
     )
     strides = tuple(axis_strides[axis.name] for axis in geometry.axes)
     return External(layout, strides, tuple(block_strides), 0)
+
+
+def _dims_and_steps(geometry: Geometry) -> tuple[dict[str, int], dict[str, int]] | None:
+    """The array's dimension that each loop moves along, and by how much; None where elements would
+    lie in several places."""
+    dim_of: dict[str, int] = {}
+    step_of: dict[str, int] = {}
+    for dim, index in enumerate(geometry.access.indices):
+        digits = {} if geometry.keeps else _digits(geometry, index)
+        for name, coefficient in index.terms:
+            is_plain = coefficient == 1 or name in digits or _in_window(geometry, name)
+            if name in dim_of or not is_plain:
+                return None  # a diagonal or a strided gather: only a strided view can serve it
+            dim_of[name] = dim
+            step_of[name] = digits.get(name, 1)
+    plain = [a.loops[0] for a in geometry.axes if not a.is_window and a.loops[0] in dim_of]
+    if len({(dim_of[name], step_of[name]) for name in plain}) != len(plain):
+        return None  # a gathered window: its blocks overlap
+    return dim_of, step_of
 
 
 def _digits(geometry: Geometry, index: Affine) -> dict[str, int]:

@@ -1,14 +1,26 @@
 """By how much to cut the loops of sums, so that an instruction that sums over two can take one.
 
-In: a machine. Out: factors. Not its job: the cutting (`rewrites.spread`), matching.
+In: a machine, a kernel's types. Out: factors. Not its job: the cutting (`rewrites.spread`),
+matching.
 """
 
+from collections.abc import Collection
+
 from isamap.hwdesc import ExtentKind, Hardware, Instruction
+from isamap.ir import Role, is_float
 
 
-def spread_factors(hw: Hardware) -> tuple[int, ...]:
-    """Extents that make a kernel's sum fit instructions that sum over several loops alike."""
-    return tuple(dict.fromkeys(f for each in hw.instructions for f in _summed(each)))
+def spread_factors(hw: Hardware, dtypes: Collection[str]) -> tuple[int, ...]:
+    """Extents that make a kernel's sum fit instructions that sum over several loops alike, of those
+    that multiply such numbers, or integers where there are some: those may be split."""
+    are_split = not all(map(is_float, dtypes))
+    useful = (each for each in hw.instructions if _takes(each, dtypes, are_split=are_split))
+    return tuple(dict.fromkeys(f for each in useful for f in _summed(each)))
+
+
+def _takes(instruction: Instruction, dtypes: Collection[str], *, are_split: bool) -> bool:
+    inputs = [b.dtype for b in instruction.semantics.buffers if b.role is Role.IN]
+    return all(dtype in dtypes or (are_split and not is_float(dtype)) for dtype in inputs)
 
 
 def _summed(instruction: Instruction) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ from isamap.rewrites import (
     Search,
     Step,
     Variant,
+    dtypes_of,
     spread_by,
     variants,
 )
@@ -219,7 +220,7 @@ class _Form:
 def _variants(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Search:
     return variants(
         kernel,
-        rewrites=_worth_trying(hw, wishes.aim),
+        rewrites=_worth_trying(kernel, hw, wishes.aim),
         max_steps=MAX_STEPS,
         max_variants=MAX_VARIANTS,
         may_reassociate=wishes.may_reassociate,
@@ -273,11 +274,12 @@ def _leads_on(form: _Form, plan: Plan) -> bool:
     return differing > (1 - CLEAR_GAIN) / MAX_STEPS * _own(plan)
 
 
-def _worth_trying(hw: Hardware, aim: Aim) -> tuple[Rewrite, ...]:
-    """The rewrites that may gain something on the machine: of cycles, products of halves may not
-    (of energy, any may)."""
-    factors = spread_factors(hw)
+def _worth_trying(kernel: Kernel, hw: Hardware, aim: Aim) -> tuple[Rewrite, ...]:
+    """The rewrites that may gain something for the kernel on the machine: of cycles, products of
+    halves may not (of energy, any may)."""
     is_split = not aim.is_fastest or may_gain_by_halves(hw)
+    dtypes = dtypes_of(kernel) | ({"bf16"} if is_split else set())
+    factors = spread_factors(hw, dtypes)
     rows = tuple(row for row in FORMS if row is not SPLIT_FLOATS or is_split)
     return (spread_by(factors), *rows) if factors else rows
 

@@ -14,7 +14,7 @@ from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import candidates, spread_factors
-from isamap.rewrites import Step, spread_by
+from isamap.rewrites import Step, dtypes_of, spread_by
 from isamap.scheduler import Wishes
 
 from .best_plan import CLEAR_GAIN
@@ -26,7 +26,7 @@ from .schedule_tasks import Known
 def spread_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan | None:
     """The plan, of the closed form's choice; None where no cut promises anything, or nothing
     schedules what does."""
-    factors = spread_factors(hw)
+    factors = spread_factors(hw, dtypes_of(kernel))
     if not factors:
         return None
     rewrite = spread_by(factors)

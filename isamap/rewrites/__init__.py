@@ -24,7 +24,7 @@ from .pad_loops import pad_loops
 from .reduce_as_gemm import reduce_as_gemm
 from .replay import replay
 from .scan_as_gemm import scan_as_gemm
-from .search import Search, has_floats, variants
+from .search import Search, dtypes_of, has_floats, variants
 from .single_operations import single_operations
 from .space_to_depth import space_to_depth
 from .split import split
@@ -57,6 +57,7 @@ __all__ = [
     "carry_site",
     "clear",
     "drop_padding",
+    "dtypes_of",
     "expand",
     "factor",
     "fission",

@@ -117,9 +117,14 @@ def expand(variant: Variant, rewrites: tuple[Rewrite, ...]) -> Iterator[Variant]
 
 def has_floats(kernel: Kernel) -> bool:
     """Does the kernel compute with floats anywhere?"""
+    return any(map(is_float, dtypes_of(kernel)))
+
+
+def dtypes_of(kernel: Kernel) -> set[str]:
+    """The types of its buffers, and those that it casts to."""
     parts = (part for s in kernel.statements for part in subexpressions(s.value))
     casts = {part.op for part in parts if isinstance(part, Apply) and part.op in DTYPES}
-    return any(is_float(dtype) for dtype in casts | {b.dtype for b in kernel.buffers})
+    return casts | {buffer.dtype for buffer in kernel.buffers}
 
 
 def identify(kernel: Kernel) -> Key:

@@ -20,6 +20,7 @@ SIZES = {
     [
         ("trainium", True),  # a quarter of the cycles of f32
         ("amx", True),  # nothing else has products of f32
+        ("x86_golden_cove_amx", False),  # a sixteenth, on a processor that has f32
         ("x86_golden_cove", False),  # four times those of f32, for twice the products
         ("x86_avx512", False),  # half, for three times as many
         ("power10_mma", False),  # no less than a third

@@ -51,9 +51,17 @@ def test_only_sums_whose_added_products_are_zero_are_cut() -> None:
 
 
 def test_factors_are_those_of_sums_over_two_loops_of_one_role() -> None:
-    assert spread_factors(load_hardware(find_hardware("amx"))) == (4, 2)
-    assert spread_factors(load_hardware(find_hardware("gemmini"))) == ()
-    assert spread_factors(load_hardware(find_hardware("conv_engine"))) == (), "a window is no cut"
+    amx, gemmini, engine = map(load_hardware, map(find_hardware, ("amx", "gemmini", "conv_engine")))
+    assert spread_factors(amx, {"i8", "bf16"}) == (4, 2)
+    assert spread_factors(gemmini, {"i8"}) == ()
+    assert spread_factors(engine, {"i8"}) == (), "a window is no cut"
+
+
+def test_factors_are_those_of_what_multiplies_such_numbers() -> None:
+    amx = load_hardware(find_hardware("amx"))
+    assert spread_factors(amx, {"i16", "i32"}) == (4,), "integers may be split"
+    assert spread_factors(amx, {"bf16", "f32"}) == (2,)
+    assert spread_factors(amx, {"f32"}) == ()
 
 
 def test_an_instruction_with_two_sums_takes_a_kernels_one_apart() -> None:
