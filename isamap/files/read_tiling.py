@@ -131,10 +131,7 @@ class _TilingReader:
             self.reader.error(f"slots are 1 to {MAX_SLOTS}, not {ref.slots}", (*path, "slots"))
         level = 1 if ref.holds == "tile" else 0
         for position, name in enumerate(ref.keeps):
-            place = (*path, "keeps", position)
-            if self._known_loop(name, place) and name not in plan.loops:
-                message = f"loop {name} does not move {plan.name}: there is one tile to keep"
-                self.reader.error(message, place, f"drop {name}")
+            self._known_loop(name, (*path, "keeps", position))
         number = memories.index(ref.memory)
         if ref.keeps and not level and not may_keep_units(plan, number, hw):
             self.reader.error("single blocks keep no tiles", (*path, "keeps"), "'holds: tile'")
@@ -149,4 +146,7 @@ class _TilingReader:
         plan = self.covering.operand(breach.subject)
         memory = plan.residences[breach.residence].memory
         named = [(ref.operand, ref.memory) for ref in self.task.stays]
-        return (*self.path, "stays", named.index((breach.subject, memory)))
+        number = named.index((breach.subject, memory))
+        path = (*self.path, "stays", number)
+        keeps = self.task.stays[number].keeps
+        return (*path, "keeps", keeps.index(breach.kept)) if breach.kept else path

@@ -41,6 +41,7 @@ class Breach:
     """A rule that is broken: where, what, and how to mend it.
 
     `subject`: a loop (`TILES`, `OUTER`) or an operand (`STAYS`), with the number of its residence.
+    `kept`: of a stay, the loop that it should not keep tiles of; empty: another part of it.
     """
 
     part: Part
@@ -48,6 +49,7 @@ class Breach:
     residence: int
     message: str
     hint: str
+    kept: str = ""
 
 
 def is_legal(covering: Covering, tiling: Tiling, hw: Hardware) -> bool:
@@ -148,19 +150,12 @@ def _stay_breaches(
     covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware
 ) -> Iterator[Breach]:
     plan = covering.operand(stay.operand)
+    for name, message in _wrongly_kept(covering, plan, stay):
+        yield Breach(Part.STAYS, stay.operand, stay.residence, message, f"drop {name}", name)
 
     def breach(message: str, hint: str) -> Breach:
         return Breach(Part.STAYS, stay.operand, stay.residence, message, hint)
 
-    held = [n for n in stay.kept if not may_keep_over(covering, plan, covering.loop(n))]
-    if held:
-        yield breach(
-            f"{stay.operand} keeps tiles of {held[0]}, which runs one iteration at a time",
-            f"drop {held[0]}",
-        )
-    for name in _kept_alone(plan, stay):
-        if reason := why_alone(covering, covering.loop(name)):
-            yield breach(f"{stay.operand} keeps tiles of {name}: {reason}", f"drop {name}")
     if stay.kept_units and not may_keep_units(plan, stay.residence, hw):
         yield breach(
             f"{stay.operand} keeps single blocks of {stay.kept[0]} side by side, which only inputs"
@@ -203,6 +198,18 @@ def _stay_breaches(
             if stay.slots == 2
             else f"make tiles that differ by multiples of {stay.slots} blocks, or slots 2",
         )
+
+
+def _wrongly_kept(covering: Covering, plan: OperandPlan, stay: Stay) -> Iterator[tuple[str, str]]:
+    """Loops whose tiles cannot lie side by side, and why."""
+    for name in stay.kept:
+        if name not in plan.loops:
+            yield name, f"loop {name} does not move {stay.operand}: there is one tile to keep"
+        elif not may_keep_over(covering, plan, covering.loop(name)):
+            yield name, f"{stay.operand} keeps tiles of {name}, which runs one iteration at a time"
+    for name in _kept_alone(plan, stay):
+        if reason := why_alone(covering, covering.loop(name)):
+            yield name, f"{stay.operand} keeps tiles of {name}: {reason}"
 
 
 def room_breaches(

@@ -160,6 +160,21 @@ def test_only_blocks_of_inputs_stay_and_only_those_further_in(tmp_path: Path) ->
     assert found.hint == "drop j"
 
 
+def test_tiles_of_loops_that_do_not_move_an_operand_are_not_kept(tmp_path: Path) -> None:
+    """There is one, which would be filled in the first of them and looked for in each."""
+    hw = machine(tmp_path, 512)
+    covering = product(hw, 5, 12, 7)
+    tiling = blocks(covering, "ijp", "pij", {})
+    tiles = replace(tiling, stays=tuple(replace(stay, level=1) for stay in tiling.stays))
+    for number, stay in enumerate(tiles.stays):
+        (foreign,) = {"i", "j", "p"} - set(covering.operand(stay.operand).loops)
+        kept = list(tiles.stays)
+        kept[number] = replace(stay, kept=(foreign,))
+        found = [x for x in breaches(covering, replace(tiles, stays=tuple(kept)), hw) if x.kept]
+        assert [(x.subject, x.kept) for x in found] == [(stay.operand, foreign)]
+        assert found[0].message.startswith(f"loop {foreign} does not move {stay.operand}")
+
+
 def test_a_sum_in_parts_is_near_one_that_is_whole(tmp_path: Path) -> None:
     """Each part for all tiles; no more is loaded than before. Not where all stay in the cache."""
     hw = asking(tmp_path)

@@ -121,11 +121,17 @@ def _subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def random_tiling(
-    covering: Covering, hw: Hardware, generator: random.Random, *, any_tile: bool
+    covering: Covering,
+    hw: Hardware,
+    generator: random.Random,
+    *,
+    any_tile: bool,
+    any_kept: bool = False,
 ) -> Tiling:
     """A tiling of the space, not necessarily one that fits.
 
-    `any_tile`: also sizes no solver would try.
+    `any_tile`: also sizes no solver would try. `any_kept`: tiles of whatever loops, most of which
+    may not be kept.
     """
     tiles = {
         loop.name: _random_tile(covering, loop, hw, generator, any_tile) for loop in covering.loops
@@ -138,6 +144,8 @@ def random_tiling(
     for plan, choice in zip(covering.operands, levels, strict=True):
         for number, level in enumerate(choice):
             may_keep = keepable_loops(covering, plan, hw, level, tiles)
+            if any_kept:
+                may_keep = tuple(active)
             kept = tuple(name for name in may_keep if generator.random() < 0.3)
             slots = generator.choice(slot_choices(covering, work, plan, number, hw))
             stays.append(Stay(plan.name, number, level, slots, kept))
@@ -160,13 +168,14 @@ def random_legal_tiling(
     generator: random.Random,
     *,
     any_tile: bool,
+    any_kept: bool = False,
     attempts: int = 60,
 ) -> Tiling | None:
     """A random tiling that fits, or None after so many attempts."""
     if not stay_choices(covering, hw):
         return None
     for _ in range(attempts):
-        tiling = random_tiling(covering, hw, generator, any_tile=any_tile)
+        tiling = random_tiling(covering, hw, generator, any_tile=any_tile, any_kept=any_kept)
         if is_legal(covering, tiling, hw):
             return tiling
     return None
