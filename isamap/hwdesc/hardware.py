@@ -318,6 +318,9 @@ class Hardware:
         nearest = tuple(sorted(caches, key=lambda memory: memory.size_bytes))
         object.__setattr__(self, "caches", nearest)
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # what is remembered of machines is looked up thousands of times
+
     @property
     def file(self) -> str:
         """The file that describes it, empty if none does; `files` has those it builds on, too."""

@@ -10,9 +10,8 @@ from math import lcm
 
 from isamap.hwdesc import immediate_value
 from isamap.ir import Role, size_bytes
-from isamap.shortest_paths import shortest_paths
 
-from .conversions import brings, ends
+from .conversions import arrivals, ends
 from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
 from .external import external_layouts, holds_all, is_aligned
 from .finish import FinishStep, find_finishes
@@ -112,17 +111,13 @@ class Chains:
         for laid in (outer, *laid_end_to_end(outer, self.axes, self.blocks, self.subject)):
             yield from self.inward((*chain[:-1], replace(here, fill=fill), laid))
 
-    def _movers_to(self, here: Residence) -> list[Mover]:
+    def _movers_to(self, here: Residence) -> tuple[Mover, ...]:
         """Copies into `here` from places that the operand's buffer reaches, as what it holds or,
         converted once, as what the instruction reads."""
         origin = self.subject.inlet or self.subject.own
         types = origin.buffer.dtype, self.dtype
-        inward = (m for m in self.movers if target_memory(m) != self.hw.external.name)
-        copies = [mover for mover in inward if brings(mover, types)]
-        outside = self._outside(origin), types[0]
-        reached = shortest_paths([ends(mover) for mover in copies], outside)
-        place = here.memory, here.dtype
-        return [m for m in copies if ends(m)[1] == place and ends(m)[0] in reached]
+        arriving = arrivals(self.hw, types, self._outside(origin))
+        return arriving.get((here.memory, here.dtype), ())
 
     def _outside(self, source: Source) -> str:
         """The memory where a buffer lies between tasks."""

@@ -4,10 +4,13 @@ In: a machine. Out: memories with the types that come and the types that lie the
 routes (`chain`), whether the kernel asks for the conversion (`match`).
 """
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from isamap.hwdesc import Hardware
 from isamap.shortest_paths import shortest_paths
 
-from .roles import InstructionRole, Mover, movers
+from .roles import KNOWN, InstructionRole, Mover, movers
 
 CONVERTING = (InstructionRole.NARROW, InstructionRole.CONVERT)
 
@@ -15,6 +18,7 @@ Conversion = tuple[str, str, str]  # memory, type that is brought, type that lie
 Place = tuple[str, str]  # memory, type
 
 
+@lru_cache(KNOWN)
 def conversions(hw: Hardware) -> frozenset[Conversion]:
     """What can lie in a memory on chip after one conversion on the way, and copies."""
     inward = [mover for mover in movers(hw) if ends(mover)[1][0] != hw.external.name]
@@ -25,6 +29,30 @@ def conversions(hw: Hardware) -> frozenset[Conversion]:
         if source != target[0]
         for memory, dtype in shortest_paths(copies, target)
     )
+
+
+@lru_cache(KNOWN)
+def departures(hw: Hardware) -> frozenset[Place]:
+    """Where copies begin that may take home what was computed: as it is, or its low bits."""
+    roles = InstructionRole.COPY, InstructionRole.NARROW
+    return frozenset(ends(mover)[0] for mover in movers(hw) if mover.role in roles)
+
+
+@lru_cache(KNOWN)
+def arrivals(
+    hw: Hardware, types: tuple[str, str], outside: str
+) -> Mapping[Place, tuple[Mover, ...]]:
+    """Copies by where they end, from places that a buffer of the first type reaches which lies in
+    the memory `outside`: as it is or, converted once, in the second type."""
+    inward = (mover for mover in movers(hw) if ends(mover)[1][0] != hw.external.name)
+    copies = [mover for mover in inward if brings(mover, types)]
+    reached = shortest_paths([ends(mover) for mover in copies], (outside, types[0]))
+    found: dict[Place, tuple[Mover, ...]] = {}
+    for mover in copies:
+        source, target = ends(mover)
+        if source in reached:
+            found[target] = (*found.get(target, ()), mover)
+    return found
 
 
 def is_converting(mover: Mover) -> bool:

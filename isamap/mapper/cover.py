@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from isamap.errors import MappingError
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Kernel, LoopKind, is_float, loop_kinds, pretty_statement
 
 from .blocks import tile_loops
-from .conversions import conversions
+from .conversions import conversions, departures
 from .cover_match import cover_match
 from .covering import Covering
 from .issue_cycles import shared_cycles
@@ -69,19 +69,40 @@ def coverings(
         _check_order(kernel, index, may_reassociate, held)
     known_plans = OperandPlans() if known_plans is None else known_plans
     for candidate in found_candidates[:max_matches]:
-        reason = ""
+        instruction = candidate.match.instruction
+        if reason := why_stuck(kernel, index, instruction, setting, hw):
+            mismatches.append(Mismatch(instruction.name, index, NO_COPY, reason))
+            continue
         for cut in tile_loops(kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
             found = cover_match(kernel, index, hw, candidate.match, loops, known_plans, setting)
-            if not isinstance(found, str) and candidate.match.instruction.is_copy:
+            if not isinstance(found, str) and instruction.is_copy:
                 found = tuple(x for x in found if not takes_only_computed(x, hw)) or ONLY_COPIED
             if not isinstance(found, str):
                 yield from found
                 break
             reason = reason or found
         else:
-            name = candidate.match.instruction.name
-            mismatches.append(Mismatch(name, index, NO_COPY, reason))
+            mismatches.append(Mismatch(instruction.name, index, NO_COPY, reason))
+
+
+def why_stuck(
+    kernel: Kernel, index: int, instruction: Instruction, setting: Setting, hw: Hardware
+) -> str:
+    """Why what the instruction computes stays where it is, however it is cut into calls; empty if
+    it may leave, or need not."""
+    operand = instruction.result.buffer
+    memory = instruction.operand(operand).memory
+    buffer = kernel.buffer(kernel.statements[index].target.buffer)
+    external = hw.external.name
+    if memory in (dict(setting.homes).get(buffer.name), external):
+        return ""
+    if setting.ends is not None and setting.ends.outlet is not None:
+        return ""
+    if (memory, instruction.semantics.buffer(operand).dtype) in departures(hw):
+        return ""
+    copied = f"no copy takes {buffer.dtype} from {memory} to {external}"
+    return f"operand {operand} ({buffer.name}): {copied}"
 
 
 def candidates(

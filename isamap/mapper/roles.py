@@ -6,6 +6,7 @@ job: strides, costs.
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import (
@@ -33,6 +34,8 @@ class InstructionRole(Enum):
     SHIFT = "shift"  # target = target >> immediate
     SYNC = "sync"
 
+
+KNOWN = 256  # answers about machines that are remembered
 
 # a shift serves byte planes, and computes
 COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
@@ -98,6 +101,7 @@ def as_mover(instruction: Instruction) -> Mover | None:
             return None
 
 
+@lru_cache(KNOWN)
 def movers(hw: Hardware) -> tuple[Mover, ...]:
     """All movers of a machine that act on one core, in declared order (`spread` replaces them by
     multicasts)."""
