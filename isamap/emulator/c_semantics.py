@@ -21,7 +21,6 @@ from isamap.ir import (
     Role,
     Statement,
     Typing,
-    accesses,
     innermost,
     is_integer,
 )
@@ -89,7 +88,7 @@ def _starts_as_zeros(kernel: Kernel, name: str) -> bool:
     if kernel.buffer(name).role is not Role.OUT:
         return False
     is_updated = any(s.target.buffer == name and s.update != "=" for s in kernel.statements)
-    is_read = any(a.buffer == name for s in kernel.statements for a in accesses(s.value))
+    is_read = any(a.buffer == name for s in kernel.statements for a in s.reads)
     return is_updated or is_read
 
 

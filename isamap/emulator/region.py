@@ -11,7 +11,7 @@ from math import gcd, prod
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import Instruction
-from isamap.ir import Access, Affine, Kernel, Role, accesses, size_bytes
+from isamap.ir import Access, Affine, Kernel, Role, size_bytes
 from isamap.program import Issue
 
 from .ranges import Interval
@@ -119,7 +119,7 @@ def _memory_accesses(kernel: Kernel) -> tuple[tuple[Access, ...], tuple[Access, 
     reads: list[Access] = []
     writes: list[Access] = []
     for statement in kernel.statements:
-        used = accesses(statement.value)
+        used = statement.reads
         if statement.update != "=":
             used += (statement.target,)
         for access in used:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import product
 
-from isamap.ir import accesses, size_bytes
+from isamap.ir import size_bytes
 from isamap.shortest_paths import shortest_paths
 
 from .document import Path
@@ -180,7 +180,7 @@ def _moves(instruction: Instruction) -> list[tuple[str, str]]:
     writes: dict[str, None] = {}
     for statement in instruction.semantics.statements:
         writes[statement.target.buffer] = None
-        reads |= dict.fromkeys(access.buffer for access in accesses(statement.value))
+        reads |= dict.fromkeys(access.buffer for access in statement.reads)
     memory = {operand.name: operand.memory for operand in instruction.operands}
     sources = [memory[name] for name in reads if name in memory] or [OUTSIDE]
     targets = [memory[name] for name in writes if name in memory]

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import prod
 
 from isamap.errors import Loc
-from isamap.ir import Access, Kernel, accesses, is_copy
+from isamap.ir import Access, Kernel, is_copy
 
 from .c_form import AssemblyRule, CForm, CompilerRule, CTemplate
 from .encoding import Bits, Encoding, Obeyed
@@ -336,7 +336,7 @@ class Hardware:
 
     def entry_operand(self, instruction: Instruction) -> str | None:
         """The operand through which an instruction reads an entry of a fifo memory."""
-        reads = {a.buffer for s in instruction.semantics.statements for a in accesses(s.value)}
+        reads = {a.buffer for s in instruction.semantics.statements for a in s.reads}
         for operand in instruction.operands:
             if self.memory(operand.memory).fifo is not None and operand.name in reads:
                 return operand.name

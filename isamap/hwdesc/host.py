@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import ceil, prod
 
 from isamap.errors import ProgramError
-from isamap.ir import Apply, Expr, Kernel, Role, Statement, accesses, is_cast, verify
+from isamap.ir import Apply, Expr, Kernel, Role, Statement, is_cast, verify
 
 from .expression import Expression
 from .hardware import (
@@ -88,7 +88,7 @@ def count_applied(kernel: Kernel) -> int:
 
 
 def _operations_of(statement: Statement) -> int:
-    moved = len(accesses(statement.value)) + 1 + (statement.update != "=")
+    moved = len(statement.reads) + 1 + (statement.update != "=")
     return _applied_by(statement) + moved
 
 

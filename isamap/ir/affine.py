@@ -43,11 +43,14 @@ class Affine:
     def __add__(self, other: "Affine | int") -> "Affine":
         if isinstance(other, int):
             return Affine(self.terms, self.constant + other)
+        if not (self.terms and other.terms):
+            return Affine(self.terms or other.terms, self.constant + other.constant)
         return Affine.of(self.terms + other.terms, self.constant + other.constant)
 
     def scaled(self, factor: int) -> "Affine":
         """The expression times an integer."""
-        return Affine.of(((n, c * factor) for n, c in self.terms), self.constant * factor)
+        terms = tuple([(n, c * factor) for n, c in self.terms]) if factor else ()
+        return Affine(terms, self.constant * factor)
 
     def substitute(self, values: Mapping[str, "Affine"]) -> "Affine":
         """Replace names by expressions; names not in `values` stay."""

@@ -14,7 +14,7 @@ from enum import Enum
 from functools import lru_cache
 
 from .affine import Affine
-from .kernel import Access, Kernel, Loop, Statement, accesses
+from .kernel import Access, Kernel, Loop, Statement
 from .solve_box import Equation, has_solution
 
 MEMORY = 2**14  # answers that are kept: rewritten forms of a kernel ask the same again
@@ -71,10 +71,9 @@ def kind_within(statements: list[Statement], loop: str, fixed: Collection[str]) 
     """Kind of `loop` over statements that all have it, with the loops in `fixed` held."""
     order = (*((name, Order.EQUAL) for name in fixed), (loop, Order.LATER))
     kind = LoopKind.PARALLEL
-    reads = [(statement, accesses(statement.value)) for statement in statements]
-    for first in reads:
-        for second in reads:
-            found = _conflict(*first, *second, order)
+    for first in statements:
+        for second in statements:
+            found = _conflict(first, second, order)
             if found is LoopKind.SEQUENTIAL:
                 return found
             if found is LoopKind.REDUCTION:
@@ -138,11 +137,10 @@ def may_distribute(
     is a conflict, soft or hard, between an iteration of `second` and a later one of `first`.
     """
     held = dict.fromkeys(fixed, Order.EQUAL)
-    reads = accesses(first.value), accesses(second.value)
     for depth, loop in enumerate(shared):
         rest = dict.fromkeys(shared[depth + 1 :], Order.ANY)
         order = tuple({**held, loop: Order.EARLIER, **rest}.items())
-        if _conflict(first, reads[0], second, reads[1], order) is not LoopKind.PARALLEL:
+        if _conflict(first, second, order) is not LoopKind.PARALLEL:
             return False
         held[loop] = Order.EQUAL
     return True
@@ -154,23 +152,15 @@ def conflict(first: Statement, second: Statement, order: dict[str, Order]) -> Lo
     Loops not in `order` vary freely. Returns PARALLEL for none, REDUCTION for soft, SEQUENTIAL for
     hard.
     """
-    reads = accesses(first.value), accesses(second.value)
-    return _conflict(first, reads[0], second, reads[1], tuple(order.items()))
+    return _conflict(first, second, tuple(order.items()))
 
 
-def _conflict(
-    first: Statement,
-    first_reads: tuple[Access, ...],
-    second: Statement,
-    second_reads: tuple[Access, ...],
-    order: Relations,
-) -> LoopKind:
-    """As `conflict`; what each statement reads is given: most pairs touch no common buffer."""
+def _conflict(first: Statement, second: Statement, order: Relations) -> LoopKind:
     target, other = first.target, second.target
-    for read in second_reads:
+    for read in second.reads:
         if read.buffer == target.buffer and _meets(first, target, second, read, order):
             return LoopKind.SEQUENTIAL
-    for read in first_reads:
+    for read in first.reads:
         if read.buffer == other.buffer and _meets(first, read, second, other, order):
             return LoopKind.SEQUENTIAL
     if target.buffer != other.buffer or not _meets(first, target, second, other, order):

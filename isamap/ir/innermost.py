@@ -5,7 +5,7 @@ In: a statement, how far apart neighbours lie. Out: a loop. Not its job: how the
 
 from collections.abc import Mapping, Sequence
 
-from .kernel import Loop, Statement, accesses
+from .kernel import Loop, Statement
 
 
 def may_reorder(statement: Statement) -> bool:
@@ -17,7 +17,7 @@ def may_reorder(statement: Statement) -> bool:
     target = statement.target
     names = [name for index in target.indices for name in index.names]
     is_injective = all(len(index.terms) <= 1 for index in target.indices)
-    is_read = any(access.buffer == target.buffer for access in accesses(statement.value))
+    is_read = any(access.buffer == target.buffer for access in statement.reads)
     return is_injective and len(set(names)) == len(names) and not is_read
 
 

@@ -94,7 +94,8 @@ Expr = Access | Literal | Immediate | Apply
 class Statement:
     """For all values of `loops` in order (first is outermost): `target update value`.
 
-    `update` is "=", "+=", "*=", "max=" or "min=".
+    `update` is "=", "+=", "*=", "max=" or "min=". `reads`: what `value` reads, left to right.
+    `touched`: buffers that it writes or reads.
     """
 
     loops: tuple[Loop, ...]
@@ -102,16 +103,20 @@ class Statement:
     update: str
     value: Expr
     loc: Loc | None = field(default=None, compare=False)
+    reads: tuple[Access, ...] = field(init=False, repr=False, compare=False)
+    touched: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # every question of what depends on what begins with these
+        reads = accesses(self.value)
+        object.__setattr__(self, "reads", reads)
+        names = [self.target.buffer, *[access.buffer for access in reads]]
+        object.__setattr__(self, "touched", frozenset(names))
 
     @property
     def accesses(self) -> tuple[Access, ...]:
         """The element that is written, then those that `value` reads, left to right."""
-        return (self.target, *accesses(self.value))
-
-    @property
-    def touched(self) -> frozenset[str]:
-        """Buffers that it writes or reads."""
-        return frozenset(access.buffer for access in self.accesses)
+        return (self.target, *self.reads)
 
     def extent(self, name: str) -> int:
         """Extent of the loop called `name`."""

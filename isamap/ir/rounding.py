@@ -102,7 +102,7 @@ class _Analysis:
 
     def _may_err(self, block: Block) -> bool:
         statement, kernel = block.statement, self.machine.kernel
-        read = [access.buffer for access in accesses(statement.value)]
+        read = [access.buffer for access in statement.reads]
         return any(name in self.inexact for name in (statement.target.buffer, *read)) or any(
             is_float(kernel.buffer(name).dtype) for name in (statement.target.buffer, *read)
         )

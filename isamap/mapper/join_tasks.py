@@ -167,7 +167,7 @@ class _Finish:
         """The finish that a task computes, None if it does anything else."""
         statement = task.statement
         name = total.statement.target.buffer
-        reads = [a for a in accesses(statement.value) if a.buffer == name]
+        reads = [a for a in statement.reads if a.buffer == name]
         if statement.update != "=" or len(set(reads)) != 1:
             return None
         if statement.target.buffer == name or not _is_plain(reads[0]):
@@ -282,7 +282,7 @@ def _may_join(kernel: Kernel, total: Task, taken: tuple[Task, ...]) -> bool:
 
 def _without_buffer(statement: Statement, name: str, label: str) -> Statement:
     """The statement as far as other buffers are concerned; `label` stands for a target left out."""
-    others = [access for access in accesses(statement.value) if access.buffer != name]
+    others = [access for access in statement.reads if access.buffer != name]
     value: Expr = Apply("+", tuple(others)) if others else Apply("+", ())
     target = statement.target
     if target.buffer == name:

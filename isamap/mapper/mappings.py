@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations, permutations, product
 
 from isamap.hwdesc import Hardware, Instruction
-from isamap.ir import Access, Affine, Kernel, LoopKind, Statement, accesses, loop_kinds
+from isamap.ir import Access, Affine, Kernel, LoopKind, Statement, loop_kinds
 
 from .conversions import Conversion, conversions
 from .match import Mismatch, unify
@@ -154,7 +154,7 @@ def loops_of_role(
     """Per instruction loop the kernel loops that belong to it, in the kernel's order."""
     pattern = instruction.semantics.statements[0]
     free = [loop.name for loop in statement.loops]
-    reads = {read.buffer for read in accesses(statement.value)}
+    reads = {read.buffer for read in statement.reads}
     if statement.update == "=" or statement.target.buffer in reads:  # else no order matters
         kinds = loop_kinds(statement)
         free = [name for name in free if kinds[name] is not LoopKind.SEQUENTIAL]

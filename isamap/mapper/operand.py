@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from isamap.hwdesc import Hardware, opened_by
-from isamap.ir import Role, accesses, pretty_expr
+from isamap.ir import Role, pretty_expr
 from isamap.program import Layout
 
 from .chain import Chains
@@ -195,7 +195,7 @@ def _plans(subject: Subject, chains: Chains, first: Residence) -> Iterator[Opera
             return
         yield f"no copy takes {subject.buffer.dtype} from {first.memory} to {external}"
         return
-    reads = statement.update != "=" or statement.target in accesses(statement.value)
+    reads = statement.update != "=" or statement.target in statement.reads
     if subject.inlet is None and (role is not Role.INOUT or not reads):
         opening = opened_by(subject.match.instruction, subject.hw) if reads else None
         zero = chains.zero(first) if reads and opening is None else None
@@ -232,7 +232,7 @@ def _in_place(
     """The instruction works on the buffer where it lies between tasks."""
     statement = subject.match.instruction.semantics.statements[-1]
     is_read = role is Role.IN or statement.update != "="
-    is_read = is_read or statement.target in accesses(statement.value)
+    is_read = is_read or statement.target in statement.reads
     if subject.inlet is not None:
         yield f"begins with {subject.inlet.buffer.name} and ends in another place"
         return

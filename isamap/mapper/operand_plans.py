@@ -35,10 +35,11 @@ class OperandPlans:
 
     def plan(self, subject: Subject) -> tuple[OperandPlan, ...] | str:
         """As `plan_operand`; all subjects must be of one machine."""
-        key = operand_key(subject)
-        if key not in self._known:
-            self._known[key] = plan_operand(subject)
-        return self._known[key]
+        key = operand_key(subject)  # takes long to hash
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = plan_operand(subject)
+        return found
 
 
 def operand_key(subject: Subject) -> OperandKey:

@@ -22,7 +22,6 @@ from isamap.ir import (
     LoopKind,
     Role,
     Statement,
-    accesses,
     is_copy,
     leaves_elements,
     loop_kinds,
@@ -220,7 +219,7 @@ class _Cutter:
     def _task(self, number: int, statement: Statement, held: tuple[str, ...]) -> Task:
         volatile = self._volatile(number, held)
         target = statement.target.buffer
-        used = {target, *(access.buffer for access in accesses(statement.value))}
+        used = {target, *(access.buffer for access in statement.reads)}
         role = self._target_role(number, held, volatile)
         buffers = tuple(
             replace(b, role=role if b.name == target else Role.IN)
@@ -243,7 +242,7 @@ class _Cutter:
         target = statement.target
         if statement.update == "=":
             buffer = self.kernel.buffer(target.buffer)
-            is_read = any(access.buffer == target.buffer for access in accesses(statement.value))
+            is_read = any(access.buffer == target.buffer for access in statement.reads)
             is_part = leaves_elements(statement, buffer)
             return Role.INOUT if is_read or is_part else Role.OUT
         is_fresh = self.kernel.buffer(target.buffer).role in (Role.OUT, Role.TEMP)
@@ -295,7 +294,7 @@ def _rivals(
         if other.target.buffer == access.buffer and not (other is own and is_written):
             yield other.target
         if is_written:
-            yield from (read for read in accesses(other.value) if read.buffer == access.buffer)
+            yield from (read for read in other.reads if read.buffer == access.buffer)
 
 
 def _is_elsewhere(access: Access, other: Access, fixed: tuple[str, ...]) -> bool:

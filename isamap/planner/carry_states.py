@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from isamap.errors import KernelError
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.ir import Role, accesses
+from isamap.ir import Role
 from isamap.rewrites import Step, carry, carry_site
 
 from .keep_parts import Part
@@ -37,7 +37,5 @@ def _passes_on_chip(plan: Plan, buffer: str, loop: str) -> bool:
     the host?"""
     under = [p for p in plan.tasks if loop in p.task.held and buffer in p.task.touched]
     written = any(s.target.buffer == buffer for p in under for s in p.task.statements)
-    read = any(
-        a.buffer == buffer for p in under for s in p.task.statements for a in accesses(s.value)
-    )
+    read = any(a.buffer == buffer for p in under for s in p.task.statements for a in s.reads)
     return written and read and not any(p.on_host for p in under)

@@ -18,7 +18,6 @@ from isamap.ir import (
     Kernel,
     Role,
     Statement,
-    accesses,
     covers,
     size_bytes,
 )
@@ -80,7 +79,7 @@ def _dims_of_rounds(call: Kernel, name: str, rounds: set[str]) -> tuple[int, ...
     first, buffer = nest[0], call.buffer(name)
     used = [a for s in nest for a in s.accesses if a.buffer == name]
     is_written = first.target.buffer == name and first.update == "="
-    is_written = is_written and all(access.buffer != name for access in accesses(first.value))
+    is_written = is_written and all(access.buffer != name for access in first.reads)
     is_plain = buffer.role is Role.OUT and all(access.pad is None for access in used)
     if not is_written or not is_plain:
         return ()

@@ -6,7 +6,6 @@ lays out anew (`count_repacks`).
 
 from dataclasses import dataclass
 
-from isamap.ir import accesses
 from isamap.mapper import Task
 from isamap.program import Layout, Placement, Program
 
@@ -53,7 +52,7 @@ def _writes(task: Task, buffer: str) -> bool:
 def _reads(task: Task, buffer: str, continues: bool) -> bool:
     """Does the task read the buffer, or, if it `continues` it, update what was there?"""
     return any(
-        any(read.buffer == buffer for read in accesses(statement.value))
+        any(read.buffer == buffer for read in statement.reads)
         or (continues and statement.target.buffer == buffer and statement.update != "=")
         for statement in task.statements
     )

@@ -17,7 +17,6 @@ from isamap.ir import (
     Literal,
     Role,
     Statement,
-    accesses,
     covers,
     covers_together,
     may_distribute,
@@ -186,7 +185,7 @@ class MemoryMap:
         statements = piece.task.statements
         statement = next((s for s in statements if s.target.buffer == name), None)
         if statement is None or any(
-            access.buffer == name for s in statements for access in accesses(s.value)
+            access.buffer == name for s in statements for access in s.reads
         ):
             return None
         on_chip = piece.schedule is not None and piece.task.kernel.buffer(name).role is Role.OUT
@@ -202,6 +201,8 @@ class MemoryMap:
         alone = replace(writer, value=Literal(0))  # what it reads comes from elsewhere
         for number, piece in enumerate(self.pieces):
             for other in piece.task.statements:
+                if writer.target.buffer not in other.touched:
+                    continue
                 common = [n for n in held if n in [loop.name for loop in other.loops]]
                 moving = tuple(n for n in common if writer.target.moves_with(n))
                 resting = [n for n in common if n not in moving]

@@ -4,7 +4,7 @@ In: nothing but these nodes. Out: frozen values, and what a task or a kernel cos
 its job: making a plan (`find_plan`), its bound (`bound_plan`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from isamap.costmodels import Aim, Costs, host_costs
@@ -17,15 +17,32 @@ from isamap.scheduler import Answer, Schedule, Status
 
 from .piece import Piece
 
-# what decides how a task is scheduled: all but its kernel's name and the place it came from
-TaskKey = tuple[tuple[Buffer, ...], Statement, frozenset[str], Setting]
+
+@dataclass(frozen=True, slots=True)
+class TaskKey:
+    """What decides how a task is scheduled: all but its kernel's name and the place it came
+    from."""
+
+    buffers: tuple[Buffer, ...]
+    statement: Statement
+    handed_on: frozenset[str]
+    setting: Setting
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # forms of a kernel are compared by the keys of their tasks, thousands of times
+        own = self.buffers, self.statement, self.handed_on, self.setting
+        object.__setattr__(self, "_hash", hash(own))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def task_key(task: Task, shared: frozenset[str]) -> TaskKey:
     """Equal for tasks that are scheduled alike."""
     buffers = task.kernel.buffers
     handed_on = shared & {buffer.name for buffer in buffers}
-    return buffers, task.statement, handed_on, task.setting()
+    return TaskKey(buffers, task.statement, handed_on, task.setting())
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def begin_from(kernel: Kernel, statement: int) -> Kernel:
     is_whole = begins_at_zero(kernel, statement) and covers(found, buffer)
     if buffer.role is not Role.TEMP or len(writers) != 1 or not is_whole:
         raise KernelError(f"statement {statement} is not all of a TEMP", loc=found.loc)
-    reads = [(n, a) for n, s in enumerate(kernel.statements) for a in accesses(s.value)]
+    reads = [(n, a) for n, s in enumerate(kernel.statements) for a in s.reads]
     reads = [(number, access) for number, access in reads if access.buffer == buffer.name]
     if len(reads) != 1 or reads[0][0] < statement:
         raise KernelError(f"{buffer.name!r} is not read once, afterwards", loc=found.loc)

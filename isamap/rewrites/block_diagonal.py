@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, accesses
+from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement
 
 from .attempt import attempt
 from .edit import (
@@ -47,7 +47,7 @@ def block_diagonal(kernel: Kernel, statement: int, loop: str, operand: str) -> K
     found = find_sum(kernel, statement)
     if not found.target.moves_with(loop):
         raise KernelError(f"loop {loop!r} does not move the target", loc=found.loc)
-    moving = tuple(dict.fromkeys(a for a in accesses(found.value) if a.moves_with(loop)))
+    moving = tuple(dict.fromkeys(a for a in found.reads if a.moves_with(loop)))
     mine = [access for access in moving if access.buffer == operand]
     if len(mine) != 1 or mine[0] not in zero_factors(found.value):
         raise KernelError(

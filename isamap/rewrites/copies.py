@@ -17,7 +17,6 @@ from isamap.ir import (
     Loop,
     Role,
     Statement,
-    accesses,
     pretty_expr,
     stays_inside,
 )
@@ -36,7 +35,7 @@ class Dimension:
 def find_read(kernel: Kernel, position: int, access: Access) -> Statement:
     """The statement, alone under its loops, that reads `access` and leaves its buffer as it is."""
     statement = find_alone(kernel, position)
-    if access not in accesses(statement.value):
+    if access not in statement.reads:
         raise KernelError(f"statement {position} does not read {pretty_expr(access)}")
     if access.buffer == statement.target.buffer:
         raise KernelError(f"statement {position} changes {access.buffer!r} while it reads it")
@@ -99,7 +98,7 @@ def whole_dimensions(kernel: Kernel, access: Access) -> list[Dimension]:
 def readable(kernel: Kernel) -> Iterator[tuple[int, Access]]:
     """Every access that a copy may stand in for, with its statement's position."""
     for position, statement in enumerate(kernel.statements):
-        for access in dict.fromkeys(accesses(statement.value)):
+        for access in dict.fromkeys(statement.reads):
             try:
                 find_read(kernel, position, access)
             except KernelError:

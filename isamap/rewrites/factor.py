@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, accesses
+from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement
 
 from .edit import (
     find_alone,
@@ -61,7 +61,7 @@ def factor(kernel: Kernel, position: int, inner: tuple[int, ...], loops: tuple[s
 def find_factors(kernel: Kernel, statement: Statement) -> tuple[Expr, ...]:
     """Factors of a sum of products; KernelError when the statement is none."""
     target = statement.target.buffer
-    if statement.update != "+=" or any(a.buffer == target for a in accesses(statement.value)):
+    if statement.update != "+=" or any(a.buffer == target for a in statement.reads):
         raise KernelError(f"the statement of {target!r} is no sum of other buffers' elements")
     return split_factors(statement.value, kernel.buffer(target).dtype, kernel)
 

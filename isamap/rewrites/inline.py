@@ -61,11 +61,11 @@ def inline(kernel: Kernel, temporary: str) -> Kernel:
     Source: forward substitution; derived here.
     """
     producer = find_producer(kernel, temporary)
-    if not any(a.buffer == temporary for s in kernel.statements for a in accesses(s.value)):
+    if not any(a.buffer == temporary for s in kernel.statements for a in s.reads):
         raise KernelError(f"{temporary!r} is never read")
     statements: list[Statement] = []
     for position, statement in enumerate(kernel.statements):
-        reads = [a for a in accesses(statement.value) if a.buffer == temporary]
+        reads = [a for a in statement.reads if a.buffer == temporary]
         if position == producer.position:
             continue
         if not reads:
@@ -90,7 +90,7 @@ def find_producer(kernel: Kernel, temporary: str) -> Producer:
     statement = kernel.statements[writers[0]]
     if statement.update != "=":
         raise KernelError(f"{temporary!r} is updated by {statement.update!r}, not by '='")
-    if any(a.buffer == temporary for a in accesses(statement.value)):
+    if any(a.buffer == temporary for a in statement.reads):
         raise KernelError(f"{temporary!r} is computed from itself")
     solved = solve_loops(statement)
     around = loops_around(kernel, writers[0], solved)
@@ -112,7 +112,7 @@ def loops_around(kernel: Kernel, position: int, solved: Collection[str]) -> tupl
 
 
 def _read_names(statement: Statement) -> set[str]:
-    return {access.buffer for access in accesses(statement.value)}
+    return {access.buffer for access in statement.reads}
 
 
 def solve_loops(statement: Statement) -> dict[str, tuple[int, int, int]]:

@@ -62,7 +62,7 @@ def pad_loops(kernel: Kernel, loop: str, multiple: int) -> Kernel:
     position = next(n for n, s in enumerate(kernel.statements) if s.loops.count(Loop(loop, extent)))
     statement = find_alone(kernel, position)
     check_added(kernel, statement, loop, grown)
-    for access in dict.fromkeys(accesses(statement.value)):
+    for access in dict.fromkeys(statement.reads):
         if access.moves_with(loop) and access.pad is None:
             kernel = enlarge(kernel, position, access, loop, grown)
             position += 1
@@ -84,7 +84,7 @@ def check_added(kernel: Kernel, statement: Statement, loop: str, grown: int) -> 
         if isinstance(part, Apply) and part.op in BY_COUNT and accesses(part.args[1]):
             raise KernelError(f"{pretty_expr(part)} may be an error where {loop!r} is padded")
     target = statement.target
-    if any(a.buffer == target.buffer for a in accesses(statement.value)):
+    if any(a.buffer == target.buffer for a in statement.reads):
         raise KernelError(f"{target.buffer!r} is read by the statement that writes it")
     moving = [index for index in target.indices if index.coefficient(loop)]
     if moving:

@@ -18,7 +18,6 @@ from isamap.ir import (
     Literal,
     Role,
     Statement,
-    accesses,
     is_cast,
 )
 
@@ -51,7 +50,7 @@ def reduce_as_gemm(kernel: Kernel, statement: int) -> Kernel:
     summed = tuple(loop for loop in found.loops if not found.target.moves_with(loop.name))
     if not summed:
         raise KernelError(f"statement {statement} sums over no loop", loc=found.loc)
-    if is_contraction(found.value) or not accesses(found.value):
+    if is_contraction(found.value) or not found.reads:
         raise KernelError(
             f"statement {statement} sums a contraction or a constant, not one operand",
             loc=found.loc,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from isamap.errors import KernelError
-from isamap.ir import Affine, Kernel, Statement, accesses, may_swap
+from isamap.ir import Affine, Kernel, Statement, may_swap
 
 from .edit import rebuild
 from .fission import fission, positions_under
@@ -114,7 +114,7 @@ def follow_range(statements: list[Statement], seed: int, loop: str) -> list[Rang
         if own.buffer in dims:
             found = {_span(statement, own.indices[dims[own.buffer]])}
         else:
-            reads = [read for read in accesses(statement.value) if read.buffer in dims]
+            reads = [read for read in statement.reads if read.buffer in dims]
             found = {_span(statement, read.indices[dims[read.buffer]]) for read in reads}
         span = found.pop() if len(found) == 1 else None
         spans.append(span)

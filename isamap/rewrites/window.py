@@ -16,7 +16,6 @@ from isamap.ir import (
     Expr,
     Kernel,
     Statement,
-    accesses,
     is_cast,
 )
 
@@ -61,7 +60,7 @@ def find_window(kernel: Kernel, statement: int, position: str, window: str) -> W
             f"{window!r}",
             loc=found.loc,
         )
-    moving = tuple(dict.fromkeys(a for a in accesses(found.value) if a.moves_with(window)))
+    moving = tuple(dict.fromkeys(a for a in found.reads if a.moves_with(window)))
     images = [
         (access, dim)
         for access in moving
@@ -91,7 +90,7 @@ def find_sum(kernel: Kernel, statement: int) -> Statement:
             f"statement {statement} of {kernel.name!r} updates by {found.update!r}, not by '+='",
             loc=found.loc,
         )
-    if any(access.buffer == found.target.buffer for access in accesses(found.value)):
+    if any(access.buffer == found.target.buffer for access in found.reads):
         raise KernelError(
             f"statement {statement} of {kernel.name!r} reads its own target", loc=found.loc
         )
@@ -115,7 +114,7 @@ def window_candidates(kernel: Kernel) -> Iterator[tuple[int, str, str]]:
     """Statement, position and window of all indices of two loops of more than one iteration."""
     for number, statement in enumerate(kernel.statements):
         extents = {loop.name: loop.extent for loop in statement.loops}
-        indices = (index for access in accesses(statement.value) for index in access.indices)
+        indices = (index for access in statement.reads for index in access.indices)
         for index in dict.fromkeys(indices):
             if len(index.names) == 2 and min(extents[name] for name in index.names) > 1:
                 first, second = index.names

@@ -25,7 +25,6 @@ from isamap.ir import (
     Literal,
     Role,
     Statement,
-    accesses,
     argument_types,
     integer_range,
     is_cast,
@@ -70,7 +69,7 @@ def _sizes(kernel: Kernel) -> dict[str, int]:
     }
     for number, statement in enumerate(kernel.statements):
         later = {s.target.buffer for s in kernel.statements[number:]}
-        if any(access.buffer in later for access in accesses(statement.value)):
+        if any(access.buffer in later for access in statement.reads):
             raise _NotWhole  # what is read may have grown in an iteration before
         target = kernel.buffer(statement.target.buffer)
         if not is_float(target.dtype):

@@ -7,7 +7,7 @@ C text. Not its job: the loops.
 from collections.abc import Callable
 
 from isamap.cexpr import is_within
-from isamap.ir import Access, Affine, Kernel, Statement, accesses, index_range
+from isamap.ir import Access, Affine, Kernel, Statement, index_range
 
 
 def leaving(kernel: Kernel, read: Access) -> list[tuple[Affine, int]]:
@@ -29,7 +29,7 @@ def decided_before(kernel: Kernel, statement: Statement, loop: str) -> tuple[Acc
     """Reads that are inside of their buffers for all of `loop` or for none of it; a test within it
     would cost compilers their vectors."""
     found = []
-    for read in dict.fromkeys(accesses(statement.value)):
+    for read in dict.fromkeys(statement.reads):
         tested = leaving(kernel, read)
         if tested and all(loop not in index.names for index, _ in tested):
             found.append(read)
