@@ -33,8 +33,9 @@ LONG_S = 0.2  # a call that leaves nothing in caches that the next one uses
 LEAST_WARM_UPS, MOST_WARM_UPS = 3, 8
 WARM_UP_S = 0.1  # more than the least take no longer: long calls seldom wait for memory
 LEAST_ROUNDS, MOST_ROUNDS = 3, 11
-BUDGET_S = 6.0  # for the samples of all functions; the least rounds are run nevertheless
-HOPELESS = 1.15  # times the best median: such a function is not asked again
+BUDGET_S = 4.0  # for the samples of all functions; the least rounds are run nevertheless
+# Times the best median after one, two, three turns and more: such a function is not asked again.
+HOPELESS = 2.0, 1.4, 1.15
 TOGETHER_BYTES = 2**31  # of arrays in memory at a time
 COMPILERS = 2  # at a time
 
@@ -122,14 +123,13 @@ class Run:
             self.warm_ups = max(LEAST_WARM_UPS, calls)
 
     def sample(self) -> float:
-        """Take one more; its seconds."""
-        if not self.is_long:
-            self._ask(self.warm_ups)  # others have used the caches
+        """Take one more; the seconds that it took, warm-up included."""
+        warming = 0.0 if self.is_long else self._ask(self.warm_ups)  # others have used the caches
         seconds = self._ask(self.count)
-        if seconds is None:
+        if warming is None or seconds is None:
             return 0.0
         self.samples.append(seconds / self.count)
-        return seconds
+        return warming + seconds
 
     def _ask(self, count: int) -> float | None:
         if self.process is None or self.problem:
@@ -180,9 +180,10 @@ def take_turns(runs: Sequence[Run]) -> None:
         if number >= LEAST_ROUNDS and spent > BUDGET_S:
             return
         alive = [run for run in runs if not run.problem]
-        if number >= LEAST_ROUNDS:
+        if number:
             best = min((run.seconds for run in alive), default=0.0)
-            alive = [run for run in alive if run.seconds <= HOPELESS * best]
+            most = best * HOPELESS[min(number, len(HOPELESS)) - 1]
+            alive = [run for run in alive if run.seconds <= most]
         turn = number % len(alive) if alive else 0
         for run in (*alive[turn:], *alive[:turn]):
             spent += run.sample()

@@ -43,7 +43,7 @@ from .neighbours import (
 )
 from .options import stay_choices
 from .place import external_bytes
-from .ranking import Rank, Ranking
+from .ranking import NEVER, Rank, Ranking
 
 ROUNDS = 4  # over all loop orders
 BEST = 2  # that are improved in each
@@ -84,6 +84,27 @@ def descend(
         found = descent.improve(near) if descent.is_promising(near, descent.ordered) else near
     clock.spend(descent.effort_s)
     return found
+
+
+def best_of_orders(
+    covering: Covering, work: Work, hw: Hardware, aim: Aim, best: Tiling
+) -> Iterator[Tiling]:
+    """For each order of loops over tiles, a good tiling of that order, looked for from the tiles of
+    the best one of all."""
+    descent = Descent(covering, work, hw, aim)
+    levels = tuple(
+        tuple(stay.level for stay in best.stays if stay.operand == plan.name)
+        for plan in covering.operands
+    )
+    found: dict[tuple[str, ...], tuple[Rank, Tiling]] = {}
+    for start in starts(covering, work, hw, levels):
+        known = found.get(start.outer, (NEVER, start))
+        found[start.outer] = min(
+            known, descent.enlarged(start, best.tiles, known[0]), key=itemgetter(0)
+        )
+    for rank, tiling in found.values():
+        if rank < NEVER:
+            yield descent.improve(tiling, keeps_order=True)
 
 
 class Descent(Ranking):
@@ -206,9 +227,10 @@ class Descent(Ranking):
             if names and tiling.tile(names[-1]) > 1:
                 yield tiling.with_tile(names[-1], 1)
 
-    def improve(self, tiling: Tiling) -> Tiling:
+    def improve(self, tiling: Tiling, *, keeps_order: bool = False) -> Tiling:
         """Step to the best of what differs in one way, way by way, until no way leads on."""
-        ways = (None, *(name for name, _ in tiling.tiles))
+        loops = tuple(name for name, _ in tiling.tiles)
+        ways: tuple[str | None, ...] = loops if keeps_order else (None, *loops)
         unchanged = 0
         for way in cycle(ways):
             least, best = self.rank(tiling), tiling

@@ -4,11 +4,13 @@ In: solved coverings, an aim; what the ones proposed so far were priced. Out: a 
 the most promising first. Not its job: prices (a cost model's), coverings that were not solved.
 
 Tilings that are looked at come from a beam search from every solved one (change one tile size, or
-swap two neighbours in a loop order), and from the same changes of those that were priced best. What
+swap two neighbours in a loop order), from the best of every other order of its loops over tiles,
+and from the same changes of those that were priced best. What
 is expected of a tiling is what the closed form says, corrected by what it got wrong of tilings that
 are like it, less `NOVELTY` for what it has in common with none of those that were seen: what is
 known says least about it (Srinivas et al. 2010, lower confidence bounds; the correction is a
-weighted mean, Nadaraya and Watson 1964). One of each solved covering is seen sooner or later.
+weighted mean, Nadaraya and Watson 1964). One of each solved covering in each order is seen sooner
+or later: where the closed form is wrong, it is wrong about whole orders.
 """
 
 from collections.abc import Sequence
@@ -23,6 +25,7 @@ from isamap.costmodels import Aim, Tiling, estimate
 from isamap.hwdesc import Hardware
 
 from .answer import Schedule
+from .descend import best_of_orders
 from .legality import is_legal
 from .neighbours import form, neighbours, sizes_by_loop
 
@@ -34,7 +37,7 @@ LEADERS = 4  # tilings priced best whose neighbours are looked at before each pr
 NOVELTY = 0.15  # of the logarithm of cost, for a tiling that is like none that was seen
 ELSEWHERE = 0.8  # how much like itself the same tiling of another covering is
 DOUBT = 0.3  # the weight of the closed form's own word, where that of a tiling itself is 1
-UNTRIED = 4  # one in so many proposals is of a covering of which nothing was seen
+UNTRIED = 3  # one in so many proposals is of a covering, or an order, of which nothing was seen
 
 Array = NDArray[np.float64]
 Forms = NDArray[np.int64]
@@ -71,6 +74,10 @@ class Pool:
         self.proposed: list[int] = []
         for number, schedule in enumerate(self.solved):
             self._explore(number, schedule)
+        least = min(schedule.solution.value for schedule in self.solved)
+        for number, schedule in enumerate(self.solved if reach > CLOSE else ()):
+            if schedule.solution.value <= CLOSE * least:
+                self._explore_orders(number, schedule)
 
     def propose(
         self, count: int, priced: Sequence[tuple[Listed, float | None]] = ()
@@ -99,10 +106,11 @@ class Pool:
         return tuple(self.listed[place] for place in taken)
 
     def _next(self, scores: Array, is_open: NDArray[np.bool_], number: int) -> int:
-        """The best one that is open; now and then, of a covering that was not tried."""
+        """The best one that is open; now and then, of a covering in an order of its loops over
+        tiles that was not tried."""
         if number % UNTRIED == UNTRIED - 1:
-            tried = {self.forms[place][0] for place in self.proposed}
-            is_new = is_open & np.array([form[0] not in tried for form in self.forms])
+            tried = {self.forms[place][:2] for place in self.proposed}
+            is_new = is_open & np.array([form[:2] not in tried for form in self.forms])
             is_open = is_new if is_new.any() else is_open
         return int(np.argmin(np.where(is_open, scores, inf)))
 
@@ -132,6 +140,18 @@ class Pool:
             for place in beam:
                 own += self._expand(place)
 
+    def _explore_orders(self, number: int, schedule: Schedule) -> None:
+        """Good tilings of other loop orders, which lead elsewhere."""
+        covering, best = schedule.covering, schedule.solution.tiling
+        assert best is not None, "a schedule has a tiling"
+        for other in best_of_orders(covering, schedule.work, self.hw, self.aim, best):
+            if (number, form(covering, other)) not in self.places:
+                self._expand(self._add(number, other, self._value(schedule, other)))
+
+    def _value(self, schedule: Schedule, tiling: Tiling) -> float:
+        costs = estimate(schedule.covering, schedule.work, tiling, self.hw).costs(self.hw)
+        return self.aim.value(costs) if self.aim.allows(costs) else inf
+
     def _expand(self, place: int) -> list[int]:
         """Add what is near a tiling; the places of what is new."""
         if place in self.expanded:
@@ -145,9 +165,7 @@ class Pool:
             is_known = (number, form(covering, other)) in self.places
             if is_known or not is_legal(covering, other, self.hw):
                 continue
-            costs = estimate(covering, schedule.work, other, self.hw).costs(self.hw)
-            value = self.aim.value(costs) if self.aim.allows(costs) else inf
-            found.append(self._add(number, other, value))
+            found.append(self._add(number, other, self._value(schedule, other)))
         return found
 
     def _add(self, number: int, tiling: Tiling, value: float) -> int:

@@ -16,7 +16,7 @@ from isamap.codegen import CSource, find_toolchain, generate_c, generate_timer
 from isamap.hwdesc import Hardware
 from isamap.measured import ProcessTimer
 from isamap.measured.timed_process import Elapsed, RunError, TimedProcess
-from isamap.measured.timer import LEAST_ROUNDS, MOST_ROUNDS, Run, race, settle, take_turns
+from isamap.measured.timer import BUDGET_S, LEAST_ROUNDS, MOST_ROUNDS, Run, race, settle, take_turns
 from isamap.native.mapped import map_program
 from isamap.scheduler import Wishes
 
@@ -137,16 +137,28 @@ def test_the_shorter_a_call_the_more_of_them_warm_caches_up(
 
 
 def test_samples_take_turns_and_the_clearly_slower_ones_drop_out() -> None:
-    clock = Clock([0.1, 0.11, 0.2])
+    clock = Clock([0.01, 0.011, 0.012, 0.015, 0.021])
     runs = clock.runs()
     race(runs)
     found = [run.measurement() for run in runs]
-    assert [m.seconds for m in found] == pytest.approx([0.1, 0.11, 0.2])
-    assert [m.num_samples for m in found] == [MOST_ROUNDS, MOST_ROUNDS, LEAST_ROUNDS]
-    warm_up = [0, 0, 1, 1, 2, 2]
+    assert [m.seconds for m in found] == pytest.approx([0.01, 0.011, 0.012, 0.015, 0.021])
+    assert [m.num_samples for m in found] == [MOST_ROUNDS, MOST_ROUNDS, 3, 2, 1]
+    warm_up = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert clock.asked[: len(warm_up)] == warm_up
-    turns = [0, 1, 2, 1, 2, 0, 2, 0, 1]  # each brings its own data back into the caches first
-    assert clock.asked[6:24] == [number for number in turns for _ in range(2)]
+    turns = [0, 1, 2, 3, 4, 1, 2, 3, 0, 2, 0, 1]  # each brings its data back into the caches first
+    asked = [number for number in turns for _ in range(2)]
+    assert clock.asked[len(warm_up) : len(warm_up) + len(asked)] == asked
+
+
+def test_warming_up_is_part_of_the_time_that_samples_take() -> None:
+    """Of functions that take long to warm up fewer samples are taken."""
+    runs = Clock([0.02] * 12).runs()
+    for run in runs:
+        run.warm_up()
+    take_turns(runs)
+    each = 0.02 * (runs[0].warm_ups + runs[0].count)
+    assert sum(len(run.samples) for run in runs) * each <= BUDGET_S + each * len(runs)
+    assert min(len(run.samples) for run in runs) >= LEAST_ROUNDS
 
 
 def test_long_samples_end_after_the_least_rounds() -> None:
@@ -158,16 +170,16 @@ def test_long_samples_end_after_the_least_rounds() -> None:
 
 
 def test_who_drops_out_in_a_slow_second_is_not_slower_for_that() -> None:
-    clock = Clock([0.1, 0.11, 0.125])
+    clock = Clock([0.01, 0.011, 0.0125])
     runs = clock.runs()
     for run in runs:
         run.warm_up()
     first = len(clock.asked) + 2 * LEAST_ROUNDS * len(runs)  # questions of the turns of all
     clock.slow_until, clock.slower = first, 2.0
     take_turns(runs)
-    assert runs[2].seconds == pytest.approx(0.25)  # all that it knows
+    assert runs[2].seconds == pytest.approx(0.025)  # all that it knows
     settle(runs)
-    assert [r.measurement().seconds for r in runs] == pytest.approx([0.1, 0.11, 0.125])
+    assert [r.measurement().seconds for r in runs] == pytest.approx([0.01, 0.011, 0.0125])
 
 
 def test_short_calls_are_timed_many_at_once() -> None:

@@ -12,7 +12,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.resources import find_hardware
 from isamap.scheduler import Answer, Progress, Schedule, Wishes, find_schedule, is_legal
-from isamap.scheduler.neighbours import sizes_by_loop
+from isamap.scheduler.neighbours import form, sizes_by_loop
 from isamap.scheduler.pool import FAR
 
 HW = isamap.load_hardware(find_hardware("arm_neon"))
@@ -117,10 +117,17 @@ def test_what_is_best_far_from_what_the_closed_form_likes_is_found_in_rounds() -
     first, last = answer(once), in_rounds()
     assert once.truth(tiling_of(best)) > 5 * UNIT, "the landscape is no hard one"
     assert len(first.contenders) == 6 and len(last.contenders) == 72
-    assert first.best.cost_cycles > 2 * UNIT, "one round is enough"
+    assert first.best.cost_cycles > 1.2 * UNIT, "one round is enough"
     assert last.best.cost_cycles <= 1.2 * UNIT
     assert once.settled == 1
     assert last.best.cost_cycles == min(c.schedule.cost_cycles for c in last.contenders)
+
+
+def test_other_orders_of_loops_are_seen_in_the_first_round() -> None:
+    """What the closed form likes best lies in one order; it may be wrong about the others."""
+    first = answer(Landscape(far_away(closed_forms_best()), 1)).contenders
+    orders = {form(c.schedule.covering, tiling_of(c.schedule))[1] for c in first}
+    assert len(orders) >= 3
 
 
 def test_no_program_is_shown_twice_and_each_is_legal() -> None:
