@@ -305,8 +305,12 @@ class Hardware:
     _memories: Mapping[str, Memory] = field(init=False, repr=False, compare=False)
     _units: Mapping[str, Unit] = field(init=False, repr=False, compare=False)
     _instructions: Mapping[str, Instruction] = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # what is remembered of machines is looked up thousands of times; many differ in sizes alone
+        sizes = tuple([memory.size_bytes for memory in self.memories])
+        object.__setattr__(self, "_hash", hash((self.name, self.parameters, self.clock_hz, sizes)))
         object.__setattr__(self, "_memories", {entry.name: entry for entry in self.memories})
         object.__setattr__(self, "_units", {entry.name: entry for entry in self.units})
         object.__setattr__(
@@ -319,7 +323,7 @@ class Hardware:
         object.__setattr__(self, "caches", nearest)
 
     def __hash__(self) -> int:
-        return hash(self.name)  # what is remembered of machines is looked up thousands of times
+        return self._hash
 
     @property
     def file(self) -> str:
