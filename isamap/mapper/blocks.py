@@ -6,7 +6,7 @@ layouts, tiles.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 from math import gcd
 
@@ -32,13 +32,7 @@ def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[Tiled
 def _tilings(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[TiledLoop, ...]]:
     """The tilings without stand-ins; most callers want the first, so the rest is made late."""
     statement = kernel.statements[index]
-    known: dict[str, bool] = {}
-
-    def may_pad(name: str) -> bool:
-        if name not in known:
-            known[name] = _may_pad(name, kernel, index)
-        return known[name]
-
+    may_pad = cache(partial(_may_pad, kernel=kernel, index=index))
     plain = _cut_loops(statement, match, frozenset())
     bound = [name for _, group in match.binding for name in group]
     past = {loop.name for loop in plain if loop.extent != loop.kernel_extent}

@@ -219,12 +219,11 @@ class _Cutter:
     def _task(self, number: int, statement: Statement, held: tuple[str, ...]) -> Task:
         volatile = self._volatile(number, held)
         target = statement.target.buffer
-        used = {target, *(access.buffer for access in statement.reads)}
         role = self._target_role(number, held, volatile)
         buffers = tuple(
             replace(b, role=role if b.name == target else Role.IN)
             for b in self.kernel.buffers
-            if b.name in used
+            if b.name in statement.touched
         )
         kernel = Kernel(f"{self.kernel.name}_{number}", buffers, (statement,))
         return Task(kernel, number, held, volatile, begins=self._begins(statement))

@@ -14,9 +14,9 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import cycle
+from itertools import cycle, groupby
 from math import inf
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from isamap.costmodels import (
     Aim,
@@ -96,15 +96,10 @@ def best_of_orders(
         tuple(stay.level for stay in best.stays if stay.operand == plan.name)
         for plan in covering.operands
     )
-    found: dict[tuple[str, ...], tuple[Rank, Tiling]] = {}
-    for start in starts(covering, work, hw, levels):
-        known = found.get(start.outer, (NEVER, start))
-        found[start.outer] = min(
-            known, descent.enlarged(start, best.tiles, known[0]), key=itemgetter(0)
-        )
-    for rank, tiling in found.values():
-        if rank < NEVER:
-            yield descent.improve(tiling, keeps_order=True)
+    for _, alike in groupby(starts(covering, work, hw, levels), attrgetter("outer")):
+        for tiling in descent.closest([*alike], best.tiles, NEVER)[:1]:
+            if descent.is_possible(tiling):
+                yield descent.improve(tiling, keeps_order=True)
 
 
 class Descent(Ranking):

@@ -16,7 +16,7 @@ from isamap.scheduler.neighbours import form, sizes_by_loop
 from isamap.scheduler.pool import FAR
 
 HW = isamap.load_hardware(find_hardware("arm_neon"))
-KERNEL, _ = build_kernel("gemm:gemm_f32", {"m": 120, "n": 96, "k": 128}, None)
+KERNEL, _ = build_kernel("gemm:gemm_f32", {"m": 120, "n": 96, "k": 256}, None)
 UNIT = 1000  # cycles
 
 
@@ -117,7 +117,7 @@ def test_what_is_best_far_from_what_the_closed_form_likes_is_found_in_rounds() -
     first, last = answer(once), in_rounds()
     assert once.truth(tiling_of(best)) > 5 * UNIT, "the landscape is no hard one"
     assert len(first.contenders) == 6 and len(last.contenders) == 72
-    assert first.best.cost_cycles > 1.2 * UNIT, "one round is enough"
+    assert first.best.cost_cycles > 2 * UNIT, "one round is enough"
     assert last.best.cost_cycles <= 1.2 * UNIT
     assert once.settled == 1
     assert last.best.cost_cycles == min(c.schedule.cost_cycles for c in last.contenders)
