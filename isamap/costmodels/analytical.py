@@ -158,9 +158,10 @@ class Unrefilled:
         return total + self.lost_cycles + hidden + waiting
 
     def _packed_beyond(self, caches: Sequence[Refills]) -> float:
-        """Cycles in which what is packed enters the outermost cache, beyond those of its copies: it
-        enters while it is copied, in the first round of a loop, and no other round hides it."""
-        entering = caches[-1].packed_cycles if caches else 0.0
+        """Cycles in which what is packed enters the slowest cache on its way, beyond those of its
+        copies: it enters while it is copied, in the first round of a loop, and no other round hides
+        it."""
+        entering = max((cache.packed_cycles for cache in caches), default=0.0)
         return max(0.0, entering - self.packing_cycles)
 
 

@@ -558,21 +558,35 @@ def test_rows_that_are_copied_in_the_first_round_do_not_drive_out_the_copy(n: in
     assert 0.9 * once < busy < 2 * once
 
 
-def test_what_is_packed_in_the_first_round_enters_while_it_is_copied() -> None:
+@pytest.mark.parametrize("slowest", ["l3", "l2"])
+def test_what_is_packed_in_the_first_round_enters_while_it_is_copied(slowest: str) -> None:
     """75 MiB of B, more than others leave of the level-3 cache, in panels for 11 tiles of A each:
-    where all stays in the cache, the product takes less by all of what the copies do not hide, two
-    cycles for each vector; A, which calls read where it lies, waits for nothing."""
+    where the cache that takes them in most slowly takes them in as fast as the others do, the
+    product takes less by all of what the copies do not hide, two cycles for each vector; A, which
+    calls read where it lies, waits for nothing."""
     hw = load_hardware(find_hardware("x86_golden_cove"))
-    wide = replace(hw.memory("l3"), size_bytes=2**30, left_bytes=2**29)
-    ample = replace(hw, memories=tuple(wide if m.name == "l3" else m for m in hw.memories))
     covering = along_rows(hw, "fma_f32", (64, 7680, 2560), "B")
     stays = (Stay("A", 0, 1, 1), Stay("B", 0, 0, 1), Stay("B", 1, 1, 1, ("p",)), Stay("C", 0, 1, 1))
     tiling = Tiling((("i", 6), ("j", 4), ("p", 1)), tuple("jip"), tuple("pij"), stays)
-    (entering,) = (r.packed_cycles for r in refill_cycles(covering, tiling, hw)[-1:])
-    cycles = [estimate(covering, count_work(covering, on), tiling, on).cycles for on in (hw, ample)]
-    once = 4 * 2560 * 7680 / 5  # at the port's pace
-    assert 0.2 * once < entering < once
-    assert cycles[0] - cycles[1] >= entering - 2 * 2560 * 7680 / 16
+
+    def at_pace(pace: float) -> tuple[float, int]:
+        """Cycles in which what is packed enters the slowest cache at that pace, and of all."""
+        memories = []
+        for m in hw.memories:
+            ports = (
+                replace(x, bytes_per_cycle=pace if m.name == slowest else 64.0) for x in m.ports
+            )
+            is_outer = m.name in ("l2", "l3")
+            memories.append(replace(m, ports=tuple(ports), asked_cycles=0.0) if is_outer else m)
+        on = replace(hw, memories=tuple(memories))
+        refills = dict(zip((m.name for m in on.caches), refill_cycles(covering, tiling, on)))
+        entering = refills[slowest].packed_cycles
+        return entering, estimate(covering, count_work(covering, on), tiling, on).cycles
+
+    (entering, slow), (_, fast) = at_pace(5.0), at_pace(64.0)
+    once = 4 * 2560 * 7680 / 5
+    assert 0.2 * once < entering < 1.1 * once
+    assert slow - fast >= entering - 2 * 2560 * 7680 / 16
 
 
 @pytest.mark.parametrize(("q", "stays"), [(5, False), (4, True)])
