@@ -256,9 +256,11 @@ class Descent(Ranking):
 
     def smaller(self, tiling: Tiling, fixed: str) -> Iterator[Tiling]:
         """The largest other tile, one loop at a time, with which a tiling fits (larger ones, it is
-        assumed, do not)."""
+        assumed, do not); where both loops move results, the next smaller one, too: registers that
+        these leave hold what is read again."""
         for name, tile in tiling.tiles:
             if name != fixed:
+                is_sum = any(self.covering.loop(n).is_reduction for n in (name, fixed))
                 sizes = self.sizes[name]
                 last = bisect_left(sizes, tile)
                 fitting = bisect_left(
@@ -267,8 +269,8 @@ class Descent(Ranking):
                     hi=last,
                     key=lambda n: not fits(self.covering, tiling.with_tile(name, n), self.hw),
                 )
-                if fitting > 0:
-                    yield tiling.with_tile(name, sizes[fitting - 1])
+                for size in sizes[max(0, fitting - (1 if is_sum else 2)) : fitting][::-1]:
+                    yield tiling.with_tile(name, size)
 
 
 def _num_tiles(levels: tuple[tuple[int, ...], ...]) -> int:

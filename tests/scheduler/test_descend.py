@@ -16,7 +16,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import Wishes, find_schedule, is_legal
-from isamap.scheduler.descend import descend
+from isamap.scheduler.descend import Descent, descend
 from isamap.scheduler.greedy import grow, starts
 from isamap.scheduler.neighbours import kept_choices, resized, sizes_by_loop
 from isamap.scheduler.options import stay_choices
@@ -316,3 +316,21 @@ def test_packed_stays_keep_what_a_loop_around_finds_again(
     (plan,) = packed
     found = [choice[plan.name, 1] for choice in kept_choices(covering, tuple(order))]
     assert set(found) == kept and len(found) == len(kept)
+
+
+def test_where_results_take_too_many_registers_two_smaller_tiles_are_tried() -> None:
+    """Beside 7 x 4 sums no register keeps the seven elements that four vectors are multiplied by,
+    beside 6 x 4 all six. A longer part of the
+    sum takes none."""
+    hw = machine("x86_golden_cove")
+    sizes = (("m", 1500), ("n", 512), ("k", 2048))
+    covering = next(
+        c for c in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True)
+        if c.instruction == "fma_f32" and dict(c.binding)["j"] == ("j",)
+    )  # fmt: skip
+    work = count_work(covering, hw)
+    descent = Descent(covering, work, hw, FASTEST)
+    single = next(starts(covering, work, hw, stay_choices(covering, hw)[-1]))
+    tiling = replace(single, tiles=(("i", 10), ("j", 4), ("p", 1)))
+    assert [dict(x.tiles)["i"] for x in descent.smaller(tiling, "j")] == [7, 6]
+    assert [(x.tile("i"), x.tile("j")) for x in descent.smaller(tiling, "p")] == [(7, 4), (10, 2)]
