@@ -154,6 +154,7 @@ class Unrefilled:
             computing = max(computing, nearest, *refills[1:])
             calls = self.unit_cycles[self.work.compute_unit] + self.unfinished_cycles
             hidden = (sum([calls, *refills]) - max(calls, *refills)) / REFILL_LOSS
+            hidden += self.hw.caches[0].shown_share * self.serving_cycles
         total = max(self.startup_cycles + computing + self.finish_cycles, self.pace_cycles)
         return total + self.lost_cycles + hidden + waiting
 

@@ -61,6 +61,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
             model.resumed_conflict or model.conflict, (*path, "resumed_conflict"), reader
         ),
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
+        shown_share=_share(model.shown, (*path, "shown"), reader),
         left_bytes=reader.size(model.left, (*path, "left")) if model.left else 0,
         replaces_at_random=model.replacement == "random",
         split_cycles=_cycles(model.split, (*path, "split"), reader),
@@ -79,6 +80,16 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
 def _count(text: str | None, path: Path, reader: Reader) -> int:
     """A number from 1 on; 0 where none is given."""
     return reader.integer(text, path, 1) if text else 0
+
+
+def _share(text: str | None, path: Path, reader: Reader) -> float:
+    """A number above 0, up to 1; 0 where none is given."""
+    if not text:
+        return 0.0
+    share = reader.real(text, "f64", path)
+    if not 0.0 < share <= 1.0:
+        reader.error(f"'{text}' must be more than 0, and 1 at most", path)
+    return share
 
 
 def _cycles(text: str | None, path: Path, reader: Reader) -> float:

@@ -66,7 +66,8 @@ class Memory:
     `conflict_cycles`: what each line takes of a call whose rows share too few sets (`read_`: of
     rows that are only read; `resumed_`: of sums in such rows of several calls, whose loads wait for
     the stores before them),
-    `reads_per_cycle`: of operands that calls read in place (0: any number), `split_cycles`: what
+    `reads_per_cycle`: of operands that calls read in place (0: any number), `shown_share`: of the
+    time in which it serves, what calls that run meanwhile do not hide, `split_cycles`: what
     a copy into registers waits whose bytes lie in two lines, `left_bytes`: what others leave of it
     for certain (0: all of it), `replaces_at_random`: any line of a set makes room for a new one,
     not the one used least recently. `within`: the external memory that a managed one is a part of,
@@ -98,6 +99,7 @@ class Memory:
     read_conflict_cycles: float = 0.0
     resumed_conflict_cycles: float = 0.0
     reads_per_cycle: int = 0
+    shown_share: float = 0.0
     split_cycles: float = 0.0
     left_bytes: int = 0
     replaces_at_random: bool = False

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field, StrictBool
 
-from .schema_base import SOURCE, Amount, Integer, Model, Text
+from .schema_base import SOURCE, Amount, Integer, Model, Number, Text
 
 
 class PortsModel(Model):
@@ -156,6 +156,12 @@ class MemoryModel(Model):
         description="Of the nearest cache: how many operands it hands in a cycle to calls that "
         "read them in place, long ones at the pace of its port 'read'; copies into registers take "
         "what their instructions say.",
+    )
+    shown: Number | None = Field(
+        default=None,
+        description="Of the nearest cache: which share, '0.25', of the time in which it serves "
+        "copies into registers and operands read in place adds to that of calls which run "
+        "meanwhile (left out: none).",
     )
     left: Amount | None = Field(
         default=None,

@@ -589,6 +589,25 @@ def test_what_is_packed_in_the_first_round_enters_while_it_is_copied(slowest: st
     assert slow - fast >= entering - 2 * 2560 * 7680 / 16
 
 
+def test_of_what_the_nearest_cache_serves_a_share_adds_to_calls_that_run_meanwhile() -> None:
+    """Sums of 6 x 4 blocks copy ten vectors for 24 calls, two at a time; four elements that calls
+    read in place for each vector copied, of which the cache hands three in a cycle."""
+    hw = load_hardware(find_hardware("x86_golden_cove"))
+    near = replace(hw.caches[0], shown_share=0.25)
+    shown = replace(hw, memories=tuple(near if m.name == near.name else m for m in hw.memories))
+    stays = (Stay("A", 0, 0, 1), Stay("B", 0, 0, 1), Stay("C", 0, 1, 1))
+    for instruction, tiles, served in (
+        ("fma_f32", (6, 4), 5 / 24),
+        ("fma_scalar_f32", (4, 1), 11 / 24),
+    ):
+        covering = along_rows(hw, instruction, (48, 512, 64))
+        held = stays if instruction == "fma_f32" else stays[1:]
+        tiling = Tiling(tuple(zip("ijp", (*tiles, 64))), tuple("jip"), tuple("pji"), held)
+        work = count_work(covering, hw)
+        cycles = [estimate(covering, work, tiling, on).cycles for on in (hw, shown)]
+        assert cycles[1] - cycles[0] == pytest.approx(0.25 * served * work.calls, rel=0.02)
+
+
 @pytest.mark.parametrize(("q", "stays"), [(5, False), (4, True)])
 def test_rows_of_two_loops_crowd_where_one_does_not_go_round_evenly(q: int, stays: bool) -> None:
     """Elements of 3 x 5 pixels of 512 channels, rows of 18 pixels: those of nine pixels lie in the

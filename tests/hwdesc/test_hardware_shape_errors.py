@@ -175,6 +175,14 @@ CASES = (
         "size: 1 KiB", "size: 1.5 bytes", "1.5", "'1.5 bytes' must be a whole number of bytes", ""
     ),
     Case("clock: 1 GHz", "clock: 0 GHz", "0 GHz", "'0 GHz' must be more than 0", ""),
+    Case(
+        "size: 1 KiB",
+        "size: 1 KiB\n    shown: 1.5",
+        "1.5",
+        "'1.5' must be more than 0, and 1 at most",
+        "",
+    ),
+    Case("size: 1 KiB", "size: 1 KiB\n    shown: -1", "-1", "'-1' must be more than 0", ""),
     Case("dim: 4", "dim: 4.5", "4.5", "'4.5' must be a whole number", ""),
     Case("dim: 4", "a-b: 4", "a-b", "parameter 'a-b' is not a name", "use letters"),
     Case("count: 1", "count: 0", "0", "'0' must be a whole number, at least 1", ""),

@@ -111,6 +111,7 @@ def test_gemmini_figures() -> None:
     [
         ("golden_cove", "avx512", (2, 2)),
         ("golden_cove_amx", "golden_cove", (2, 2)),
+        ("redwood_cove", "golden_cove_amx", (2, 2)),
         ("golden_cove_avx2", "avx2", (2, 3)),
     ],
 )
