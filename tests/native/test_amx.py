@@ -116,6 +116,22 @@ def test_each_thread_sets_up_tiles_of_its_own() -> None:
     assert built.verification is not None and built.verification.is_verified
 
 
+def test_tiles_are_set_up_again_behind_the_work_of_threads() -> None:
+    """The function's own thread has released its tiles there, with what all threads share out; what
+    one thread does alone uses tiles, too."""
+    sizes = {"n": 9, "c": 7, "first": 24, "second": 7, "k": 7}
+    found = map_program("mlp:mlp_scaled", MACHINE, Wishes().within(2.0), sizes=sizes, threads=3)
+    text = generate_c(found.program, found.hardware, found.given).text
+    first = text.index("#pragma omp parallel")
+    alone = text[text.index("\n  }\n", first) : text.index("#pragma omp parallel", first + 1)]
+    assert "tdpb" in alone, "a task that is not shared out"
+    assert 0 < alone.index("tiles_begin();") < alone.index("tileload")
+    skip_unless_native(MACHINE)
+    arrays = whole_arrays(found.kernel, 1)
+    expected = interpret(found.kernel, arrays)["y"]
+    np.testing.assert_array_equal(execute_c(found.program, found.hardware, arrays)["y"], expected)
+
+
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("kernel, instruction", CASES)
 def test_what_is_packed_ahead_lies_as_tiles_want(

@@ -199,7 +199,8 @@ def _unrolled_rounds(loop: CLoop, rule: CompilerRule | None) -> int:
 def _write_region(
     nodes: tuple[CNode, ...], loops: tuple[CoreLoop, ...], calls: CallWriter, depth: int
 ) -> list[str]:
-    """A parallel loop over the cores, right on however many threads there are."""
+    """A parallel loop over the cores, right on however many threads there are. The function's own
+    thread is one of them: what stands around the work of each has ended there, and begins again."""
     indent, count = "  " * depth, calls.hw.num_cores
     rule = calls.hw.compiler or CompilerRule()
     lines = [f"for (int {CORE} = 0; {CORE} < {count}; ++{CORE}) {{"]
@@ -210,10 +211,12 @@ def _write_region(
         if loop.modulo > loop.limit:
             lines.append(f"  if ({loop.name} >= {loop.limit}) continue;")
     body = _write_nodes(nodes, calls, depth + 1)
-    lines += [*_declarations(calls), *(f"  {line}" for line in rule.begin.splitlines())]
+    begin = rule.begin.splitlines()
+    lines += [*_declarations(calls), *(f"  {line}" for line in begin)]
     ends = [f"{indent}  {line}" for line in rule.end.splitlines()]
     pragma = f"#pragma omp parallel for num_threads({count}) schedule(static, 1)"
-    return [pragma, *(indent + line for line in lines), *body, *ends, f"{indent}}}"]
+    again = [indent + line for line in begin]
+    return [pragma, *(indent + line for line in lines), *body, *ends, f"{indent}}}", *again]
 
 
 def _test_text(loop: str, edge: Edge, count: int | Span) -> str:
