@@ -18,7 +18,7 @@ from isamap.ir import Kernel, Role, load_kernels, parse_semantics
 from isamap.native import WrongError
 from isamap.resources import bundled, find_hardware
 
-MACHINES = ("x86_avx2", "x86_avx512", "x86_golden_cove")
+MACHINES = ("x86_avx2", "x86_avx512", "x86_golden_cove", "x86_redwood_cove")
 RIGHT, NO_PLAN, TOO_LARGE, WRONG, CRASH = "right", "no plan", "too large", "wrong", "crash"
 REFUSED, ONE_THREAD = "refused for several threads", "build it for one thread"
 SIZES = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 31, 33, 48, 50, 64, 65, 97, 100, 130)
