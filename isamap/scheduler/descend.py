@@ -262,6 +262,7 @@ class Descent(Ranking):
         for name, tile in tiling.tiles:
             if name != fixed:
                 is_sum = any(self.covering.loop(n).is_reduction for n in (name, fixed))
+                count = 1 if is_sum else 2
                 sizes = self.sizes[name]
                 last = bisect_left(sizes, tile)
                 fitting = bisect_left(
@@ -270,7 +271,7 @@ class Descent(Ranking):
                     hi=last,
                     key=lambda n: not fits(self.covering, tiling.with_tile(name, n), self.hw),
                 )
-                for size in sizes[max(0, fitting - (1 if is_sum else 2)) : fitting][::-1]:
+                for size in reversed(sizes[max(0, fitting - count) : fitting]):
                     yield tiling.with_tile(name, size)
 
 

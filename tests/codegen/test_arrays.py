@@ -89,9 +89,8 @@ def test_a_thread_asks_for_its_array_once(tmp_path: Path) -> None:
     if find_toolchain(hw).run or missing_features(hw.compiler):
         pytest.skip("this processor runs no AVX-512")
     sizes = {"n": 2, "h": 14, "w": 14, "c": 512, "k": 48, "r": 5, "s": 5, "stride": 1, "pad": 2}
-    far = replace(
-        hw.memory("l2"), latency_cycles=16.0, asked_cycles=0.0
-    )  # so that a copy is worth while
+    # so that a copy is worth while
+    far = replace(hw.memory("l2"), latency_cycles=16.0, asked_cycles=0.0)
     hw = replace(hw, memories=tuple(far if x.name == far.name else x for x in hw.memories))
     wishes = Wishes(may_reassociate=True).within(1.0)
     mapped = map_program(bundled("kernels", ".py")["conv2d"], hw, wishes, sizes=sizes,

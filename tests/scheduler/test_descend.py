@@ -320,8 +320,7 @@ def test_packed_stays_keep_what_a_loop_around_finds_again(
 
 def test_where_results_take_too_many_registers_two_smaller_tiles_are_tried() -> None:
     """Beside 7 x 4 sums no register keeps the seven elements that four vectors are multiplied by,
-    beside 6 x 4 all six. A longer part of the
-    sum takes none."""
+    beside 6 x 4 all six. A longer part of the sum takes none."""
     hw = machine("x86_golden_cove")
     sizes = (("m", 1500), ("n", 512), ("k", 2048))
     covering = next(
