@@ -16,6 +16,7 @@ from .schema import (
     ChannelModel,
     CModel,
     CompilerModel,
+    CoresModel,
     DistanceModel,
     EmitModel,
     ExtentModel,
@@ -42,7 +43,14 @@ from .schema_encoding import (
     StateModel,
     TableModel,
 )
-from .schema_memory import CopyModel, FifoModel, MemoryModel, PortsModel
+from .schema_memory import (
+    CopyModel,
+    FifoModel,
+    LargePagesModel,
+    MemoryModel,
+    PortsModel,
+    PrefetchModel,
+)
 
 ANY = "*"  # a name or a position that the author of the file chooses
 # pattern of a path, what stands there, its model
@@ -54,6 +62,8 @@ MODELS: Models = (
     (("memories", ANY, "ports"), "ports", PortsModel),
     (("memories", ANY, "fifo"), "fifo", FifoModel),
     (("memories", ANY, "c_copy"), "c_copy", CopyModel),
+    (("memories", ANY, "prefetch"), "prefetch", PrefetchModel),
+    (("memories", ANY, "large_pages"), "large_pages", LargePagesModel),
     (("units", ANY), "unit", UnitModel),
     (("channels", ANY), "channel", ChannelModel),
     (("instructions", ANY), "instruction", InstructionModel),
@@ -71,6 +81,7 @@ MODELS: Models = (
     (("instructions", ANY, "emit", "bits", "entries", ANY), "entries", EntriesModel),
     (("compiler",), "compiler", CompilerModel),
     (("host",), "host", HostModel),
+    (("cores",), "cores", CoresModel),
     (("state", ANY), "state", StateModel),
     (("state", ANY, "set_by"), "command", CommandModel),
     (("assembly",), "assembly", AssemblyModel),

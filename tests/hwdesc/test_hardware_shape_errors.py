@@ -1,10 +1,15 @@
 """Mistakes in YAML, keys, quantities and names: message, place, hint."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 
 from isamap.hwdesc import check_hardware
+from isamap.hwdesc.schema import HardwareModel
+from isamap.hwdesc.validate import MODELS
 from tests.hwdesc.tiny_spec import Case, check_case, errors_of
 
 CASES = (
@@ -183,6 +188,13 @@ CASES = (
         "",
     ),
     Case("size: 1 KiB", "size: 1 KiB\n    shown: -1", "-1", "'-1' must be more than 0", ""),
+    Case(
+        "size: 1 KiB",
+        "size: 1 KiB\n    prefetch: {c: x}",
+        "prefetch:",
+        "prefetch has no 'ahead'",
+        "How long before its use",
+    ),
     Case("dim: 4", "dim: 4.5", "4.5", "'4.5' must be a whole number", ""),
     Case("dim: 4", "a-b: 4", "a-b", "parameter 'a-b' is not a name", "use letters"),
     Case("count: 1", "count: 0", "0", "'0' must be a whole number, at least 1", ""),
@@ -231,3 +243,19 @@ def test_aliases_cannot_explode(tmp_path: Path) -> None:
         lines.append(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]")
     messages = {error.message for error in errors_of("\n".join(lines), tmp_path)}
     assert "an alias repeats itself without end" in messages
+
+
+def test_errors_know_every_part_of_the_schema() -> None:
+    """What no row of `MODELS` stands for would be looked for among the keys of what it is in."""
+    named = {model for _, _, model in MODELS}
+    assert named == set(_parts(HardwareModel))
+
+
+def _parts(part: object) -> Iterator[type[BaseModel]]:
+    if isinstance(part, type) and issubclass(part, BaseModel):
+        yield part
+        inner = [field.annotation for field in part.model_fields.values()]
+    else:
+        inner = list(get_args(part))
+    for one in inner:
+        yield from _parts(one)
