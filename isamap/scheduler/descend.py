@@ -4,8 +4,9 @@ In: a covering, its work, the machine, an aim. Out: the best tiling found, or No
 single units fit. Not its job: optimality.
 
 From single units one tiling grows (`greedy`). Its tile sizes are then tried under every loop order
-and with everything that packed stays may keep; the best of these are improved, one or two tile
-sizes at a time, until nothing near is better, and what that finds is tried in all of them again.
+and with everything that packed stays may keep, and so are those whose calls read least; the best of
+these are improved, one or two tile sizes at a time, until nothing near is better, and what that
+finds is tried in all of them again.
 Last, its sum is done in parts, of which the best is improved as well, if it comes close.
 It ends early where one of these steps leaves it far above what is wanted (`is_promising`).
 """
@@ -14,8 +15,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import cycle, groupby
-from math import inf
+from itertools import combinations, cycle, groupby
+from math import inf, prod
 from operator import attrgetter, itemgetter
 
 from isamap.costmodels import (
@@ -144,6 +145,10 @@ class Descent(Ranking):
             known = self.rank(self.best)
             limit = known[0], PROMISING * known[1]
             close = self.closest(tilings, self.best.tiles, limit)
+            if not number and not self.is_as_written:
+                least = min([known, *map(self.rank, close[:1])])
+                wide = self.least_of(tilings, self.widest(tilings[0]).tiles, least)
+                close = [*wide, *close]
             self.best = min([self.best, *close[:1]], key=self.rank)
             if not number and not self.is_promising(self.best, self.ordered):
                 return
@@ -153,6 +158,47 @@ class Descent(Ranking):
             self.best = best
             if not self.is_promising(self.best, IMPROVED):
                 return
+
+    def least_of(
+        self, tilings: list[Tiling], tiles: tuple[tuple[str, int], ...], most: Rank
+    ) -> list[Tiling]:
+        """Of the tilings with these tiles the best one that is below `most`, if any is."""
+        found = []
+        for tiling in tilings:
+            other = replace(tiling, tiles=tiles)
+            rank = self.rank(other, most)
+            if rank < most:
+                most, found = rank, [other]
+        return found
+
+    def widest(self, tiling: Tiling) -> Tiling:
+        """With tiles of two loops that move results for which calls read fewest blocks of inputs,
+        as far as there is room; of the other loops as it is. Orders under which little grows one
+        loop at a time are good under these."""
+        covering, best, least = self.covering, tiling, inf
+        free = [x.name for x in covering.loops if not x.is_reduction and not x.is_held]
+        inputs = [plan.loops for plan in covering.operands if not plan.is_output]
+        for one, other in combinations(free, 2):
+            sizes = self.sizes[other]
+            for size in self.sizes[one]:
+                wide = tiling.with_tile(one, size)
+                fitting = self.num_fitting(wide, other, len(sizes))
+                if not fitting:
+                    break
+                wide = wide.with_tile(other, sizes[fitting - 1])
+                read = sum(prod(wide.tile(name) for name in loops) for loops in inputs)
+                blocks = read / (wide.tile(one) * wide.tile(other))
+                if blocks < least:
+                    least, best = blocks, wide
+        return best
+
+    def num_fitting(self, tiling: Tiling, name: str, most: int) -> int:
+        """Of the first few sizes of a loop, how many there is room for."""
+
+        def is_too_large(size: int) -> bool:
+            return not fits(self.covering, tiling.with_tile(name, size), self.hw)
+
+        return bisect_left(self.sizes[name], True, hi=most, key=is_too_large)
 
     def with_parts(self, tiling: Tiling) -> Tiling:
         """The tiling, or what improving the best one with its sum in parts finds."""
@@ -265,12 +311,7 @@ class Descent(Ranking):
                 count = 1 if is_sum else 2
                 sizes = self.sizes[name]
                 last = bisect_left(sizes, tile)
-                fitting = bisect_left(
-                    sizes,
-                    True,
-                    hi=last,
-                    key=lambda n: not fits(self.covering, tiling.with_tile(name, n), self.hw),
-                )
+                fitting = self.num_fitting(tiling, name, last)
                 for size in reversed(sizes[max(0, fitting - count) : fitting]):
                     yield tiling.with_tile(name, size)
 

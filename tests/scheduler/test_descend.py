@@ -333,3 +333,31 @@ def test_where_results_take_too_many_registers_two_smaller_tiles_are_tried() -> 
     tiling = replace(single, tiles=(("i", 10), ("j", 4), ("p", 1)))
     assert [dict(x.tiles)["i"] for x in descent.smaller(tiling, "j")] == [7, 6]
     assert [(x.tile("i"), x.tile("j")) for x in descent.smaller(tiling, "p")] == [(7, 4), (10, 2)]
+
+
+@pytest.mark.parametrize("name", ["x86_redwood_cove", "x86_avx512"])
+def test_tiles_whose_calls_read_least_are_tried_under_every_order(name: str) -> None:
+    """Of all tiles of two loops that fit, those with the fewest blocks of inputs per sum; what is
+    found is as good as each order with them."""
+    hw = machine(name)
+    sizes = (("m", 300), ("n", 320), ("k", 500))
+    covering = next(
+        c for c in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True)
+        if c.instruction == "fma_f32" and dict(c.binding)["j"] == ("j",)
+    )  # fmt: skip
+    work = count_work(covering, hw)
+    descent = Descent(covering, work, hw, FASTEST)
+    single = list(starts(covering, work, hw, stay_choices(covering, hw)[0]))
+    wide = descent.widest(single[0])
+    fitting = [
+        1 / i + 1 / j
+        for i in descent.sizes["i"]
+        for j in descent.sizes["j"]
+        if is_legal(covering, single[0].with_tile("i", i).with_tile("j", j), hw)
+    ]
+    assert 1 / wide.tile("i") + 1 / wide.tile("j") == min(fitting)
+    assert wide.tile("p") == 1
+    found = descend(covering, work, hw, FASTEST)
+    assert found is not None
+    others = (replace(tiling, tiles=wide.tiles) for tiling in single)
+    assert cycles(covering, found, hw) <= min(cycles(covering, x, hw) for x in others)
