@@ -53,10 +53,14 @@ def find_hints(nest: list[NestLoop], stream: Stream, cache: Memory, call_cycles:
         return Hints(min(1.0, cache.iterations_ahead(cycles) / nest[depth].count), 0.0)
     is_along = cache.prefetch.walk is not None and rows.rows == 1 and stride <= reach
     is_fast = cycles < cache.asked_cycles * new and not is_along
-    is_outer = any(not loop.is_written_out for loop in nest[:depth])
+    is_outer = any(not loop.is_written_out for loop in nest[:depth]) and not is_along
     if stride <= reach and (call > line or is_outer or is_fast):
         return NO_HINTS
-    ahead = cache.iterations_ahead(cycles, new if is_along else 0.0)
+    ahead = cache.iterations_ahead(cycles)
+    if is_along:
+        is_once = depth + 1 < len(nest) and bool(steps[depth + 1])
+        along = nest[depth].count if is_once else 0.0
+        ahead = cache.iterations_along(cycles, new, stride, along)
     asked = 1.0 - min(1.0, ahead / nest[depth].count)
     innermost = next(step for step, loop in zip(steps, nest) if not loop.is_written_out)
     if innermost < line and _asks_ahead(nest, stream, cache, rows.rows if call <= line else inf):

@@ -129,7 +129,14 @@ def _build_prefetch(model: MemoryModel, path: Path, reader: Reader) -> PrefetchF
     names, walk = HoleNames(("line",), (), reader.parameters), model.prefetch.walk
     text = _template(model.prefetch.c, (*path, "c"), names, reader)
     along = _template(walk, (*path, "walk"), names, reader) if walk else None
-    return PrefetchForm(float(ahead), text, along) if text else None
+    far, least = (
+        reader.size(given, (*path, key)) if given else 0
+        for key, given in (
+            ("once_ahead", model.prefetch.once_ahead),
+            ("once_from", model.prefetch.once_from),
+        )
+    )
+    return PrefetchForm(float(ahead), text, along, far, least) if text else None
 
 
 def _build_large_pages(model: MemoryModel, path: Path, reader: Reader) -> LargePages | None:

@@ -72,11 +72,14 @@ class CopyForm:
 class PrefetchForm:
     """How C asks a cache for a line (hole: `{line}`, a pointer into it), and how many cycles before
     it is used; `walk`: how it asks in loops that move along a single row, however fast they are
-    (None: as elsewhere, where they are not too fast)."""
+    (None: as elsewhere, where they are not too fast), except for what these read once of arrays of
+    at least `once_from_bytes`, which `c` asks for `once_bytes` ahead (0: `walk` does)."""
 
     ahead_cycles: float
     c: CTemplate
     walk: CTemplate | None = None
+    once_bytes: int = 0
+    once_from_bytes: int = 0
 
 
 COPY_OPERANDS, COPY_NUMBERS = ("bytes", "register"), ("at",)

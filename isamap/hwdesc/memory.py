@@ -13,6 +13,8 @@ from isamap.errors import Loc
 from .c_form import CopyForm, PrefetchForm
 from .timing import Fifo
 
+WALKS = 8  # a walk asks no further ahead than a part in so many of it, whose lines nobody asks for
+
 
 class MemoryKind(Enum):
     """Who decides what a memory holds."""
@@ -67,14 +69,14 @@ class Memory:
     rows that are only read; `resumed_`: of sums in such rows of several calls, whose loads wait for
     the stores before them),
     `reads_per_cycle`: of operands that calls read in place (0: any number), `shown_share`: of the
-    time in which it serves, what calls that run meanwhile do not hide, `split_cycles`: what
-    a copy into registers waits whose bytes lie in two lines, `left_bytes`: what others leave of it
-    for certain (0: all of it), `replaces_at_random`: any line of a set makes room for a new one,
-    not the one used least recently. `within`: the external memory that a managed one is a part of,
-    behind the same caches. `handover_cycles`: of registers, what each takes at every start of a
-    loop whose code stands between that of written-out loops, `window_calls`: of renamed ones, how
-    many calls the processor has under way at a time (0: it waits for each). `large_pages`: of the
-    external memory (None: all pages are small).
+    time in which it serves, what calls that run meanwhile do not hide,
+    `split_cycles`: what a copy into registers waits whose bytes lie in two lines, `left_bytes`:
+    what others leave of it for certain (0: all of it), `replaces_at_random`: any line of a set
+    makes room for a new one, not the one used least recently. `within`: the external memory that a
+    managed one is a part of, behind the same caches. `handover_cycles`: of registers, what each
+    takes at every start of a loop whose code stands between that of written-out loops,
+    `window_calls`: of renamed ones, how many calls the processor has under way at a time (0: it
+    waits for each). `large_pages`: of the external memory (None: all pages are small).
     """
 
     name: str
@@ -125,6 +127,16 @@ class Memory:
         assert self.prefetch is not None, "the cache takes hints"
         entering = num_lines * self.granule_bytes / self.refill_bytes_per_cycle
         return ceil(self.prefetch.ahead_cycles / max(cycles, entering, 1.0))
+
+    def iterations_along(
+        self, cycles: float, num_lines: float, step_bytes: int, count: float
+    ) -> int:
+        """Likewise in a loop of `count` iterations along a single row, where it is long enough as
+        far as the machine says."""
+        assert self.prefetch is not None, "the cache takes hints"
+        least = self.iterations_ahead(cycles, num_lines)
+        far = self.prefetch.once_bytes / abs(step_bytes)
+        return max(least, ceil(min(far, count / WALKS)))
 
     def follows(self, rows: float, row_bytes: float) -> bool:
         """Do prefetchers of the hardware bring rows that are walked side by side, each so far, so

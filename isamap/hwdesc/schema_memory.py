@@ -49,6 +49,15 @@ class PrefetchModel(Model):
         "nearer cache. Left out where the hardware's own prefetchers bring such lines sooner than "
         "`asked`.",
     )
+    once_ahead: Amount | None = Field(
+        default=None,
+        description="How far ahead, '16 KiB', `c` asks for what such loops read once of large "
+        "arrays, where they are many times as long: what enters from memory takes longer than from "
+        "a shared cache. `walk` is left with the rest (left out: with all).",
+    )
+    once_from: Amount | None = Field(
+        default=None, description="Least size of these arrays, '8 MiB' (left out: of any)."
+    )
 
 
 class LargePagesModel(Model):

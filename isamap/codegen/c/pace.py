@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from isamap.hwdesc import Hardware, Memory
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
-from .reads import Read, reads_by_terms
+from .reads import Place, Read, reads_by_terms
 from .shares import length_of, touched_bytes
 
 
@@ -19,22 +19,22 @@ def entering_cycles(loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoo
     line = cache.granule_bytes
     last = [memory for memory in hw.caches if memory.granule_bytes == line][-1]
     entering = 0.0
-    for reads, inside in _reads_within(loop.body, hw, line, ()):
+    for _, reads, inside in reads_within(loop.body, hw, line, ()):
         rounds = (*inside, loop)
         if touched_bytes(reads, (*rounds, *around), line) > last.size_bytes:
             entering += touched_bytes(reads, rounds, line) / length_of(loop)
     return entering / last.refill_bytes_per_cycle
 
 
-def _reads_within(
+def reads_within(
     nodes: tuple[CNode, ...], hw: Hardware, line: int, inside: tuple[CLoop, ...]
-) -> Iterator[tuple[list[Read], tuple[CLoop, ...]]]:
+) -> Iterator[tuple[Place, list[Read], tuple[CLoop, ...]]]:
     """What calls read that move alike, with the loops that they are in, the innermost first."""
-    for reads in reads_by_terms(nodes, hw, line).values():
-        yield reads, inside
+    for place, reads in reads_by_terms(nodes, hw, line).items():
+        yield place, reads, inside
     for node in nodes:
         if isinstance(node, CLoop):
-            yield from _reads_within(node.body, hw, line, (node, *inside))
+            yield from reads_within(node.body, hw, line, (node, *inside))
 
 
 def calls_cycles(body: Sequence[CNode], hw: Hardware) -> float:

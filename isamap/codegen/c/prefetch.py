@@ -5,9 +5,11 @@ hints are worth (`costmodels`).
 
 A loop that moves by a row in each iteration touches lines that lie far apart, which no prefetcher
 of the hardware follows; where it moves by a few lines that lie side by side, prefetchers stop at
-the end of each page; a single row of them may be asked for into a nearer cache, and of several rows
-too short for prefetchers all lines are. Each line that its own calls read, of neighbours each that
-is new, is asked for as many iterations ahead as the machine says; where arrays that no cache holds
+the end of each page; a single row of them may be asked for into a nearer cache, or, where it is
+read once and may lie in memory, from far; loops that go on where the ones in them end are one walk.
+Of several rows too short for prefetchers all lines are asked for, of a single one that is shorter
+than lines take those of the next row. Each line that its own calls read, of neighbours each that is
+new, is asked for as many iterations ahead as the machine says; where arrays that no cache holds
 enter more slowly than calls run, that is the pace. Where a loop over rows is shorter than that, and
 the one around it moves along them, it asks for what lies next in each row, at its end in the rows
 that follow (in those to which the next loop around goes on, where rows are short): prefetchers stop
@@ -24,7 +26,7 @@ is asked for.
 
 from collections.abc import Collection
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import gcd, prod
 
 from isamap.hwdesc import Hardware, Memory
@@ -32,7 +34,8 @@ from isamap.hwdesc import Hardware, Memory
 from .nodes import CBehind, CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 from .pace import calls_cycles, entering_cycles
 from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of
-from .shares import MANY_ROUNDS, MAX_HINTS, find_shares, length_of, touched_bytes
+from .rests import NOTHING, Rests, rests_of
+from .shares import MANY_ROUNDS, MAX_HINTS, find_shares, length_of, touched_bytes, walk_of
 from .turns import Path, find_turns, put_before
 
 
@@ -41,42 +44,56 @@ def add_prefetches(nodes: tuple[CNode, ...], hw: Hardware, arrays_bytes: int) ->
     cache = next((memory for memory in hw.caches if memory.prefetch is not None), None)
     if cache is None or arrays_bytes < cache.size_bytes:
         return nodes
-    return tuple(_with_hints(node, hw, cache, ()) for node in nodes)
+    return tuple(_with_hints(node, hw, cache, (), NOTHING) for node in nodes)
 
 
-def _with_hints(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) -> CNode:
-    """`around`: loops that the node is in, the innermost first."""
+def _with_hints(
+    node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], there: Rests
+) -> CNode:
+    """`around`: loops that the node is in, the innermost first; `there`: what nests before one of
+    them, in the same iteration, left in the cache."""
     match node:
         case CLoop():
-            body = tuple(_with_hints(inner, hw, cache, (node, *around)) for inner in node.body)
+            body: tuple[CNode, ...] = ()
+            rests = there
+            for inner in node.body:
+                body += (_with_hints(inner, hw, cache, (node, *around), rests),)
+                rests = rests_of(inner, hw, cache, (node, *around)) or rests
             is_innermost = not any(isinstance(inner, CLoop) for inner in body)
-            asked = find_shares(node, hw, cache, around) if is_innermost else {}
+            asked: dict[Place, tuple[CHint | CTurn, ...]] = {}
+            if is_innermost:
+                asked = find_shares(node, hw, cache, around, calls_cycles(body, hw))
             if around and is_innermost:
                 asked |= _rows_to_come(node, hw, cache, around)
             further: dict[Place, list[tuple[Path, CNode]]] = {}
             if around and is_innermost:
                 further = _next_to_rows(node, hw, cache, around, asked)
-            own = _own_hints(replace(node, body=body), hw, cache, around, {*asked, *further})
+            asked_for = {*asked, *further}
+            own = _own_hints(replace(node, body=body), hw, cache, around, asked_for, there)
             hinted = put_before(body, [*own, *(x for hints in further.values() for x in hints)])
             hinted = (*(hint for hints in asked.values() for hint in hints), *hinted)
             return replace(node, body=hinted)
         case CIf() | CShare() | CRegion():
-            body = tuple(_with_hints(inner, hw, cache, around) for inner in node.body)
+            body = tuple(_with_hints(inner, hw, cache, around, there) for inner in node.body)
             return replace(node, body=body)
         case CCall() | CHint() | CTurn():
             return node
 
 
 def _own_hints(
-    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], asked: Collection[Place]
+    loop: CLoop,
+    hw: Hardware,
+    cache: Memory,
+    around: tuple[CLoop, ...],
+    asked: Collection[Place],
+    there: Rests,
 ) -> list[tuple[Path, CNode]]:
     """Before the first call that reads a line, the hint for a later one, unless they are `asked`
-    for otherwise."""
+    for otherwise. What loops walk along once is asked for from far, what is `there` into a nearer
+    cache."""
     assert cache.prefetch is not None, "the cache takes hints"
     cycles = calls_cycles(loop.body, hw)
     ahead = _ahead(loop, hw, cache, around)
-    if ahead is None:
-        return []
     line = cache.granule_bytes
     is_outer = any(isinstance(node, CLoop) for node in loop.body)
     hints: list[tuple[Path, CNode]] = []
@@ -89,26 +106,40 @@ def _own_hints(
         grid = gcd(line, *(c for _, c in terms))
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
         runs = runs_of(reads)
+        is_along = is_walk and len(runs) == 1 and cache.prefetch.walk is not None
+        along = walk_of(loop, around, dict(terms))
+        walk = prod(map(length_of, along))
+        if ahead is None and not (is_along and cache.iterations_ahead(cycles) < walk):
+            continue
         is_left = not _are_short_rows(runs, step, loop, cache)
-        if is_walk and is_left and (is_outer or any(r.last - r.first >= line for r in reads)):
+        is_inside = is_outer and not is_along
+        if is_walk and is_left and (is_inside or any(r.last - r.first >= line for r in reads)):
             continue  # each call walks by itself, or most of them in a loop further inside
         found = [
             (place, run)
             for run in runs
             for place in (new_lines(run, line, step) if is_walk else lines_of(run, line, grid))
         ]
-        is_along = is_walk and len(runs) == 1 and cache.prefetch.walk is not None
         if is_walk and cycles < cache.asked_cycles * len(found) and not is_along:
             continue  # prefetchers of the hardware are faster
         if len(found) > MAX_HINTS:
             continue
+        far, is_near = ahead, is_along
+        if is_along:
+            is_kept = touched_bytes(reads, along, line) <= cache.size_bytes
+            is_again = is_kept and _is_found_again(dict(terms), around[len(along) - 1 :])
+            is_again = is_again or there.hold(reads, memory, (loop, *around))
+            is_large = _walked(terms, (loop, *around)) >= cache.prefetch.once_from_bytes
+            far = cache.iterations_ahead(cycles, len(found))
+            if cache.prefetch.once_bytes and is_large and not is_again:
+                far, is_near = cache.iterations_along(cycles, len(found), step, walk), False
+        assert far is not None, "only walks are long where the loop is not"
         turns = find_turns([place for place, _ in found], loop.body, hw)
         asked_for: list[tuple[Path, CHint]] = []
         for place, run in found[: turns.count] if turns else found:
             read = next(r for r in run if r.first <= place <= r.last)
             start = read.operand.address.offset.constant
-            far = cache.iterations_ahead(cycles, len(found)) if is_along else ahead
-            hint = CHint(read.operand, far * step + place - start, is_along)
+            hint = CHint(read.operand, far * step + place - start, is_near)
             asked_for.append(((read.number,), hint))
         if turns:
             shared = turns.share([hint for _, hint in asked_for])
@@ -116,6 +147,12 @@ def _own_hints(
         else:
             hints += asked_for
     return hints
+
+
+def _is_found_again(steps: dict[str, int], around: tuple[CLoop, ...]) -> bool:
+    """Do rounds of the loops around, the innermost first, read the same before one goes on?"""
+    rounds = takewhile(lambda loop: not steps.get(loop.name), around)
+    return any(length_of(loop) > 1 for loop in rounds)
 
 
 def _are_short_rows(runs: list[list[Read]], step: int, loop: CLoop, cache: Memory) -> bool:
@@ -194,7 +231,8 @@ def _rows_to_come(
     ahead = _ahead(outer, hw, cache, around[1:])
     if ahead is None or not isinstance(outer.stop, int):
         return {}
-    line, count = cache.granule_bytes, length_of(outer)
+    assert cache.prefetch is not None, "the cache takes hints"
+    line, count, cycles = cache.granule_bytes, length_of(outer), calls_cycles(loop.body, hw)
     found: dict[Place, tuple[CHint | CTurn, ...]] = {}
     for moved_alike, reads in reads_by_terms(loop.body, hw, line).items():
         terms, runs = moved_alike[1], runs_of(reads)
@@ -207,6 +245,13 @@ def _rows_to_come(
         # a call on many rows waits for the slowest
         is_one_each = len({run[0].number for run in runs}) == len(runs)
         is_followed = is_one_each and cache.follows(len(runs), abs(step) * length_of(loop))
+        is_short_row = (
+            len(runs) == 1
+            and cache.prefetch.walk is not None
+            and step <= runs[0][-1].last - runs[0][0].first + 1
+            and cache.iterations_ahead(cycles) >= length_of(loop)
+            and far != step * length_of(loop)
+        )
         if is_kept or is_followed or not 0 < abs(step) <= abs(far) or abs(far) < line:
             continue
         if abs(step) < line:
@@ -214,7 +259,7 @@ def _rows_to_come(
             hints: tuple[CHint | CTurn, ...] = (
                 CTurn(loop.name, line // abs(step), loop.first, asked),
             )
-        elif _are_rows_along(runs, abs(step), length_of(loop)):
+        elif _are_rows_along(runs, abs(step), length_of(loop)) or is_short_row:
             places = ((run, place) for run in runs for place in new_lines(run, line, step))
             hints = asked = tuple(_hint_for(run, place, ahead * far) for run, place in places)
         else:

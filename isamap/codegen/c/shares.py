@@ -27,17 +27,19 @@ MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk b
 
 
 def find_shares(
-    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
+    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], cycles: float
 ) -> dict[Place, tuple[CHint | CTurn, ...]]:
-    """Hints in an innermost loop for what comes after that which all rounds of the loops around it
-    read, where there is room for it beside all that they read."""
+    """Hints in an innermost loop, an iteration of which takes so many cycles, for what comes after
+    that which all rounds of the loops around it read, where there is room for it beside all that
+    they read; for what comes later, where they take less time than lines do."""
     found: dict[Place, tuple[CHint | CTurn, ...]] = {}
     line = cache.granule_bytes
     places = reads_by_terms(loop.body, hw, line)
     for (memory, terms), reads in places.items():
         steps = dict(terms)
-        moving = [n for n, x in enumerate(around) if steps.get(x.name)]
-        if not moving or not moving[0] or steps.get(loop.name, 0) <= 0:
+        along = walk_of(loop, around, steps)
+        moving = [n for n, x in enumerate(around) if steps.get(x.name) and n >= len(along) - 1]
+        if not moving or moving[0] == len(along) - 1 or steps.get(loop.name, 0) <= 0:
             continue
         rounds, further = (loop, *around[: moving[0]]), around[moving[0]]
         if any(not isinstance(x.stop, int) or x.first for x in rounds):
@@ -46,8 +48,22 @@ def find_shares(
         more = touched_bytes(reads, rounds, line)
         if used + more <= cache.size_bytes:
             far = _to_next(rounds, further, (memory, terms), reads[0].first, hw)
-            found[memory, terms] = _share(rounds, far, reads, cache)
+            if line <= steps[loop.name] and far == steps[further.name]:
+                later = cache.iterations_ahead(cycles * prod(map(length_of, rounds)))
+                far *= min(later, int((cache.size_bytes - used) // more), length_of(further))
+            found[memory, terms] = _share(rounds, len(along), far, reads, cache)
     return {place: hints for place, hints in found.items() if hints}
+
+
+def walk_of(loop: CLoop, around: tuple[CLoop, ...], steps: dict[str, int]) -> tuple[CLoop, ...]:
+    """The loop, and those around it of which each goes on where the one inside it ends."""
+    along, walked = [loop], steps.get(loop.name, 0) * length_of(loop)
+    for outer in around:
+        if steps.get(outer.name, 0) != walked:
+            break
+        along.append(outer)
+        walked *= length_of(outer)
+    return tuple(along)
 
 
 def _to_next(
@@ -64,8 +80,8 @@ def _to_next(
     behind += [(node, step) for node in nodes[:number] if number < len(nodes)]
     for node, moved in behind:
         found = min(_first_reads((node,), (memory, outside), {}, hw), default=None)
-        if found is not None:
-            return found + moved - first or step
+        if found is not None and found + moved != first:
+            return found + moved - first
     return step
 
 
@@ -97,12 +113,13 @@ def touched_bytes(reads: list[Read], loops: tuple[CLoop, ...], line: int) -> int
 
 
 def _share(
-    rounds: tuple[CLoop, ...], far: int, reads: list[Read], cache: Memory
+    rounds: tuple[CLoop, ...], num_along: int, far: int, reads: list[Read], cache: Memory
 ) -> tuple[CHint | CTurn, ...]:
     """Of what lies `far` bytes on, as many lines in each iteration of the innermost loop as it
-    takes for all, or some in each second, fourth, ... one; none where so many rounds read it that
-    they would ask for more than twice as much."""
-    loop, length, line = rounds[0], length_of(rounds[0]), cache.granule_bytes
+    takes for all that the first `num_along` walk over, or some in each second, fourth, ... one;
+    none where so many rounds read it that they would ask for more than twice as much."""
+    loop, line = rounds[0], cache.granule_bytes
+    length, walked = length_of(loop), prod(map(length_of, rounds[:num_along]))
     offset = reads[0].operand.address.offset
     step = offset.coefficient(loop.name)
     runs = runs_of(reads)
@@ -113,7 +130,7 @@ def _share(
     else:
         grid = gcd(line, *(c for _, c in offset.terms))
         unit, places = step, [place for run in runs for place in lines_of(run, line, grid)]
-    total, turns = ceil(length * step / unit), prod(map(length_of, rounds))
+    total, turns = ceil(walked * step / unit), prod(map(length_of, rounds))
     several, period = ceil(total / turns), 1
     while 2 * period * total <= turns and unit % (2 * period) == 0:
         period *= 2
@@ -168,7 +185,7 @@ def _hints_for(
     for place in places:
         operand = max((r for r in reads if r.first <= place), key=lambda r: r.first).operand
         start = operand.address.offset
-        terms = [*((x, c) for x, c in start.terms if x != rounds[0].name), *moved.items()]
+        terms = [*((x, c) for x, c in start.terms if x not in moved), *moved.items()]
         at = replace(operand.address, offset=Affine.of(terms, start.constant))
         hints.append(CHint(replace(operand, address=at), far + place - start.constant))
     return tuple(hints)
