@@ -17,7 +17,8 @@ of a single call share too few sets, each of its lines comes again with every ca
 neighbours; sums that are taken up again from such rows wait for the stores before them. Rows side
 by side enter at a slower pace where too many lines of others come between two visits to one. A
 cache whose lines are pages is a buffer of their addresses. Of a cache that others use, too, less
-stays the more is wanted of it.
+stays the more is wanted of it. Where the machine says so, rounds of a loop miss some of what the
+one before them brought, though there is room for it: the more, the more of the cache they touch.
 """
 
 from bisect import insort
@@ -44,6 +45,7 @@ from .sets import conflicting_lines, is_crowded, ways_taken
 from .tiling import Tiling
 from .visits import lines_between
 
+LOST_POWER = 1.5  # of a cache's share: estimate, fitted with `lost` to products on Redwood Cove
 LEAST_SHARE = 0.02  # of cases; rarer ones are not counted
 MOST_CROWDED = 5.0  # times as many as there are places: all but `LEAST_SHARE` are gone
 
@@ -143,11 +145,14 @@ def _shared(
     touched: _Touched,
     hints: list[Hints],
 ) -> Refills:
-    """As `_refills`; what is between the size that others leave and all of it stays in part. Others
-    lie in all sets alike: rows that crowd have all ways of theirs."""
+    """As `_refills`; what is between the size that others leave and all of it stays in part, or in
+    what they leave where any line makes room. Others lie in all sets alike: rows that crowd have
+    all ways of theirs."""
+    if not 0 < cache.left_bytes < cache.size_bytes:
+        return _refills(cache, cache.size_bytes, nest, streams, touched, hints)
+    if cache.replaces_at_random:
+        return _refills(cache, cache.left_bytes, nest, streams, touched, hints)
     whole = _refills(cache, cache.size_bytes, nest, streams, touched, hints)
-    if not cache.left_bytes:
-        return whole
     room = max((room for room in touched.rooms if room < cache.size_bytes), default=0.0)
     share = (room - cache.left_bytes) / (cache.size_bytes - cache.left_bytes)
     if share <= 0.0:
@@ -175,18 +180,22 @@ def _refills(
     in_rows = _shares(cache, room_bytes, cache.ways, touched, crowded)
     in_order = _shares(cache, room_bytes, 0, touched, spread)
     busy = packed = starts = conflicts = 0.0
+    lost = _lost_shares(cache, nest, touched.rooms) if cache.lost_share else None
     line = cache.granule_bytes / cache.refill_bytes_per_cycle
     asked = max(line, cache.asked_cycles)
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
         new = 0.0 if stream.is_read else by_depth[-1].count
         strayed = 0.0
-        if room_bytes == cache.size_bytes:  # of what others drive out, prefetchers miss little
+        # of what others drive out, prefetchers miss little
+        if room_bytes == cache.size_bytes or cache.replaces_at_random:
             strayed = _strayed_cycles(cache, nest, stream, by_depth[0].line_bytes) - line
         # lines side by side lie in all sets alike, and those where other rows crowd are few
         for fitting, share in in_rows if by_depth[crowded + 1].pitch_bytes else in_order:
             lines = by_depth[fitting + 1]
             times = _times(nest, stream, fitting)
             count = stream.times * stream.gaps * times * lines.count
+            if lost and stream.is_read:
+                count += stream.gaps * _lost_lines(nest, stream, by_depth, lost, fitting)
             taken = share * count * (line + max(hint.in_rows * (asked - line), strayed))
             busy += taken
             packed += taken if stream.goes_packed else 0.0
@@ -228,6 +237,30 @@ def _crowding(cache: Memory, room_bytes: int, ways: int, touched: _Touched, dept
     """How many times as many lines as there are places: in all, or where most share a set."""
     crowding = touched.rooms[depth] / room_bytes
     return max(crowding, _all_ways_taken(cache, touched, depth) / ways) if ways else crowding
+
+
+def _lost_shares(cache: Memory, nest: list[NestLoop], rooms: list[float]) -> list[float]:
+    """Per loop, of lines that a round of it touches those that later rounds, all together, miss
+    though there is room for them: others come in, asked for or not, and half of what is brought
+    back stays until the round after."""
+    found = []
+    for loop, room in zip(nest, rooms, strict=False):
+        each = min(1.0, cache.lost_share * (room / cache.size_bytes) ** LOST_POWER)
+        found.append(2 * (1 - 0.5 ** (loop.count - 1)) * each if loop.count > 1 else 0.0)
+    return found
+
+
+def _lost_lines(
+    nest: list[NestLoop], stream: Stream, by_depth: list[Lines], lost: list[float], fitting: int
+) -> float:
+    """What rounds that find the stream again miss of it, of so many innermost loops."""
+    found, times = 0.0, 1.0
+    for depth in range(len(nest) - 1, -1, -1):
+        if stream.strides[depth]:
+            times *= nest[depth].count
+        elif depth < fitting and lost[depth]:
+            found += lost[depth] * by_depth[depth].count * times
+    return found
 
 
 def _times(nest: list[NestLoop], stream: Stream, fitting: int) -> float:

@@ -9,7 +9,6 @@ from isamap.hwdesc import Hardware, Memory
 from isamap.ir import size_bytes
 from isamap.mapper import Covering, OperandPlan
 
-from .analytical import REFILL_LOSS
 from .least import least_costs
 from .missing_share import missing_share
 from .work import Work
@@ -26,7 +25,8 @@ def ideal_cycles(covering: Covering, work: Work, hw: Hardware) -> float:
     rounds = prod(covering.loop(name).extent for name in covering.held)
     refills = [rounds * _refill_cycles(arrays, cache) for cache in hw.caches]
     beside = [least_costs(covering, work, hw).cycles, *refills]
-    return max(beside) + (sum(beside) - max(beside)) / REFILL_LOSS
+    shown = hw.caches[0].refills_shown_share if hw.caches else 0.0
+    return max(beside) + shown * (sum(beside) - max(beside))
 
 
 def _round_bytes(covering: Covering, plan: OperandPlan) -> int:

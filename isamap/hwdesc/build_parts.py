@@ -23,7 +23,7 @@ from .c_form import (
 )
 from .document import Path
 from .hardware import Channel, HostRule, Unit
-from .memory import Direction, LargePages, Memory, MemoryKind, Port
+from .memory import REFILLS_SHOWN, Direction, LargePages, Memory, MemoryKind, Port
 from .reader import Reader
 from .schema import ChannelModel, HardwareModel
 from .schema_memory import MemoryModel, PortsModel
@@ -62,6 +62,9 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         ),
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
         shown_share=_share(model.shown, (*path, "shown"), reader),
+        refills_shown_share=_share(model.refills_shown, (*path, "refills_shown"), reader)
+        or REFILLS_SHOWN,
+        lost_share=_factor(model.lost, (*path, "lost"), reader),
         left_bytes=reader.size(model.left, (*path, "left")) if model.left else 0,
         replaces_at_random=model.replacement == "random",
         split_cycles=_cycles(model.split, (*path, "split"), reader),
@@ -90,6 +93,14 @@ def _share(text: str | None, path: Path, reader: Reader) -> float:
     if not 0.0 < share <= 1.0:
         reader.error(f"'{text}' must be more than 0, and 1 at most", path)
     return share
+
+
+def _factor(text: str | None, path: Path, reader: Reader) -> float:
+    """A number above 0; 0 where none is given."""
+    factor = reader.real(text, "f64", path) if text else 0.0
+    if text and factor <= 0.0:
+        reader.error(f"'{text}' must be more than 0", path)
+    return factor
 
 
 def _cycles(text: str | None, path: Path, reader: Reader) -> float:

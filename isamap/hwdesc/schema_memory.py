@@ -172,6 +172,18 @@ class MemoryModel(Model):
         "copies into registers and operands read in place adds to that of calls which run "
         "meanwhile (left out: none).",
     )
+    refills_shown: Number | None = Field(
+        default=None,
+        description="Of the nearest cache: which share, '0.2', of computing and of refills of "
+        "caches adds to the longest of them (left out: 0.125).",
+    )
+    lost: Number | None = Field(
+        default=None,
+        description="Of a cache: which lines that a round of a loop brought are gone when the next "
+        "round looks for them, since others come in meanwhile, asked for or not: '1.5' times the "
+        "share of the cache that a round touches, to the power of 1.5; half as many in each "
+        "further round (left out: none).",
+    )
     left: Amount | None = Field(
         default=None,
         description="Of a cache that other cores use, too: what they leave of it for certain, "

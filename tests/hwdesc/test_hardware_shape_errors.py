@@ -188,6 +188,7 @@ CASES = (
         "",
     ),
     Case("size: 1 KiB", "size: 1 KiB\n    shown: -1", "-1", "'-1' must be more than 0", ""),
+    Case("size: 1 KiB", "size: 1 KiB\n    lost: 0", "0", "'0' must be more than 0", ""),
     Case(
         "size: 1 KiB",
         "size: 1 KiB\n    prefetch: {c: x}",
