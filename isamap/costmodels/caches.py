@@ -14,7 +14,8 @@ more array, beside the one that it is copied from, which most rounds do not touc
 in those. A line that begins a row of neighbours, or a page of them, comes unannounced and takes the
 cache's latency on top; so does every line of unfinished sums, for which calls wait. Where the rows
 of a single call share too few sets, each of its lines comes again with every call on its
-neighbours; sums that are taken up again from such rows wait for the stores before them. Rows side
+neighbours; sums that are taken up again from such rows wait for the stores before them, and rows
+of one call that are stored to the same set wait for each other, if the machine says so. Rows side
 by side enter at a slower pace where too many lines of others come between two visits to one. A
 cache whose lines are pages is a buffer of their addresses. Of a cache that others use, too, less
 stays the more is wanted of it. Where the machine says so, rounds of a loop miss some of what the
@@ -41,7 +42,7 @@ from .lines import (
     lines_by_depth,
 )
 from .missing_share import missing_share
-from .sets import conflicting_lines, is_crowded, ways_taken
+from .sets import conflicting_lines, is_crowded, lines_in_set, ways_taken
 from .tiling import Tiling
 from .visits import lines_between
 
@@ -209,8 +210,13 @@ def _refills(
             if stream.times > 1 and _is_taken_up_crowded(cache, stream, by_depth, lines):
                 conflicts += share * cache.resumed_conflict_cycles * stream.times * again
         if cache.ways:
-            each = cache.conflict_cycles if stream.times > 1 else cache.read_conflict_cycles
-            conflicts += each * conflicting_lines(cache, nest, stream, by_depth[0])
+            is_written = stream.times > 1
+            each = cache.conflict_cycles if is_written else cache.read_conflict_cycles
+            crowded_cycles = each * conflicting_lines(cache, nest, stream, by_depth[0])
+            if is_written and cache.same_set_cycles:
+                in_set = cache.same_set_cycles * lines_in_set(cache, nest, stream, by_depth[0])
+                crowded_cycles = max(crowded_cycles, in_set)
+            conflicts += crowded_cycles
     return Refills(busy, starts * cache.latency_cycles + conflicts, packed)
 
 

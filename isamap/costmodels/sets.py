@@ -38,11 +38,24 @@ def is_crowded(cache: Memory, stream: Stream, lines: Lines) -> bool:
     return lines.count * lines.line_bytes < cache.size_bytes and ways > cache.ways
 
 
+def lines_in_set(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines) -> float:
+    """Lines of all calls that lie in the set of the line before, in the next row."""
+    if block.rows <= 1 or not block.pitch_bytes:
+        return 0.0
+    way_bytes = cache.size_bytes // cache.ways
+    off = block.pitch_bytes % way_bytes
+    apart = min(off, way_bytes - off) / block.line_bytes
+    return max(0.0, 1.0 - apart) * (block.rows - 1) * _num_calls(nest, stream)
+
+
 def conflicting_lines(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines) -> float:
     """Lines of all calls that touch a block whose rows drive each other out."""
     ways = ways_taken(cache, stream, block)
     if ways <= cache.ways:
         return 0.0
-    moving = (loop.count for loop, still in zip(nest, stream.still, strict=True) if not still)
     share = missing_share(ways / cache.ways) if cache.replaces_at_random else 1.0
-    return share * block.rows * prod(moving)
+    return share * block.rows * _num_calls(nest, stream)
+
+
+def _num_calls(nest: list[NestLoop], stream: Stream) -> float:
+    return prod(loop.count for loop, still in zip(nest, stream.still, strict=True) if not still)

@@ -60,6 +60,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         resumed_conflict_cycles=_cycles(
             model.resumed_conflict or model.conflict, (*path, "resumed_conflict"), reader
         ),
+        same_set_cycles=_cycles(model.same_set, (*path, "same_set"), reader),
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
         shown_share=_share(model.shown, (*path, "shown"), reader),
         refills_shown_share=_share(model.refills_shown, (*path, "refills_shown"), reader)

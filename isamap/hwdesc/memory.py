@@ -69,7 +69,8 @@ class Memory:
     row that prefetchers lost, since lines of too many others came between two visits to it,
     `conflict_cycles`: what each line takes of a call whose rows share too few sets (`read_`: of
     rows that are only read; `resumed_`: of sums in such rows of several calls, whose loads wait for
-    the stores before them),
+    the stores before them), `same_set_cycles`: what each line takes of a call that stores rows,
+    where it lies in the set of the one before,
     `reads_per_cycle`: of operands that calls read in place (0: any number), `shown_share`: of the
     time in which it serves, what calls that run meanwhile do not hide, `refills_shown_share`: of
     computing and refills, what adds to the longest of them, `lost_share`: of lines that a round of
@@ -104,6 +105,7 @@ class Memory:
     conflict_cycles: float = 0.0
     read_conflict_cycles: float = 0.0
     resumed_conflict_cycles: float = 0.0
+    same_set_cycles: float = 0.0
     reads_per_cycle: int = 0
     shown_share: float = 0.0
     refills_shown_share: float = REFILLS_SHOWN

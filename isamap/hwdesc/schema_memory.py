@@ -160,6 +160,12 @@ class MemoryModel(Model):
         description="The same of sums that several calls take up again from such rows, '2 cycles' "
         "(left out: as 'conflict').",
     )
+    same_set: Text | None = Field(
+        default=None,
+        description="Of a cache with ways: what a line takes, '10 cycles', of a call that stores "
+        "rows (and loads them, if they are sums), where it lies in the set of the line before, "
+        "though all have room (left out: as any other).",
+    )
     reads_per_cycle: Integer | None = Field(
         default=None,
         description="Of the nearest cache: how many operands it hands in a cycle to calls that "

@@ -10,8 +10,10 @@ import pytest
 from isamap.costmodels import Stay, Tiling, count_work, estimate
 from isamap.costmodels.caches import refill_cycles
 from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import load_kernel
+from isamap.mapper import coverings
 from isamap.resources import find_hardware
-from tests.costmodels.test_caches import along_rows
+from tests.costmodels.test_caches import ROOT, along_rows
 
 KIB = 1024
 STAYS = (Stay("A", 0, 0, 1), Stay("B", 0, 0, 1), Stay("C", 0, 1, 1))
@@ -106,3 +108,22 @@ def test_a_cache_in_which_any_line_makes_room_holds_less_and_less_of_more() -> N
         found.append(refill_cycles(covering, tiling, hw)[0].busy_cycles)
     assert all(later > before for before, later in zip(found, found[1:]))
     assert found[-1] / 392 > 4 * found[6] / 112
+
+
+@pytest.mark.parametrize(("n", "share"), [(5124, 0.75), (1024, 1.0), (1040, 0.0)])
+def test_sums_stored_to_one_set_wait_for_each_other(n: int, share: float) -> None:
+    """Vectors of 16 sums in as many rows, 20496 or 4096 bytes apart: of the fifteen behind another
+    one three quarters, or all, lie in its set; 4160 apart, none."""
+    hw = load_hardware(find_hardware("x86_redwood_cove"))
+    kernel = load_kernel(ROOT / "c_kernels.py", {"m": 64, "n": n, "k": 64}, "sgemm")
+    covering = next(
+        c for c in coverings(kernel, hw, [], may_reassociate=True)
+        if c.instruction == "fma_f32" and dict(c.binding)["j"] == ("i",)
+        and not any(r.is_packed for x in c.operands for r in x.residences)
+    )  # fmt: skip
+    tiling = Tiling((("i", 1), ("j", 4), ("p", 64)), tuple("ijp"), tuple("pij"), STAYS)
+    waits = []
+    for cycles in (0.0, 8.0):
+        on = with_cache(hw, "l1", same_set_cycles=cycles, conflict_cycles=0.0)
+        waits.append(refill_cycles(covering, tiling, on)[0].waiting_cycles)
+    assert waits[1] - waits[0] == pytest.approx(8 * 15 * share * 4 * n, rel=0.02)

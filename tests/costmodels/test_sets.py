@@ -2,11 +2,12 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from isamap.costmodels.lines import PAGE_BYTES, Lines, Stream
-from isamap.costmodels.sets import ways_taken
+from isamap.costmodels.sets import lines_in_set, ways_taken
 from isamap.hwdesc import Memory, MemoryKind
 
 LINE = 64
@@ -31,3 +32,23 @@ def test_no_more_ways_are_taken_than_lines_share_a_set(
     sets = {near[0] * n % way_bytes for n in range(way_bytes)}
     shared = max(Counter(place % way_bytes for place in places).values())
     assert count * LINE / way_bytes <= taken <= max(shared, count / len(sets))
+
+
+@given(st.integers(1, 6), st.integers(-20, 20).map(lambda n: 4 * n), st.integers(2, 40))
+def test_rows_follow_each_other_in_a_set_as_often_as_counted(
+    ways: int, off: int, rows: int
+) -> None:
+    """Rows near multiples of what a way holds, wherever in a line the first one begins."""
+    way_bytes = L1.size_bytes // L1.ways
+    pitch = ways * way_bytes + off
+    found = 0
+    for begin in range(0, LINE, 4):
+        sets = [(begin + pitch * n) // LINE % (way_bytes // LINE) for n in range(rows)]
+        found += sum(one == other for one, other in zip(sets, sets[1:]))
+    block = Lines(float(rows), LINE, float(rows), pitch, ((pitch, float(rows)),))
+    counted = lines_in_set(L1, [], STREAM, block)
+    assert counted == pytest.approx(found / (LINE // 4))
+
+
+def test_a_single_row_follows_none() -> None:
+    assert not lines_in_set(L1, [], STREAM, Lines(4.0, LINE, 1.0, 4096, ()))

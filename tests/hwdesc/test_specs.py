@@ -119,9 +119,13 @@ def test_golden_cove_has_the_instructions_it_builds_on_and_its_own_units_for_the
     core: str, below: str, counts: tuple[int, int]
 ) -> None:
     hw, base = (load_hardware(FOLDER / f"x86_{name}.yaml") for name in (core, below))
-    own = hw.instructions[: len(base.instructions)]
-    assert [i.name for i in own] == [i.name for i in base.instructions]
-    assert all(a.semantics == b.semantics for a, b in zip(own, base.instructions))
+    # one load for all vectors of a tile in place of an FMA that broadcasts for each of them
+    gone = {"fma_packed_f32"} if core == "redwood_cove" else set()
+    kept = [i for i in base.instructions if i.name not in gone]
+    own = hw.instructions[: len(kept)]
+    assert [i.name for i in own] == [i.name for i in kept]
+    assert all(a.semantics == b.semantics for a, b in zip(own, kept))
+    assert bool(gone) == any(i.name == "broadcast_packed_f32" for i in hw.instructions)
     units = {unit.name: unit.count for unit in hw.units}
     assert (units["fma"], units["load"]) == counts
 
