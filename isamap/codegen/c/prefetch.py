@@ -107,8 +107,7 @@ def _own_hints(
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
         runs = runs_of(reads)
         is_along = is_walk and len(runs) == 1 and cache.prefetch.walk is not None
-        along = walk_of(loop, around, dict(terms))
-        walk = prod(map(length_of, along))
+        walk = prod(map(length_of, walk_of(loop, around, dict(terms))))
         if ahead is None and not (is_along and cache.iterations_ahead(cycles) < walk):
             continue
         is_left = not _are_short_rows(runs, step, loop, cache)
@@ -124,29 +123,56 @@ def _own_hints(
             continue  # prefetchers of the hardware are faster
         if len(found) > MAX_HINTS:
             continue
-        far, is_near = ahead, is_along
         if is_along:
-            is_kept = touched_bytes(reads, along, line) <= cache.size_bytes
-            is_again = is_kept and _is_found_again(dict(terms), around[len(along) - 1 :])
-            is_again = is_again or there.hold(reads, memory, (loop, *around))
-            is_large = _walked(terms, (loop, *around)) >= cache.prefetch.once_from_bytes
-            far = cache.iterations_ahead(cycles, len(found))
-            if cache.prefetch.once_bytes and is_large and not is_again:
-                far, is_near = cache.iterations_along(cycles, len(found), step, walk), False
-        assert far is not None, "only walks are long where the loop is not"
-        turns = find_turns([place for place, _ in found], loop.body, hw)
-        asked_for: list[tuple[Path, CHint]] = []
-        for place, run in found[: turns.count] if turns else found:
-            read = next(r for r in run if r.first <= place <= r.last)
-            start = read.operand.address.offset.constant
-            hint = CHint(read.operand, far * step + place - start, is_near)
-            asked_for.append(((read.number,), hint))
-        if turns:
-            shared = turns.share([hint for _, hint in asked_for])
-            hints += ((turns.path, node) for node in shared)
+            is_there = there.hold(reads, memory, (loop, *around))
+            distance = _along(loop, around, cache, cycles, len(found), reads, is_there=is_there)
         else:
-            hints += asked_for
+            assert ahead is not None, "only walks are long where the loop is not"
+            distance = ahead * step, False
+        hints += _hints_at(found, distance, loop, hw)
     return hints
+
+
+def _along(
+    loop: CLoop,
+    around: tuple[CLoop, ...],
+    cache: Memory,
+    cycles: float,
+    num_lines: int,
+    reads: list[Read],
+    *,
+    is_there: bool,
+) -> tuple[int, bool]:
+    """How many bytes ahead so many new lines of a walk are asked for in each iteration, of so many
+    cycles, and whether into a nearer cache: not what is read once of large arrays."""
+    assert cache.prefetch is not None, "the cache takes hints"
+    terms = reads[0].operand.address.offset.terms
+    steps = dict(terms)
+    step, along = steps[loop.name], walk_of(loop, around, steps)
+    is_kept = touched_bytes(reads, along, cache.granule_bytes) <= cache.size_bytes
+    is_again = is_kept and _is_found_again(steps, around[len(along) - 1 :])
+    is_large = _walked(terms, (loop, *around)) >= cache.prefetch.once_from_bytes
+    if cache.prefetch.once_bytes and is_large and not (is_again or is_there):
+        count = prod(map(length_of, along))
+        return step * cache.iterations_along(cycles, num_lines, step, count), False
+    return step * cache.iterations_ahead(cycles, num_lines), True
+
+
+def _hints_at(
+    found: list[tuple[int, list[Read]]], distance: tuple[int, bool], loop: CLoop, hw: Hardware
+) -> list[tuple[Path, CNode]]:
+    """Hints for places, each in a run of reads, so many bytes ahead, into a nearer cache or not;
+    many of them shared out among the iterations of loops."""
+    far, is_near = distance
+    turns = find_turns([place for place, _ in found], loop.body, hw)
+    hints: list[tuple[Path, CHint]] = []
+    for place, run in found[: turns.count] if turns else found:
+        read = next(r for r in run if r.first <= place <= r.last)
+        start = read.operand.address.offset.constant
+        hints.append(((read.number,), CHint(read.operand, far + place - start, is_near)))
+    if turns:
+        return [(turns.path, node) for node in turns.share([hint for _, hint in hints])]
+    return [*hints]
 
 
 def _is_found_again(steps: dict[str, int], around: tuple[CLoop, ...]) -> bool:
