@@ -111,14 +111,22 @@ def test_what_the_nest_before_has_read_is_there(first: int, length: int, is_ther
     assert first or {LINE * (4 * 2000 + n) for n in range(2000)} <= shared
 
 
-def test_what_is_read_between_must_leave_it_there() -> None:
-    """Rounds over 2000 lines and over 2 MiB, which the level-2 cache does not hold."""
-    reads = (walk(("i", 2000), ("p", 1)), walk(("j", 2**13), ("p", 1), first=2**40))
-    rounds = CLoop("j", 0, 16, (CLoop("p", 0, 2000, reads * 8),))
-    last = CLoop("p", 0, 2000, (walk(("i", 2000), ("p", 1)),) * 8)
-    (outer,) = prefetch.add_prefetches((CLoop("i", 0, 500, (rounds, last)),), HW, 2**40)
-    assert isinstance(outer, CLoop)
-    assert list(_asked(outer.body[1], {"i": 3, "p": 5})) == [LINE * (3 * 2000 + 5 + 256)]
+@pytest.mark.parametrize(("rounds", "ahead"), [(8, 55), (16, 256)])
+def test_what_is_read_between_must_leave_it_there(rounds: int, ahead: int) -> None:
+    """Rounds over 2000 lines, then over 1 MiB or 2 MiB, which the level-2 cache does not hold; or
+    over both at once."""
+    panel, other = walk(("i", 2000), ("p", 1)), walk(("j", 2**13), ("p", 1), first=2**40)
+    last = CLoop("p", 0, 2000, (panel,) * 8)
+    both = (CLoop("j", 0, rounds, (CLoop("p", 0, 2000, (panel, other) * 8),)),)
+    apart = tuple(
+        CLoop("j", 0, n, (CLoop("p", 0, 2000, (call,) * 8),))
+        for n, call in ((3, panel), (rounds, other))
+    )
+    for nests in (both, apart) if rounds == 16 else (both,):
+        (outer,) = prefetch.add_prefetches((CLoop("i", 0, 500, (*nests, last)),), HW, 2**40)
+        assert isinstance(outer, CLoop)
+        asked = list(_asked(outer.body[-1], {"i": 3, "p": 5}))
+        assert asked == [LINE * (3 * 2000 + 5 + ahead)]
 
 
 @pytest.mark.parametrize(("strips", "ahead"), [(80, 256), (50, 55)])

@@ -35,7 +35,8 @@ NOTHING = Rests(0)
 
 
 def rests_of(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) -> Rests | None:
-    """What a nest has read, if the cache holds all of it; None of others."""
+    """What a nest has read, if the cache holds all of it; else it leaves nothing, nor what was
+    there before. None of what is no nest."""
     if not isinstance(node, CLoop):
         return None
     line, spans, total = cache.granule_bytes, {}, 0
@@ -45,7 +46,7 @@ def rests_of(node: CNode, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
         place, (first, last) = _span(reads, memory, inside)
         if last - first < touched:
             spans[place] = first, last
-    return Rests(len(around), spans) if total <= cache.size_bytes else None
+    return Rests(len(around), spans if total <= cache.size_bytes else {})
 
 
 def _span(reads: Sequence[Read], memory: str, inside: tuple[CLoop, ...]) -> tuple[Place, Span]:
