@@ -318,15 +318,20 @@ def test_packed_stays_keep_what_a_loop_around_finds_again(
     assert set(found) == kept and len(found) == len(kept)
 
 
+def along_columns(hw: Hardware, sizes: tuple[tuple[str, int], ...]) -> Covering:
+    """A product by vectors along the columns of B and C."""
+    return next(
+        c for c in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True)
+        if c.instruction == "fma_f32" and dict(c.binding)["j"] == ("j",)
+    )  # fmt: skip
+
+
 def test_where_results_take_too_many_registers_two_smaller_tiles_are_tried() -> None:
     """Beside 7 x 4 sums no register keeps the seven elements that four vectors are multiplied by,
     beside 6 x 4 all six. A longer part of the sum takes none."""
     hw = machine("x86_golden_cove")
     sizes = (("m", 1500), ("n", 512), ("k", 2048))
-    covering = next(
-        c for c in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True)
-        if c.instruction == "fma_f32" and dict(c.binding)["j"] == ("j",)
-    )  # fmt: skip
+    covering = along_columns(hw, sizes)
     work = count_work(covering, hw)
     descent = Descent(covering, work, hw, FASTEST)
     single = next(starts(covering, work, hw, stay_choices(covering, hw)[-1]))
@@ -341,10 +346,7 @@ def test_tiles_whose_calls_read_least_are_tried_under_every_order(name: str) -> 
     found is as good as each order with them."""
     hw = machine(name)
     sizes = (("m", 300), ("n", 320), ("k", 500))
-    covering = next(
-        c for c in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True)
-        if c.instruction == "fma_f32" and dict(c.binding)["j"] == ("j",)
-    )  # fmt: skip
+    covering = along_columns(hw, sizes)
     work = count_work(covering, hw)
     descent = Descent(covering, work, hw, FASTEST)
     single = list(starts(covering, work, hw, stay_choices(covering, hw)[0]))

@@ -4,12 +4,12 @@ In: nodes for C, the machine. Out: cycles. Not its job: which hints there are (`
 programs (`costmodels`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from isamap.hwdesc import Hardware, Memory
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
-from .reads import Place, Read, reads_by_terms
+from .reads import reads_within
 from .shares import length_of, touched_bytes
 
 
@@ -24,17 +24,6 @@ def entering_cycles(loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoo
         if touched_bytes(reads, (*rounds, *around), line) > last.size_bytes:
             entering += touched_bytes(reads, rounds, line) / length_of(loop)
     return entering / last.refill_bytes_per_cycle
-
-
-def reads_within(
-    nodes: tuple[CNode, ...], hw: Hardware, line: int, inside: tuple[CLoop, ...]
-) -> Iterator[tuple[Place, list[Read], tuple[CLoop, ...]]]:
-    """What calls read that move alike, with the loops that they are in, the innermost first."""
-    for place, reads in reads_by_terms(nodes, hw, line).items():
-        yield place, reads, inside
-    for node in nodes:
-        if isinstance(node, CLoop):
-            yield from reads_within(node.body, hw, line, (node, *inside))
 
 
 def calls_cycles(body: Sequence[CNode], hw: Hardware) -> float:

@@ -107,8 +107,9 @@ def _own_hints(
         is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
         runs = runs_of(reads)
         is_along = is_walk and len(runs) == 1 and cache.prefetch.walk is not None
-        walk = prod(map(length_of, walk_of(loop, around, dict(terms))))
-        if ahead is None and not (is_along and cache.iterations_ahead(cycles) < walk):
+        along = walk_of(loop, around, dict(terms))
+        length = prod(map(length_of, along))
+        if ahead is None and not (is_along and cache.iterations_ahead(cycles) < length):
             continue
         is_left = not _are_short_rows(runs, step, loop, cache)
         is_inside = is_outer and not is_along
@@ -125,7 +126,7 @@ def _own_hints(
             continue
         if is_along:
             is_there = there.hold(reads, memory, (loop, *around))
-            distance = _along(loop, around, cache, cycles, len(found), reads, is_there=is_there)
+            distance = _along(reads, along, around, cache, cycles, len(found), is_there=is_there)
         else:
             assert ahead is not None, "only walks are long where the loop is not"
             distance = ahead * step, False
@@ -134,27 +135,28 @@ def _own_hints(
 
 
 def _along(
-    loop: CLoop,
+    reads: list[Read],
+    along: tuple[CLoop, ...],
     around: tuple[CLoop, ...],
     cache: Memory,
     cycles: float,
     num_lines: int,
-    reads: list[Read],
     *,
     is_there: bool,
 ) -> tuple[int, bool]:
     """How many bytes ahead so many new lines of a walk are asked for in each iteration, of so many
-    cycles, and whether into a nearer cache: not what is read once of large arrays."""
+    cycles, of the innermost of the loops `along`, and whether into a nearer cache: not what is read
+    once of large arrays. `around`: all loops around that one."""
     assert cache.prefetch is not None, "the cache takes hints"
     terms = reads[0].operand.address.offset.terms
-    steps = dict(terms)
-    step, along = steps[loop.name], walk_of(loop, around, steps)
+    steps, loop = dict(terms), along[0]
+    step = steps[loop.name]
     is_kept = touched_bytes(reads, along, cache.granule_bytes) <= cache.size_bytes
     is_again = is_kept and _is_found_again(steps, around[len(along) - 1 :])
     is_large = _walked(terms, (loop, *around)) >= cache.prefetch.once_from_bytes
     if cache.prefetch.once_bytes and is_large and not (is_again or is_there):
-        count = prod(map(length_of, along))
-        return step * cache.iterations_along(cycles, num_lines, step, count), False
+        length = prod(map(length_of, along))
+        return step * cache.iterations_along(cycles, num_lines, step, length), False
     return step * cache.iterations_ahead(cycles, num_lines), True
 
 
@@ -165,14 +167,12 @@ def _hints_at(
     many of them shared out among the iterations of loops."""
     far, is_near = distance
     turns = find_turns([place for place, _ in found], loop.body, hw)
-    hints: list[tuple[Path, CHint]] = []
-    for place, run in found[: turns.count] if turns else found:
-        read = next(r for r in run if r.first <= place <= r.last)
-        start = read.operand.address.offset.constant
-        hints.append(((read.number,), CHint(read.operand, far + place - start, is_near)))
+    asked = found[: turns.count] if turns else found
+    hints = [replace(_hint_for(run, place, far), is_along=is_near) for place, run in asked]
     if turns:
-        return [(turns.path, node) for node in turns.share([hint for _, hint in hints])]
-    return [*hints]
+        return [(turns.path, node) for node in turns.share(hints)]
+    readers = (_read_at(run, place).number for place, run in asked)
+    return [((number,), hint) for number, hint in zip(readers, hints, strict=True)]
 
 
 def _is_found_again(steps: dict[str, int], around: tuple[CLoop, ...]) -> bool:
@@ -226,10 +226,9 @@ def _next_to_rows(
             continue
         behind = _behind(asking, ahead, further_out, terms)
         for place in lines_of(reads, line, gcd(line, *steps.values())):
-            read = next(r for r in reads if r.first <= place <= r.last)
-            start = read.operand.address.offset.constant
-            hint = CHint(read.operand, further + place - start, behind=behind)
-            hints.setdefault(place_of, []).append(((read.number,), hint))
+            hint = replace(_hint_for(reads, place, further), behind=behind)
+            path = (_read_at(reads, place).number,)
+            hints.setdefault(place_of, []).append((path, hint))
     return hints
 
 
@@ -307,9 +306,13 @@ def _are_rows_along(runs: list[list[Read]], step: int, length: int) -> bool:
 def _hint_for(run: list[Read], place: int, ahead_bytes: int) -> CHint:
     """For what lies so far behind a place that a run holds, in the row of its operand that it is
     in."""
-    read = next(r for r in run if r.first <= place <= r.last)
-    start = read.operand.address.offset.constant
-    return CHint(read.operand, ahead_bytes + place - start)
+    operand = _read_at(run, place).operand
+    return CHint(operand, ahead_bytes + place - operand.address.offset.constant)
+
+
+def _read_at(run: list[Read], place: int) -> Read:
+    """The first read that holds it."""
+    return next(read for read in run if read.first <= place <= read.last)
 
 
 def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:

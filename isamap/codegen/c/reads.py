@@ -4,13 +4,14 @@ In: nodes for C, the machine. Out: their bytes by how loops move them, in runs w
 line. Not its job: which lines are asked for early (`prefetch`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from isamap.hwdesc import Hardware
 from isamap.ir import size_bytes
 from isamap.program import Operand
 
-from .nodes import CCall, CNode
+from .nodes import CCall, CLoop, CNode
 
 Terms = tuple[tuple[str, int], ...]
 Place = tuple[str, Terms]  # of reads that differ by constants: the memory, and how loops move them
@@ -54,6 +55,17 @@ def reads_by_terms(body: tuple[CNode, ...], hw: Hardware, line: int) -> dict[Pla
             rows = found.setdefault((operand.memory, address.offset.terms), [])
             rows += [Read(number, operand, first, first + size - 1) for first in starts]
     return {key: sorted(reads, key=lambda r: r.first) for key, reads in found.items()}
+
+
+def reads_within(
+    nodes: tuple[CNode, ...], hw: Hardware, line: int, inside: tuple[CLoop, ...]
+) -> Iterator[tuple[Place, list[Read], tuple[CLoop, ...]]]:
+    """What calls read that move alike, with the loops that they are in, the innermost first."""
+    for place, reads in reads_by_terms(nodes, hw, line).items():
+        yield place, reads, inside
+    for node in nodes:
+        if isinstance(node, CLoop):
+            yield from reads_within(node.body, hw, line, (node, *inside))
 
 
 def runs_of(reads: list[Read]) -> list[list[Read]]:
