@@ -3,12 +3,10 @@
 from .aim import FASTEST, Aim, Costs, Metric
 from .analytical import (
     OVERLAP_LOSS,
+    Begun,
     Estimate,
-    Unrefilled,
-    begin_estimate,
     estimate,
     moved_by,
-    slowest_block_cycles,
 )
 from .bounds import Bound, find_bounds
 from .compulsory import compulsory_bytes
@@ -47,6 +45,7 @@ from .rounds import (
     shared_ports,
 )
 from .span import Passing, Room, Round, Span, Use, find_span, one_round
+from .startup import slowest_block_cycles
 from .terms import INSTRUCTION, TERMS_VERSION, find_terms
 from .tiling import (
     Guards,
@@ -75,6 +74,7 @@ from .work import Ends, Work, count_work
 __all__ = [
     "ANALYTICAL",
     "Aim",
+    "Begun",
     "Bound",
     "COST_MODELS",
     "Candidate",
@@ -104,12 +104,10 @@ __all__ = [
     "TERMS_VERSION",
     "TakesRounds",
     "Tiling",
-    "Unrefilled",
     "Use",
     "Work",
     "axis_extent",
     "axis_strides",
-    "begin_estimate",
     "block_limits",
     "bound_cycles",
     "busiest",

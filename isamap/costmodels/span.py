@@ -16,10 +16,11 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Role
 from isamap.mapper import Covering, OperandPlan
 
-from .analytical import Estimate, estimate, fill_cycles, first_fetch_cycles
+from .analytical import Estimate, estimate
 from .ends import after_drain, unit_ends
 from .flow import Flow
 from .passes import fetches, moves_blocks, stay_of
+from .startup import fill_cycles, first_fetch_cycles
 from .tiling import Stay, Tiling, guards, trips
 from .work import Ends, Work, count_work
 

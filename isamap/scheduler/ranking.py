@@ -3,13 +3,13 @@
 In: a covering, its work, the machine, an aim; tilings. Out: which are legal, and their ranks. Not
 its job: which tilings to ask about (`greedy`, `descend`).
 
-What caches take in is most of the work of an estimate, and most tilings are asked about to see
-that another one is better: that shows before all of it is counted, mostly after one or two caches.
+Most tilings are asked about to see that another one is better: that shows before all of an estimate
+is counted, mostly after what one or two caches take in.
 """
 
 from math import inf
 
-from isamap.costmodels import Aim, Tiling, Unrefilled, Work, begin_estimate
+from isamap.costmodels import Aim, Begun, Tiling, Work
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
@@ -18,6 +18,7 @@ from .neighbours import form
 
 Rank = tuple[float, float]
 NEVER = (inf, inf)
+NOTHING = (0.0, 0.0)  # no rank is below
 ESTIMATE_S = 0.0005  # of effort: about what one takes
 
 
@@ -31,7 +32,7 @@ class Ranking:
         self.aim = aim
         self.possible: dict[Tiling, bool] = {}
         # with what is not counted yet, where that rank is one that it is not below
-        self.known: dict[tuple[object, ...], tuple[Rank, Unrefilled | None]] = {}
+        self.known: dict[tuple[object, ...], tuple[Rank, Begun | None]] = {}
 
     @property
     def effort_s(self) -> float:
@@ -51,21 +52,17 @@ class Ranking:
         key = form(self.covering, tiling)
         known = self.known.get(key)
         if known is None:
-            known = self._begin(tiling)
-            self.known[key] = known
-        least, begun = known
-        if begun is None or least > most:
-            return least
-        for costs in begun.rising():
-            least = self.aim.rank(costs)
-            if least > most:
-                self.known[key] = least, begun
-                return least
-        self.known[key] = least, None
+            is_possible = self.is_possible(tiling)
+            begun = Begun(self.covering, self.work, tiling, self.hw) if is_possible else None
+            least = NEVER if begun is None else NOTHING
+        else:
+            least, begun = known
+        if begun is not None and least <= most:
+            for costs in begun.rising():
+                least = self.aim.rank(costs)
+                if least > most:
+                    break
+            else:
+                begun = None
+        self.known[key] = least, begun
         return least
-
-    def _begin(self, tiling: Tiling) -> tuple[Rank, Unrefilled | None]:
-        if not self.is_possible(tiling):
-            return NEVER, None
-        begun = begin_estimate(self.covering, self.work, tiling, self.hw)
-        return self.aim.rank(begun.least), begun
