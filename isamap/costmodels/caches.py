@@ -24,8 +24,8 @@ one before them brought, though there is room for it: the more, the more of the 
 
 from bisect import insort
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from isamap.hwdesc import Hardware, Memory
 from isamap.mapper import Covering
@@ -51,8 +51,7 @@ LEAST_SHARE = 0.02  # of cases; rarer ones are not counted
 MOST_CROWDED = 5.0  # times as many as there are places: all but `LEAST_SHARE` are gone
 
 
-@dataclass(frozen=True, slots=True)
-class Refills:
+class Refills(NamedTuple):
     """Cycles in which a cache takes in lines, and what unannounced lines wait on top; of the first,
     those for what is copied into packed stays."""
 
@@ -64,8 +63,7 @@ class Refills:
 NO_REFILLS = Refills(0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Touched:
+class _Touched(NamedTuple):
     """Per stream, the lines of none, one, two, ... innermost loops; for as many, those that stay in
     caches meanwhile, with their streams, and their bytes."""
 

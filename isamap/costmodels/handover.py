@@ -26,7 +26,7 @@ def handover_cycles(covering: Covering, tiling: Tiling, hw: Hardware) -> float:
     if not each:
         return 0.0
     inner = [name for name in reversed(tiling.inner) if tiling.tile(name) > 1]
-    written_out = moving_registers(covering, tiling, hw)
+    written_out = moving_registers(covering, tiling.stays, hw)
     calls = prod(loop.units for loop in covering.loops)
     rounds = 1
     handed = 0.0
@@ -52,7 +52,7 @@ def copies_left_away(
     """
     if not hw.caches:
         return {}
-    written_out = moving_registers(covering, tiling, hw)
+    written_out = moving_registers(covering, tiling.stays, hw)
     inner = [name for name in reversed(tiling.inner) if tiling.tile(name) > 1]
     code = list(takewhile(written_out.__contains__, inner))
     stays = [(stay, covering.operand(stay.operand)) for stay in tiling.stays]

@@ -4,16 +4,15 @@ In: a nest, what moves one of its arrays, the cache that is asked. Out: shares o
 job: asking (`codegen`), what lines take (`caches`).
 """
 
-from dataclasses import dataclass
 from math import inf, prod
+from typing import NamedTuple
 
 from isamap.hwdesc import Memory
 
 from .lines import Lines, NestLoop, Stream, touched_lines
 
 
-@dataclass(frozen=True, slots=True)
-class Hints:
+class Hints(NamedTuple):
     """Shares of a stream's lines: `missing` are those that the program does not ask for early
     enough; `in_rows` it asks for, far from the one before."""
 

@@ -97,7 +97,7 @@ class Lines:
 
 def find_nest(covering: Covering, tiling: Tiling, hw: Hardware) -> list[NestLoop]:
     """Loops from the innermost outwards."""
-    moving = moving_registers(covering, tiling, hw)
+    moving = moving_registers(covering, tiling.stays, hw)
     inner = [
         NestLoop(name, False, tiling.tile(name), covering.loop(name).is_reduction, name in moving)
         for name in tiling.inner
@@ -111,10 +111,11 @@ def find_nest(covering: Covering, tiling: Tiling, hw: Hardware) -> list[NestLoop
     return [*reversed(inner), *reversed(outer)]
 
 
-def moving_registers(covering: Covering, tiling: Tiling, hw: Hardware) -> frozenset[str]:
+@functools.lru_cache(1 << 10)
+def moving_registers(covering: Covering, stays: tuple[Stay, ...], hw: Hardware) -> frozenset[str]:
     """Loops over the units of tiles that lie in registers, side by side."""
     moving: set[str] = set()
-    for stay in tiling.stays:
+    for stay in stays:
         plan = covering.operand(stay.operand)
         if hw.memory(plan.residences[stay.residence].memory).within is None:
             moving.update(plan.loops if stay.level else stay.kept)

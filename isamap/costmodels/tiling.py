@@ -9,6 +9,7 @@ block.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from isamap.mapper import Covering, OperandPlan, Residence, TileAxis, TiledLoop
 
@@ -87,8 +88,7 @@ class Tiling:
         return self._stay_of[operand, residence]
 
 
-@dataclass(frozen=True, slots=True)
-class Guards:
+class Guards(NamedTuple):
     """Loops over which a stay's data does not change: it is fetched at their first iteration and
     drained at their last.
 

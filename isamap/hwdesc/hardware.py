@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import prod
 
 from isamap.errors import Loc
-from isamap.ir import Access, Kernel, is_copy
+from isamap.ir import Access, Kernel, are_equal, is_copy
 
 from .c_form import AssemblyRule, CForm, CompilerRule, CTemplate
 from .encoding import Bits, Encoding, Obeyed
@@ -306,11 +306,13 @@ class Hardware:
     _units: Mapping[str, Unit] = field(init=False, repr=False, compare=False)
     _instructions: Mapping[str, Instruction] = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
+    _twin: "Hardware | None" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # what is remembered of machines is looked up thousands of times; many differ in sizes alone
         sizes = tuple([memory.size_bytes for memory in self.memories])
         object.__setattr__(self, "_hash", hash((self.name, self.parameters, self.clock_hz, sizes)))
+        object.__setattr__(self, "_twin", None)
         object.__setattr__(self, "_memories", {entry.name: entry for entry in self.memories})
         object.__setattr__(self, "_units", {entry.name: entry for entry in self.units})
         object.__setattr__(
@@ -321,6 +323,9 @@ class Hardware:
         caches = (memory for memory in self.memories if memory.kind is MemoryKind.CACHE)
         nearest = tuple(sorted(caches, key=lambda memory: memory.size_bytes))
         object.__setattr__(self, "caches", nearest)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Hardware) and are_equal(self, other))
 
     def __hash__(self) -> int:
         return self._hash

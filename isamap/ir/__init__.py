@@ -58,6 +58,7 @@ from .normalise_update import normalise_update
 from .ops import OPS, RESERVED, UPDATES, Domain, Notation, Operation, Typing, is_cast
 from .parse import KernelSource, load_kernel, load_kernels, parse_semantics
 from .pretty import pretty, pretty_expr, pretty_statement
+from .twins import are_equal
 from .type_of import argument_types, type_of
 from .verify import index_range, stays_inside, verify
 
@@ -105,6 +106,7 @@ __all__ = [
     "Typing",
     "UPDATES",
     "accesses",
+    "are_equal",
     "argument_types",
     "conflict",
     "covers",

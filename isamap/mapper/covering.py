@@ -14,7 +14,7 @@ and inside one position by *block dimensions*.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from isamap.ir import Kernel, Role
+from isamap.ir import Kernel, Role, are_equal
 from isamap.program import Layout
 
 
@@ -341,14 +341,19 @@ class Covering:
     _loop_of: dict[str, TiledLoop] = field(init=False, repr=False, compare=False)
     _operand_of: dict[str, OperandPlan] = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
+    _twin: "Covering | None" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # the closed form asks for them by name thousands of times, and for what follows from it
         stays = tuple([tuple([r.memory for r in plan.residences]) for plan in self.operands])
         object.__setattr__(self, "_hash", hash((self.instruction, self.binding, self.loops, stays)))
+        object.__setattr__(self, "_twin", None)
         object.__setattr__(self, "units", {loop.name: loop.units for loop in self.loops})
         object.__setattr__(self, "_loop_of", {loop.name: loop for loop in self.loops})
         object.__setattr__(self, "_operand_of", {plan.name: plan for plan in self.operands})
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Covering) and are_equal(self, other))
 
     def __hash__(self) -> int:
         return self._hash

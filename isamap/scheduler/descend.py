@@ -64,9 +64,9 @@ IMPROVED = 1.1, 1.3
 # to be compared with these: 8 % fewer tilings are priced than for any, and of 60 products on
 # x86_redwood_cove two are foretold 1 % slower.
 WIDER = 1.6
-# Steps to tiles that read more than so many times as many blocks per call are not priced: of 1400 on
-# x86_redwood_cove three led on. Over 50 searches answers are 0.06 % slower in the mean, one of them
-# 2.3 %, for a tenth fewer estimates.
+# Steps to tiles that read more than so many times as many blocks per call are not priced: of 1400
+# on x86_redwood_cove three led on. Over 50 searches answers are 0.06 % slower in the mean, one of
+# them 2.3 %, for a tenth fewer estimates.
 MOST_READS = 1.5
 # Where copies are made as written, what grows under one order says less of the others: over 44
 # products on AVX2 this leads to answers that are 2 % better in the mean, 20 % at most.

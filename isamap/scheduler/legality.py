@@ -5,14 +5,16 @@ Not its job: choosing, which sizes are worth trying (`options`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 
 from isamap.costmodels import Stay, Tiling, guards, needs_one_slot, trips
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan
 
 from .options import (
+    KNOWN,
     is_uneven,
     level_options,
     may_keep_over,
@@ -149,55 +151,66 @@ def option_breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterato
 def _stay_breaches(
     covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware
 ) -> Iterator[Breach]:
+    yield from _own_breaches(covering, stay, hw)
     plan = covering.operand(stay.operand)
-    for name, message in _wrongly_kept(covering, plan, stay):
-        yield Breach(Part.STAYS, stay.operand, stay.residence, message, f"drop {name}", name)
-
-    def breach(message: str, hint: str) -> Breach:
-        return Breach(Part.STAYS, stay.operand, stay.residence, message, hint)
-
-    if stay.kept_units and not may_keep_units(plan, stay.residence, hw):
-        yield breach(
-            f"{stay.operand} keeps single blocks of {stay.kept[0]} side by side, which only inputs"
-            " in registers that are renamed do",
-            f"drop {stay.kept[0]}",
-        )
-    guard = guards(covering, tiling, stay)
-    again = (*guard.refetch_outer, *guard.refetch_inner)
-    if must_stay_whole(covering, plan) and again:
-        yield breach(
-            f"{stay.operand} would be written and fetched again in every tile of {again[0]}, and"
-            " cannot be read as it is written",
-            f"move {again[0]} inside all loops that move {stay.operand}, or keep tiles of those",
-        )
-    if stay.slots > 1 and needs_one_slot(plan, hw):
-        yield breach(
-            f"{stay.operand} is written in byte planes, which allows one slot", "make slots 1"
-        )
-    if stay.slots > 1 and hw.memory(plan.residences[stay.residence].memory).fifo is not None:
-        yield breach(
-            f"{stay.operand} passes a fifo memory, whose entries take turns by themselves",
-            "make slots 1",
-        )
+    if must_stay_whole(covering, plan):
+        guard = guards(covering, tiling, stay)
+        for name in (*guard.refetch_outer, *guard.refetch_inner)[:1]:
+            yield _stay_breach(
+                stay,
+                f"{stay.operand} would be written and fetched again in every tile of {name}, and"
+                " cannot be read as it is written",
+                f"move {name} inside all loops that move {stay.operand}, or keep tiles of those",
+            )
     if not keeps_inside(covering, tiling, stay):
-        yield breach(
+        yield _stay_breach(
+            stay,
             f"{stay.operand} keeps tiles of loops outside others that replace what it keeps",
             "keep tiles of the innermost loops that move it",
         )
     outside = _lacking_outside(tiling, stay, plan)
     if outside:
-        yield breach(
+        yield _stay_breach(
+            stay,
             f"{stay.operand} keeps tiles of {outside[0]} that the memory outside replaces",
             f"keep tiles of {outside[0]} there, or drop it here",
         )
     if not alternates(covering, tiling, stay):
-        yield breach(
+        yield _stay_breach(
+            stay,
             f"{stay.slots} slots of single blocks of {stay.operand} do not take turns around"
             " shorter tiles",
             "make tiles of even size, or slots 1"
             if stay.slots == 2
             else f"make tiles that differ by multiples of {stay.slots} blocks, or slots 2",
         )
+
+
+@lru_cache(KNOWN)
+def _own_breaches(covering: Covering, stay: Stay, hw: Hardware) -> tuple[Breach, ...]:
+    """Rules that the stay breaks whatever tiles and orders there are."""
+    plan = covering.operand(stay.operand)
+    found = [
+        replace(_stay_breach(stay, message, f"drop {name}"), kept=name)
+        for name, message in _wrongly_kept(covering, plan, stay)
+    ]
+    if stay.kept_units and not may_keep_units(plan, stay.residence, hw):
+        message = (
+            f"{stay.operand} keeps single blocks of {stay.kept[0]} side by side, which only inputs"
+            " in registers that are renamed do"
+        )
+        found.append(_stay_breach(stay, message, f"drop {stay.kept[0]}"))
+    if stay.slots > 1 and needs_one_slot(plan, hw):
+        message = f"{stay.operand} is written in byte planes, which allows one slot"
+        found.append(_stay_breach(stay, message, "make slots 1"))
+    if stay.slots > 1 and hw.memory(plan.residences[stay.residence].memory).fifo is not None:
+        message = f"{stay.operand} passes a fifo memory, whose entries take turns by themselves"
+        found.append(_stay_breach(stay, message, "make slots 1"))
+    return tuple(found)
+
+
+def _stay_breach(stay: Stay, message: str, hint: str) -> Breach:
+    return Breach(Part.STAYS, stay.operand, stay.residence, message, hint)
 
 
 def _wrongly_kept(covering: Covering, plan: OperandPlan, stay: Stay) -> Iterator[tuple[str, str]]:

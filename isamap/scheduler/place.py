@@ -6,6 +6,7 @@ too small. Not its job: deciding sizes, emitting calls.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from isamap.costmodels import Stay, Tiling, axis_strides, tile_strides
@@ -158,13 +159,25 @@ def _rooms(covering: Covering, tiling: Tiling) -> tuple[tuple[str, int, int], ..
     for stay in tiling.stays:
         plan = covering.operand(stay.operand)
         residence = plan.residences[stay.residence]
-        _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
+        if stay.level or stay.kept:
+            _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
+        else:
+            slot_bytes = _block_bytes(covering, stay)
         found.append((residence.memory, residence.align_bytes, slot_bytes * stay.slots))
     found.sort(key=_by_align)
     for passage in passages(covering).values():
         found.append((passage.memory, passage.align_bytes, passage.slots * passage.block_bytes))
     tiling.rooms[id(covering)] = covering, tuple(found)
     return tuple(found)
+
+
+@lru_cache(1 << 10)
+def _block_bytes(covering: Covering, stay: Stay) -> int:
+    """Of a slot for single blocks, whatever tiles and orders there are."""
+    names = tuple(loop.name for loop in covering.loops)
+    single = Tiling(tuple((name, 1) for name in names), names, names, (stay,))
+    plan = covering.operand(stay.operand)
+    return axis_strides(covering, single, stay, plan, plan.residences[stay.residence])[1]
 
 
 def _laid_out(covering: Covering, tiling: Tiling) -> list[Stay]:

@@ -23,6 +23,7 @@ from .reads import Place, Read, lines_of, reads_by_terms, runs_of
 TOGETHER = 8  # lines asked for at once keep nobody waiting: estimate, half of what may be under way
 MANY_ROUNDS = 8  # that find what the first one brought
 PAGE_BYTES = 4096  # by which prefetchers of the hardware tell rows apart
+IN_ONE = 1 << 62  # bytes of a line so long that a call's rows lie in one: where they begin counts
 MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk by themselves
 
 
@@ -90,7 +91,7 @@ def _first_reads(
 ) -> Iterator[int]:
     """Where nodes begin to read what loops around them move alike; `inside`: loops within, at their
     first values."""
-    for (memory, terms), reads in reads_by_terms(nodes, hw, 1).items():
+    for (memory, terms), reads in reads_by_terms(nodes, hw, IN_ONE).items():
         outside = tuple((name, c) for name, c in terms if name not in inside)
         if (memory, outside) == place:
             yield reads[0].first + sum(c * inside.get(name, 0) for name, c in terms)
