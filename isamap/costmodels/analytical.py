@@ -177,7 +177,8 @@ class Begun:
         copy, and beside what they fetch the calls that read in place, or is refilled, and nobody
         while calls wait for unfinished sums; the others work beside it. (The ECM model adds all
         levels, which measures too slow on Zen 4.)"""
-        refills = [cache.busy_cycles for cache in caches]
+        # what is packed on its way is waited for, beside nothing
+        refills = [cache.busy_cycles - cache.packed_cycles for cache in caches]
         waiting = sum([cache.waiting_cycles for cache in caches]) + _packed_beyond(caches, rest)
         calls = self.unit_cycles[self.work.compute_unit]
         computing = max(calls + rest.stall_cycles + self.unfinished_cycles, rest.uneven_cycles)

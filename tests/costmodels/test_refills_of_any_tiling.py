@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isamap.costmodels import Begun, Stay, Tiling, count_work, estimate, least_costs
-from isamap.costmodels.caches import refill_cycles
+from isamap.costmodels.caches import each_refill, refill_cycles
 from isamap.hwdesc import Hardware
 from isamap.ir import parse_semantics
 from isamap.mapper import Covering, coverings
@@ -56,6 +56,12 @@ def check(name: str, threads: int, text: str, seed: int) -> None:
         assert costs.cycles > 0
         assert least_costs(covering, work, hw).cycles <= costs.cycles
         rising = list(Begun(covering, work, tiling, hw).rising())
+        for (_, refills), (before, after) in zip(
+            each_refill(covering, tiling, hw), pairwise(rising), strict=False
+        ):  # each line that enters takes its time once
+            shown = 1 + hw.caches[0].refills_shown_share
+            most = shown * refills.busy_cycles + refills.waiting_cycles
+            assert after.cycles - before.cycles <= most + 1
         assert rising[-1] == costs
         for some, more in pairwise(rising):
             assert some.at_least(more) == more
