@@ -86,10 +86,15 @@ def _search(
     product). A sum alone, and joined with what begins and follows it, are much alike."""
     least = least_costs(covering, work, hw)
     bound = aim.value(least)
+    below = inf if cutoff is None else cutoff
+    same = covering, hw, work.there
+    most, solution = known.searched.get(same, (-inf, None))
+    if solution is not None and below <= most:
+        return _below(solution, below)
     alike = _alike(covering, work)
     before = known.proven.get(alike)
     near = before.tiling if before else None
-    found = descend(covering, work, hw, aim, near, inf if cutoff is None else cutoff, clock)
+    found = descend(covering, work, hw, aim, near, below, clock)
     costs = estimate(covering, work, found, hw).costs(hw) if found else least
     seconds = time.perf_counter() - begin
     if found is None or not aim.allows(costs):
@@ -101,9 +106,15 @@ def _search(
         status, found, cycles, min(round(least.cycles), cycles), seconds, value, min(bound, value)
     )
     known.proven[alike] = solution
-    if cutoff is not None and value >= cutoff:
-        return replace(solution, status=Status.UNKNOWN, tiling=None, cycles=0, value=0.0)
-    return solution
+    known.searched[same] = below, solution
+    return _below(solution, below)
+
+
+def _below(solution: Solution, cutoff: float) -> Solution:
+    """The solution, or none where it is not below what is wanted."""
+    if solution.value < cutoff:
+        return solution
+    return replace(solution, status=Status.UNKNOWN, tiling=None, cycles=0, value=0.0)
 
 
 def _alike(covering: Covering, work: Work) -> tuple[object, ...]:

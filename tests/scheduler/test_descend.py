@@ -15,7 +15,7 @@ from isamap.costmodels import FASTEST, Stay, Tiling, Work, count_work, estimate
 from isamap.hwdesc import Hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
-from isamap.scheduler import Wishes, find_schedule, is_legal
+from isamap.scheduler import KnownModels, Wishes, find_schedule, is_legal
 from isamap.scheduler.descend import Descent, descend
 from isamap.scheduler.greedy import grow, starts
 from isamap.scheduler.neighbours import kept_choices, resized, sizes_by_loop
@@ -363,3 +363,22 @@ def test_tiles_whose_calls_read_least_are_tried_under_every_order(name: str) -> 
     assert found is not None
     others = (replace(tiling, tiles=wide.tiles) for tiling in single)
     assert cycles(covering, found, hw) <= min(cycles(covering, x, hw) for x in others)
+
+
+def test_what_was_searched_for_is_not_searched_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a search goes on that time ended: by equal coverings and an equal machine."""
+    asked: list[Covering] = []
+
+    def counted(covering: Covering, *others: Any) -> Tiling | None:
+        asked.append(covering)
+        return descend(covering, *others)
+
+    monkeypatch.setattr(import_module("isamap.scheduler.solve"), "descend", counted)
+    wishes, known = Wishes(may_reassociate=True, time_limit_s=60), KnownModels()
+    product = kernel("gemm", "gemm_f32", (("m", 64), ("n", 48), ("k", 40)))
+    first = find_schedule(product, machine("x86_avx512"), wishes, known=known)
+    assert asked
+    asked.clear()
+    again = find_schedule(product, replace(machine("x86_avx512")), wishes, known=known)
+    assert not asked
+    assert again.best.solution.tiling == first.best.solution.tiling
