@@ -11,7 +11,15 @@ from isamap.costmodels import ANALYTICAL, Aim, Costs, Metric, host_costs
 from isamap.errors import LimitError, MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.scheduler import Answer, Status, Wishes, find_schedule, limit_error, with_nearest
+from isamap.scheduler import (
+    Answer,
+    Status,
+    Wishes,
+    find_schedule,
+    limit_error,
+    rarely_collected,
+    with_nearest,
+)
 
 from .best_plan import find_best_plan
 from .compare_tasks import compare_tasks
@@ -22,6 +30,7 @@ from .uses_little import uses_little
 MIXES = 3  # weightings between two costs that are tried where an aim is no sum over tasks
 
 
+@rarely_collected()
 def search(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Answer | Plan:
     """One schedule where the kernel is one statement and an instruction serves it well; else a
     plan.

@@ -12,6 +12,7 @@ from .natural import rank_of
 from .neighbours import swapped_loops
 from .options import MAX_SLOTS, may_keep_units
 from .place import EXTERNAL_ALIGN_BYTES, NOTHING, place, room_ends, used_bytes
+from .rarely_collected import rarely_collected
 from .same_layout import LayoutKey, layout_key, same_layout
 from .schedule import find_schedule
 from .solution import KnownModels, Solution, Status
@@ -58,6 +59,7 @@ __all__ = [
     "option_breaches",
     "place",
     "rank_of",
+    "rarely_collected",
     "room_breaches",
     "room_ends",
     "same_layout",

@@ -29,6 +29,7 @@ from .answer import Answer
 from .limit_error import limit_error
 from .limit_machine import without
 from .natural import least_rank, rank_of
+from .rarely_collected import rarely_collected
 from .same_layout import same_layout
 from .search_coverings import MAX_COVERINGS, CoveringSearch
 from .solution import KnownModels, Status
@@ -36,6 +37,7 @@ from .why_nothing import why_nothing
 from .wishes import DEFAULT, NONE_AROUND, Surroundings, Wishes
 
 
+@rarely_collected()
 def find_schedule(
     kernel: Kernel,
     hw: Hardware,
