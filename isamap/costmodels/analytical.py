@@ -147,9 +147,8 @@ class Begun:
         least = Rest(0.0, finish, 0.0, 0.0, 0.0, 0.0, 0.0, Moved())
         yield self._costs(taken, least)
         known, there = self.work.streams, self.work.there
-        refills = each_refill(self.covering, self.tiling, self.hw, known, there)
-        for number, refilled in refills:
-            taken[number] = refilled
+        for number, refills in each_refill(self.covering, self.tiling, self.hw, known, there):
+            taken[number] = refills
             yield self._costs(taken, least)
         yield self._costs(taken, self.rest)
 
@@ -173,10 +172,10 @@ class Begun:
         )
 
     def _cycles(self, caches: Sequence[Refills], rest: Rest) -> float:
-        """They grow with what each of the caches takes in: the nearest one serves the units that
-        copy, and beside what they fetch the calls that read in place, or is refilled, and nobody
-        while calls wait for unfinished sums; the others work beside it. (The ECM model adds all
-        levels, which measures too slow on Zen 4.)"""
+        """Those that grow with what each of the caches takes in: the nearest one serves the units
+        that copy, and beside what they fetch the calls that read in place, or is refilled, and
+        nobody while calls wait for unfinished sums; the others work beside it. (The ECM model adds
+        all levels, which measures too slow on Zen 4.)"""
         # what is packed on its way is waited for, beside nothing
         refills = [cache.busy_cycles - cache.packed_cycles for cache in caches]
         waiting = sum([cache.waiting_cycles for cache in caches]) + _packed_beyond(caches, rest)

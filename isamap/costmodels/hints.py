@@ -98,12 +98,12 @@ def _asks_along_rows(
     """Does the program's innermost loop, over rows, ask for what lies next in each, where the loop
     around it, which is the one at `depth`, goes on? Where fewer are missed than if it asked for
     rows further on, and where a call does not read several rows by itself."""
-    inside = sorted((step, float(count)) for count, step in stream.inside if step)
-    if touched_lines(cache.granule_bytes, inside, stream.element_bytes).rows > 1:
-        return False
     steps, loops = stream.strides, enumerate(nest[:depth])
     rows = [n for n, loop in loops if not loop.is_written_out and not stream.still[n]]
     if len(rows) != 1 or not cache.granule_bytes <= steps[depth] < steps[rows[0]]:
+        return False
+    inside = sorted((step, float(count)) for count, step in stream.inside if step)
+    if touched_lines(cache.granule_bytes, inside, stream.element_bytes).rows > 1:
         return False
     own, around = (
         cache.iterations_ahead(call_cycles * prod(loop.count for loop in nest[:n])) / nest[n].count

@@ -84,13 +84,13 @@ def _search(
     """The best tiling near a greedy one, where caches decide: the solver's model does not count
     their refills, and what it likes best is slower (measured: never better over 36 coverings of a
     product). A sum alone, and joined with what begins and follows it, are much alike."""
-    least = least_costs(covering, work, hw)
-    bound = aim.value(least)
     below = inf if cutoff is None else cutoff
     same = covering, hw, work.there
     most, solution = known.searched.get(same, (-inf, None))
     if solution is not None and below <= most:
         return _below(solution, below)
+    least = least_costs(covering, work, hw)
+    bound = aim.value(least)
     alike = _alike(covering, work)
     before = known.proven.get(alike)
     near = before.tiling if before else None

@@ -39,7 +39,7 @@ def searched(hw: Hardware, m: int, n: int, k: int) -> tuple[Covering, Tiling]:
 def test_rows_of_a_call_on_several_are_announced_as_far_as_the_program_asks(
     size: tuple[int, int, int],
 ) -> None:
-    """Of operands whose calls read several rows, in every order of the loops over tiles."""
+    """Of operands whose calls read several rows, with each of the loops over tiles outermost."""
     hw = machine("x86_golden_cove_amx")
     covering, tiling = searched(hw, *size)
     (cache,) = (memory for memory in hw.caches if memory.prefetch is not None)

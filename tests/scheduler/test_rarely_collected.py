@@ -16,6 +16,17 @@ def as_before() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
+def test_whoever_closes_last_gives_back_what_was_found_first() -> None:
+    """As threads do that search at once."""
+    gc.set_threshold(700, 10, 10)
+    one, other = rarely_collected(), rarely_collected()
+    for opened in (one, other):
+        opened.__enter__()
+    for closed, left in ((one, THRESHOLDS), (other, (700, 10, 10))):
+        closed.__exit__(None, None, None)
+        assert gc.get_threshold() == left
+
+
 @pytest.mark.parametrize(
     ("before", "inside"),
     [
