@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -24,7 +24,7 @@ import numpy as np
 from isamap.compile import load_machine
 from isamap.errors import IsamapError
 from isamap.native import aligned_bytes
-from isamap.processor import detect
+from isamap.processor import Peak, detect
 
 Run = Callable[[], object]
 SAMPLE_SECONDS = 2e-3  # shorter calls are repeated within a sample
@@ -37,10 +37,10 @@ FLUSH_BYTES = 2**27  # more than any cache
 SIZES = (2**14, 2**18, 2**20, 2**23, 2**25, 2**26, 2**27, 2**28)  # of data whose reading is timed
 STREAMS = (1, 8)  # parts read side by side
 AHEAD = (0, 4096)  # bytes from what is read to what is asked for
-PEAKS = {  # instructions that multiply them, of which a machine has some: the fastest counts
-    "f32": ("fma_f32",),
-    "bf16": ("dot_bf16", "fma_f32"),
-    "i8": ("dot_u8_i8", "dot_i16"),
+PEAKS = {  # what instructions multiply that compute such a product: the fastest one counts
+    "f32": ("f32",),
+    "bf16": ("bf16", "f32"),
+    "i8": ("i8 x u8", "i16"),
 }
 READ = """#include <stdint.h>
 #include <immintrin.h>
@@ -154,11 +154,15 @@ def measure_core(machine: str) -> Core:
     found = detect(load_machine(machine))
     if found is None or found.reason:
         raise IsamapError(found.reason if found else f"{machine} has no C")
-    rates = {peak.instruction: 2 * peak.measured_per_s for peak in found.peaks}
-    peaks = {
-        types: max(rates[name] for name in names if name in rates) for types, names in PEAKS.items()
+    return Core(fastest(found.peaks), _bandwidths())
+
+
+def fastest(peaks: Sequence[Peak]) -> dict[str, float]:
+    """Operations per second of the fastest instruction for each type of product."""
+    return {
+        types: max(2 * peak.measured_per_s for peak in peaks if peak.products in products)
+        for types, products in PEAKS.items()
     }
-    return Core(peaks, _bandwidths())
 
 
 def _bandwidths() -> dict[int, float]:
