@@ -92,6 +92,21 @@ def test_time_steps_on_threads_give_the_same_bits_as_on_one() -> None:
     assert generate_c(mapped.program, mapped.hardware, mapped.given).num_threads == 2
 
 
+@pytest.mark.parametrize("limit", ["1", "2"])
+def test_what_cores_pack_is_kept_over_time_steps_on_however_many_threads(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {"steps": 3, "batch": 2, "inputs": 16, "hidden": 64}
+    mapped = map_program("gru:gru_i8", "x86_avx2", Wishes().within(0.5), sizes=sizes, threads=2)
+    text = generate_c(mapped.program, mapped.hardware, mapped.given).text
+    assert "panel_of_cores + isamap_core * " in text, "the packed weights are read in every step"
+    monkeypatch.setenv("OMP_THREAD_LIMIT", limit)
+    arrays = whole_arrays(mapped.kernel, 1)
+    flags = (*STRICT, "-fsanitize=address,undefined")
+    found = execute_c(mapped.program, mapped.hardware, arrays, flags)["h"]
+    assert np.array_equal(found, interpret(mapped.kernel, arrays)["h"])
+
+
 def test_a_compiler_without_openmp_is_told_by_its_package(tmp_path: Path) -> None:
     compiler = tmp_path / "clang"
     compiler.write_text("#!/bin/sh\necho 'ld: cannot find -lomp: No such file' >&2\nexit 1\n")

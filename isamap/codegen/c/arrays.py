@@ -47,13 +47,14 @@ def declare_static(arrays: Mapping[str, int]) -> list[str]:
     return lines
 
 
-def place_static(memory: str, count: int) -> list[str]:
-    """Lines at its begin, in each thread; `count`: of bytes. The compiler is kept from knowing
-    where the pointer comes from: it would call the C library for a thread's array in inner loops,
-    which costs all vector registers each time."""
-    lines = [f"uint8_t *{memory} = {memory}_array;", f'__asm__("" : "+r"({memory}));']
+def place_static(memory: str, count: int, suffix: str = "") -> list[str]:
+    """Lines at its begin, in each thread; `count`: of bytes, `suffix`: of the pointer's name. The
+    compiler is kept from knowing where the pointer comes from: it would call the C library for a
+    thread's array in inner loops, which costs all vector registers each time."""
+    name = memory + suffix
+    lines = [f"uint8_t *{name} = {memory}_array;", f'__asm__("" : "+r"({name}));']
     if count >= LARGE_BYTES:
-        call = f"isamap_large_pages({memory}, {count})"
+        call = f"isamap_large_pages({name}, {count})"
         lines.append(f"if (!{memory}_is_placed) {call}, {memory}_is_placed = 1;")
     return lines
 

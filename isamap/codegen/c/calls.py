@@ -42,6 +42,8 @@ class CallWriter:
 
     `variables`: memories whose registers are variables. `host_calls`: instructions that the host
     runs; `may_reassociate`: it may sum floats in any order. `array_bytes`: used of memories.
+    `kept`: memories of each core that keep what is in them between regions; `is_region`: it writes
+    one.
     """
 
     def __init__(
@@ -52,6 +54,9 @@ class CallWriter:
         host_calls: frozenset[str] = frozenset(),
         may_reassociate: bool = False,
         array_bytes: Mapping[str, int] = MappingProxyType({}),
+        kept: frozenset[str] = frozenset(),
+        *,
+        is_region: bool = False,
     ) -> None:
         self.hw = hw
         self.host_calls = host_calls
@@ -60,6 +65,8 @@ class CallWriter:
         self.variables = variables
         self.arrays: dict[str, None] = {}
         self.array_bytes = array_bytes
+        self.kept = kept
+        self.is_region = is_region
         self.registers: dict[tuple[str, int, str], None] = {}  # memory, register, C type
         self.regions: list[CallWriter] = []  # of what all cores run
         self.bases: dict[Group, tuple[str, int]] = {}  # pointers to a group's first place
@@ -68,12 +75,16 @@ class CallWriter:
     def region(self) -> "CallWriter":
         """A writer for a region, whose registers and arrays each core has for itself."""
         own = (self.hw, self.parameters, self.variables, self.host_calls, self.may_reassociate)
-        self.regions.append(CallWriter(*own, self.array_bytes))
+        self.regions.append(CallWriter(*own, self.array_bytes, self.kept, is_region=True))
         return self.regions[-1]
 
-    def is_large(self, memory: str) -> bool:
-        """Is the array too large for a stack?"""
-        return self.hw.memory(memory).size_bytes > MAX_STACK_BYTES
+    def is_static(self, memory: str) -> bool:
+        """Is the array too large for a stack, or kept?"""
+        return memory in self.kept or self.hw.memory(memory).size_bytes > MAX_STACK_BYTES
+
+    def static_bytes(self, memory: str) -> int:
+        """Of an array of a thread: of all cores where it is kept, as threads may be fewer."""
+        return self.array_bytes[memory] * (self.hw.num_cores if memory in self.kept else 1)
 
     @property
     def all_arrays(self) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from .toolchain import FLAGS, GCC_FLAGS, LIBRARIES, OPTIMISED
 
 LINE_COLUMNS = 100
 CORE = "isamap_core"  # number of the core that runs an iteration of a parallel loop
+OF_CORES = "_of_cores"  # ends the name of what is kept for all cores, one after the other
 THREAD_FLAGS = ("-fopenmp",)
 UNROLLED = 4  # rounds of a loop that are compiled as one, on machines that gain by it
 
@@ -87,7 +88,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
     host = frozenset(call.name for call in program.host_calls)
     marked = mark_regions(program, hw, parameters)
     try:
-        body = specialise(marked, variables, hw)
+        body = specialise(marked.body, variables, hw)
     except NotStaticError as error:
         if named:
             raise ProgramError(
@@ -95,9 +96,11 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
                 hint="ask for smaller sizes, or give the registers C types",
             ) from None
         variables = frozenset()
-        body = specialise(marked, variables, hw)
+        body = specialise(marked.body, variables, hw)
     reached = reached_bytes(body, hw)
-    calls = CallWriter(hw, parameters, variables, host, program.may_reassociate, reached)
+    calls = CallWriter(
+        hw, parameters, variables, host, program.may_reassociate, reached, marked.kept
+    )
     placed = (*program.inputs, *program.outputs, *program.scratch)
     asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))
     lines = _write_nodes(join_copies(asking, hw), calls, 1)
@@ -247,9 +250,12 @@ def _file_text(
         lines += LEAST.splitlines() + [""]
     lines += SHARES.splitlines() + [""] if calls.regions else []
     lines += host_functions(body) if program.host_calls else []
-    static = filter(calls.is_large, calls.all_arrays)
-    lines += declare_static({memory: calls.array_bytes[memory] for memory in static})
-    lines += [*_signature(name, calls.parameters, " {"), *_declarations(calls)]
+    static = filter(calls.is_static, calls.all_arrays)
+    lines += declare_static({memory: calls.static_bytes(memory) for memory in static})
+    lines += _signature(name, calls.parameters, " {")
+    for memory in sorted(calls.kept):
+        lines += (f"  {x}" for x in place_static(memory, calls.static_bytes(memory), OF_CORES))
+    lines += _declarations(calls)
     lines += [f"  {line}" for line in (*clear, *rule.begin.splitlines())]
     lines += body
     lines += [f"  {line}" for line in rule.end.splitlines()]
@@ -285,7 +291,10 @@ def _declarations(calls: CallWriter) -> list[str]:
     for memory in calls.arrays:
         row = calls.hw.memory(memory)
         assert row.kind is MemoryKind.MANAGED, "buffers are parameters"
-        if not calls.is_large(memory):
+        if memory in calls.kept:
+            place = f" + {CORE} * INT64_C({calls.array_bytes[memory]})" if calls.is_region else ""
+            lines.append(f"  uint8_t *const {memory} = {memory}{OF_CORES}{place};")
+        elif not calls.is_static(memory):
             lines.append(f"  _Alignas(64) uint8_t {memory}[{row.size_bytes}];")
     for c_type, names in calls.variables_by_type.items():
         line = f"  {c_type}"
@@ -295,8 +304,9 @@ def _declarations(calls: CallWriter) -> list[str]:
                 line = f"  {c_type}"
             line += f" {name},"
         lines.append(line.rstrip(",") + ";")
-    for memory in filter(calls.is_large, calls.arrays):
-        lines += (f"  {line}" for line in place_static(memory, calls.array_bytes[memory]))
+    for memory in calls.arrays:
+        if calls.is_static(memory) and memory not in calls.kept:
+            lines += (f"  {line}" for line in place_static(memory, calls.array_bytes[memory]))
     return lines
 
 

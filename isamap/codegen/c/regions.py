@@ -7,7 +7,7 @@ A loop spread over cores stands around single calls. Within a region each core r
 iterations of these loops, from the region's beginning to its end: no call waits for another core's.
 That is legal where cores touch nothing that another one writes: here, where all accesses to a
 buffer that is written, within the region, are to the same element in the same iteration. Between
-regions all cores wait for each other, and what they have for themselves is lost.
+regions all cores wait for each other, and what they have in registers is lost.
 """
 
 from collections.abc import Iterator
@@ -45,22 +45,32 @@ class Region:
 MarkedNode = Node | Region  # a region may stand in the body of any node
 
 
-def mark_regions(
-    program: Program, hw: Hardware, parameters: tuple[Parameter, ...]
-) -> tuple[MarkedNode, ...]:
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A body with regions in it. `kept`: memories of each core in which a region finds what was
+    left before it."""
+
+    body: tuple[MarkedNode, ...]
+    kept: frozenset[str]
+
+
+def mark_regions(program: Program, hw: Hardware, parameters: tuple[Parameter, ...]) -> Marked:
     """The body, each call with a loop over cores around it in a region, which are as large as can
     be; as it is where no loop is spread.
 
     Raises:
-        ProgramError: cores would have to wait for each other, or keep data, in between.
+        ProgramError: cores would have to wait for each other, or keep registers, in between.
     """
     marker = _Marker(hw, parameters)
     marked = marker.mark(program.body)
     regions = [node for node in marked if isinstance(node, Region)]
+    kept: set[str] = set()
     if len(regions) < len(marked) or len(regions) > 1:
-        for region in _regions(marked):
-            marker.check_alone(region)
-    return marked
+        kept = {memory for region in _regions(marked) for memory in marker.found_by(region)}
+    registers = (m.name for m in hw.memories if m.name in kept and (m.is_named or m.c_types))
+    if lost := next(registers, None):
+        raise ProgramError(f"cores keep data in {lost} between tasks", hint=HINT)
+    return Marked(marked, frozenset(kept))
 
 
 class _Marker:
@@ -128,8 +138,8 @@ class _Marker:
                 written[name] = None
         return next((name for name in written if len(places[name]) > 1), "")
 
-    def check_alone(self, region: Region) -> None:
-        """Raise if the region reads what was left before it in a core's own memories."""
+    def found_by(self, region: Region) -> Iterator[str]:
+        """A core's own memories in which the region reads what was left before it."""
         known: set[tuple[str, int]] = set()
         own = {node.loop for node in _loops(region.body)}
         for issue, operand, guards in _operands(region.body):
@@ -137,7 +147,7 @@ class _Marker:
                 continue
             place = (operand.memory, operand.address.offset.constant)
             if self._role(issue, operand) is not Role.OUT and place not in known:
-                raise ProgramError(f"cores keep data in {operand.memory} between tasks", hint=HINT)
+                yield operand.memory
             if own.issuperset(guards):  # written whenever the region runs
                 known.add(place)
 
