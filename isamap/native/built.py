@@ -5,6 +5,7 @@ making the library (`build`).
 """
 
 import ctypes
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,23 @@ from isamap.verify import Check, Verification
 
 from .binding import Binding, Packers, bind, pointer
 from .mapped import Mapped
+
+
+class _Threads:
+    """Have functions of this process run on several threads? A process that is forked off then
+    has what OpenMP knows of them, but not the threads, and would wait for them without end."""
+
+    have_run = False
+    are_lost = False
+
+    @classmethod
+    def lose(cls) -> None:
+        """In the process that was forked off."""
+        cls.are_lost = cls.have_run
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Threads.lose)
 
 
 class ArrayError(IsamapError):
@@ -109,7 +127,21 @@ class BuiltKernel:
         return PreparedKernel(self, arrays, bind(self.source.parameters, self._packers, arrays))
 
     def run(self, places: Sequence[ctypes.c_void_p]) -> None:
-        """The bare C function: a pointer per `source.parameters`, in their layouts, unchecked."""
+        """The bare C function: a pointer per `source.parameters`, in their layouts, unchecked.
+
+        Raises:
+            IsamapError: it runs on several threads, and this process was forked off from one in
+                which such functions have run.
+        """
+        if self.source.num_threads > 1:
+            if _Threads.are_lost:
+                raise IsamapError(
+                    f"{self.kernel.name} runs on {self.source.num_threads} threads, which this"
+                    " process, forked off from one that has run such functions, cannot start",
+                    hint="start processes with multiprocessing.get_context('spawn'), or build it"
+                    " for one thread",
+                )
+            _Threads.have_run = True
         self._function(*places)
 
     def __reduce__(self) -> tuple[object, ...]:

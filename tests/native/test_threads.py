@@ -1,6 +1,9 @@
 """Kernels on several threads: the same bits as on one, what cannot be shared out is told."""
 
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -189,6 +192,48 @@ def without_clear(nodes: tuple[Node, ...]) -> Node:
 
     (nest,) = kept(nodes)
     return nest
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_is_told_that_it_has_no_threads(tmp_path: Path) -> None:
+    script = tmp_path / "forks.py"
+    script.write_text(FORKS.format(kernel=f"{KERNELS}:sgemm", hw=CODEGEN / "vec4.yaml"))
+    ran = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ran.stdout.splitlines() == [
+        "sgemm runs on 2 threads, which this process, forked off from one that has run such"
+        " functions, cannot start",
+        "of one thread: 12.0",
+        "parent: 12.0",
+    ]
+
+
+FORKS = """
+import os
+import numpy as np
+import isamap
+
+def built(threads):
+    sizes = dict(m=4, n=8, k=3)
+    return isamap.build("{kernel}", "{hw}", sizes=sizes, threads=threads, may_reassociate=True)
+
+def run(function):
+    a, b = np.ones((4, 3), np.float32), np.full((3, 8), 4, np.float32)
+    return function(A=a, B=b)[0, 0]
+
+one, two = built(1), built(2)
+child = os.fork()
+if not child:
+    try:
+        run(two)
+    except isamap.IsamapError as error:
+        print(error.message)
+    print("of one thread:", run(one), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print("parent:", run(two))
+"""
 
 
 @pytest.mark.parametrize("threads", [0, 257])
