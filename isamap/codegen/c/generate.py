@@ -26,6 +26,7 @@ from .pack_loops import fill_lines, pack_function, pack_signature
 from .parameters import Parameter, parameters_of
 from .prefetch import add_prefetches
 from .regions import CoreLoop, mark_regions
+from .reserved import declared
 from .specialise import NotStaticError, specialise
 from .text import LEAST, span_text
 from .toolchain import FLAGS, GCC_FLAGS, LIBRARIES, OPTIMISED
@@ -104,7 +105,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
     placed = (*program.inputs, *program.outputs, *program.scratch)
     asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))
     lines = _write_nodes(join_copies(asking, hw), calls, 1)
-    name = c_identifier(program.name)
+    name = declared(c_identifier(program.name))
     packers = _packers(name, parameters)
     text = _file_text(name, program, hw, calls, lines, rule)
     for parameter in parameters:

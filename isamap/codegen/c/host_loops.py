@@ -25,8 +25,8 @@ from isamap.ir import Access, Affine, Kernel, Loop, Role, Statement, pretty_expr
 from isamap.program import Operand
 
 from .padded_reads import decided_before, is_inside
-from .parameters import KEYWORDS
 from .reach import whole_reach
+from .reserved import declared
 from .text import affine_text
 
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -348,11 +348,11 @@ def _array_names(semantics: Kernel, places: Mapping[str, Place]) -> dict[str, st
 
 
 def _names(semantics: Kernel, arrays: Mapping[str, str]) -> dict[str, str]:
-    """C names of the loops, apart from keywords, operands and the writer's variables."""
-    taken = {*KEYWORDS.split(), "part", *arrays.values()}
+    """C names of the loops, apart from what C knows, operands and the writer's variables."""
+    taken = {"part", *arrays.values()}
     found: dict[str, str] = {}
     for loop in dict.fromkeys(loop for s in semantics.statements for loop in s.loops):
-        name = loop.name
+        name = declared(loop.name)
         while name in taken or name[:1] == "v" and name[1:].isdigit():
             name += "_"
         taken |= {name, f"{name}_first", f"{name}_end"}

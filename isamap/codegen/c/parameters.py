@@ -4,21 +4,16 @@ In: a Program. Out: its parameters in order, and which of them an address belong
 Not its job: text of calls.
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from isamap.errors import ProgramError
 from isamap.ir import scalar_type
-from isamap.program import Layout, Placement, Program
+from isamap.program import For, Layout, Placement, Program, issues, surrounded_issues
 
-KEYWORDS = (
-    "auto break case char const continue default do double else enum extern float for goto if"
-    " inline int long main register restrict return short signed sizeof static struct switch"
-    " typedef union unsigned void volatile while"
-    " and bool catch class decltype delete explicit export false friend mutable namespace new not"
-    " nullptr operator or private protected public template this throw true try typeid typename"
-    " using virtual wchar_t xor"  # C++, where the header may be used
-)
+from .reserved import declared
+
 OPAQUE = {8: "uint8_t", 16: "uint16_t"}  # for types that C lacks
 
 
@@ -63,13 +58,14 @@ def parameters_of(program: Program, given: Collection[str] | None = None) -> tup
     found: dict[int, Parameter] = {}
     groups = ((program.inputs, "in"), (program.outputs, "out"), (program.scratch, "scratch"))
     taken: set[str] = set()
+    own = _own_names(program)
     for placements, kind in groups:
         for placement in placements:
             known = found.get(placement.address)
             if known is not None and kind == "out":
                 found[placement.address] = _written(known)
                 continue
-            name = _fresh(placement, kind, taken)
+            name = _fresh(placement, kind, taken, own)
             taken.add(name)
             begins = kind == "in" and given is not None and placement.buffer not in given
             found[placement.address] = Parameter(
@@ -96,9 +92,19 @@ def _written(known: Parameter) -> Parameter:
     return replace(known, is_written=True, is_scratch=False)
 
 
-def _fresh(placement: Placement, kind: str, taken: set[str]) -> str:
-    name = placement.buffer
-    if name in KEYWORDS.split() or name in taken:
+def _own_names(program: Program) -> re.Pattern[str]:
+    """What the function declares itself: its loops, registers and arrays of memories."""
+    called = surrounded_issues(program.body)
+    loops = {node.loop for _, around in called for node in around if isinstance(node, For)}
+    memories = {operand.memory for issue in issues(program.body) for operand in issue.operands}
+    names = [re.escape(name) for name in sorted(loops)]
+    names += [rf"{re.escape(name)}([0-9]+.*|_.*)?" for name in sorted(memories)]
+    return re.compile("|".join(names))
+
+
+def _fresh(placement: Placement, kind: str, taken: set[str], own: re.Pattern[str]) -> str:
+    name = declared(placement.buffer)
+    if name in taken or own.fullmatch(name):
         name = f"{name}_{kind}"
     while name in taken:
         name += "_"
