@@ -6,6 +6,7 @@ C text (`codegen`).
 
 import atexit
 import ctypes
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -81,7 +82,7 @@ def build(
     found = verify_built(built, check)
     if found.is_wrong:
         raise WrongError(mapped.kernel.name, found)
-    origins = [*mapped.hardware.files, *([] if isinstance(kernel, Kernel) else [str(kernel)])]
+    origins = [*mapped.hardware.files, *([str(mapped.file.path)] if mapped.file else [])]
     _write_files(files, source, code, origins)
     return replace(built, verification=found)
 
@@ -127,4 +128,5 @@ def _write_files(files: CFiles, source: CSource, code: bytes, origins: Sequence[
 
 
 def _escaped(path: str) -> str:
-    return path.replace(" ", "\\ ")
+    """As make reads it: `$` begins a variable, `#` a comment, a blank ends a name."""
+    return re.sub(r"([ #])", r"\\\1", path.replace("$", "$$"))

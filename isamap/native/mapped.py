@@ -16,6 +16,7 @@ from isamap.ir import Kernel, Role
 from isamap.planner import Plan, search
 from isamap.program import Program, in_use_order
 from isamap.scheduler import Contender, Wishes
+from isamap.verify import KernelFile
 
 from .threads import on_threads
 
@@ -24,7 +25,7 @@ from .threads import on_threads
 class Mapped:
     """A kernel's program and where it came from; per task that a cost model compared schedules
     of, those. `cycles`: under the closed form. `plan`: of several tasks, whose program it is.
-    `ahead`: inputs that are packed before it runs."""
+    `ahead`: inputs that are packed before it runs. `file`: None for a kernel given as a value."""
 
     kernel: Kernel
     hardware: Hardware
@@ -33,6 +34,7 @@ class Mapped:
     compared: tuple[tuple[Contender, ...], ...] = ()
     plan: Plan | None = None
     ahead: tuple[str, ...] = ()
+    file: KernelFile | None = None
 
     @property
     def given(self) -> frozenset[str]:
@@ -58,7 +60,7 @@ def map_program(
         ProgramError: the program breaks a rule that shows without running it.
     """
     machine = on_threads(load_machine(hw), threads)
-    built, _ = build_kernel(kernel, sizes or {}, name, wishes.may_reassociate)
+    built, file = build_kernel(kernel, sizes or {}, name, wishes.may_reassociate)
     if ahead:
         _check_inputs(built, ahead)
     found = search(built, machine, replace(wishes, ahead=tuple(ahead)))
@@ -67,7 +69,7 @@ def map_program(
     program = in_use_order(found.program, calling, tuple(ahead))
     compared = tuple(answer.contenders for answer in found.answers if answer.contenders)
     plan = found if isinstance(found, Plan) else None
-    return Mapped(built, machine, program, found.cycles, compared, plan, tuple(ahead))
+    return Mapped(built, machine, program, found.cycles, compared, plan, tuple(ahead), file)
 
 
 def _check_inputs(kernel: Kernel, ahead: Sequence[str]) -> None:

@@ -59,7 +59,31 @@ def test_the_files_are_there_and_the_depfile_names_what_they_were_made_of(
     assert "A: in, f32[5, 7], row-major, 140 bytes" in files.header.read_text()
     assert files.library.stat().st_size > 0
     made_of = files.depfile.read_text().split(": ")[1].split()
-    assert made_of == [product.mapped.hardware.file, str(MACHINES / "vec4.yaml")]
+    machine = product.mapped.hardware.file
+    assert made_of == [machine, str(MACHINES / "vec4.yaml"), str(MACHINES / "c_kernels.py")]
+
+
+def test_make_reads_the_names_in_a_depfile(tmp_path: Path) -> None:
+    source = tmp_path / "my $own #1 kernel.py"
+    source.write_text((MACHINES / "c_kernels.py").read_text())
+    built = isamap.build(
+        f"{source}:sgemm", MACHINES / "vec4.yaml", out=tmp_path / "made", may_reassociate=True
+    )
+    rule = built.files.depfile.read_text()
+    assert str(tmp_path / "my\\ $$own\\ \\#1\\ kernel.py") in rule
+    if shutil.which("make"):
+        library = built.files.library
+        makefile = tmp_path / "makefile"
+        makefile.write_text(f"{library}:\n\t@echo built again\ninclude {built.files.depfile}\n")
+        os.utime(library, (os.path.getmtime(source) + 9,) * 2)
+        assert "built again" not in made(makefile)
+        os.utime(source, (os.path.getmtime(source) + 18,) * 2)
+        assert "built again" in made(makefile), "the kernel has changed"
+
+
+def made(makefile: Path) -> str:
+    ran = subprocess.run(["make", "-f", makefile], capture_output=True, text=True, check=True)
+    return ran.stdout
 
 
 def test_files_without_a_folder_of_their_own_last_as_long_as_the_process(tmp_path: Path) -> None:
