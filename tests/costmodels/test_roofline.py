@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import isamap
 from isamap.costmodels import roofline
 from isamap.emulator import time_program
 from isamap.hwdesc import load_hardware
@@ -47,3 +48,12 @@ def test_compulsory_traffic_of_a_product() -> None:
     assert bound.written_bytes == result
     traffic = -(-(bound.read_bytes + bound.written_bytes) // 8)
     assert dict(bound.port_cycles)["dram traffic"] == traffic
+
+
+def test_sums_of_floats_that_may_be_reordered_are_priced_by_the_roofline() -> None:
+    sizes = {"m": 8, "n": 16, "k": 8}
+    found = isamap.map(
+        "gemm:gemm_f32", "x86_avx512", sizes=sizes, may_reassociate=True, cost="roofline",
+        verify="off", effort=0.2,
+    )  # fmt: skip
+    assert not found.program.host_calls, "an instruction computes it, as by the other models"
