@@ -8,14 +8,14 @@ outputs full of garbage. Where floats can be whole numbers that nothing rounds, 
 bit for bit, else within what rounding may change in any order of summation.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
 from isamap.codegen import missing_features
-from isamap.errors import IsamapError
+from isamap.errors import IsamapError, KernelError
 from isamap.ir import Kernel, Role, interpret, is_float, numpy_dtype, rounding_errors
 from isamap.verify import (
     Check,
@@ -40,6 +40,7 @@ from .guarded import Guarded
 NO_BOUND = "not bit-exact, and rounding errors have no bound on these inputs"
 
 Arrays = Mapping[str, np.ndarray]
+Chosen = Callable[[Arrays], Arrays]  # inputs to try, of those that were drawn
 
 
 class WrongError(IsamapError):
@@ -109,8 +110,29 @@ def verify_built(built: BuiltKernel, check: Check, seed: int = 0) -> Verificatio
     reason = _obstacle(built, EFFORT[check])
     if reason:
         return Verification(check, sizes, failure=reason)
-    found = Verification(check, sizes, failure="nothing could be compared")
-    for trial in _trials(built, check, seed):
+    for chosen in (lambda drawn: drawn, _made_positive):
+        try:
+            return _on_trials(built, check, _trials(built, check, seed, chosen))
+        except KernelError as error:  # a zero to divide by, bits to shift by that are negative
+            what = error.message.splitlines()[0]  # and then where
+            reason = f"{what} on all random inputs that were tried"
+    return Verification(check, sizes, failure=reason)
+
+
+def _made_positive(drawn: Arrays) -> Arrays:
+    """The inputs with small positive integers in the place of others."""
+    return {
+        name: np.where(array > 0, array, (array & 3) + 1).astype(array.dtype)
+        if array.dtype.kind in "iu"
+        else array
+        for name, array in drawn.items()
+    }
+
+
+def _on_trials(built: BuiltKernel, check: Check, trials: Iterator[_Trial]) -> Verification:
+    """What the function computes on them, as far as it is asked."""
+    found = Verification(check, loop_extents(built.kernel), failure="nothing could be compared")
+    for trial in trials:
         if not trial.known:
             reason = "no part of its results can be computed quickly by itself: --verify full"
             found = found if found.is_verified else replace(found, failure=reason)
@@ -137,19 +159,21 @@ def _obstacle(built: BuiltKernel, effort: _Effort) -> str:
     return ""
 
 
-def _trials(built: BuiltKernel, check: Check, seed: int) -> Iterator[_Trial]:
+def _trials(built: BuiltKernel, check: Check, seed: int, chosen: Chosen) -> Iterator[_Trial]:
     """On whole numbers, where the kernel stays whole on them; then on others, if there are."""
     kernel, effort = built.kernel, EFFORT[check]
     exact = whole_numbers(kernel)
     if exact is not None:
-        yield _exact_trial(kernel, exact, effort, seed)
+        yield _exact_trial(kernel, exact, effort, seed, chosen)
     if exact is None or any(is_float(buffer.dtype) for buffer in kernel.buffers):
         iterations = effort.iterations if exact is None else min(effort.iterations, BESIDES)
-        yield _rounded_trial(built, iterations, seed)
+        yield _rounded_trial(built, iterations, seed, chosen)
 
 
-def _exact_trial(kernel: Kernel, exact: Kernel, effort: _Effort, seed: int) -> _Trial:
-    arrays = whole_arrays(kernel, seed)
+def _exact_trial(
+    kernel: Kernel, exact: Kernel, effort: _Effort, seed: int, chosen: Chosen
+) -> _Trial:
+    arrays = chosen(whole_arrays(kernel, seed))
     known = []
     for sample in samples(exact, effort.iterations, seed):
         wide = _as_in(exact, sample.take(arrays))
@@ -164,12 +188,12 @@ def _as_in(kernel: Kernel, arrays: Arrays) -> dict[str, np.ndarray]:
     return {name: array.astype(types[name], copy=False) for name, array in arrays.items()}
 
 
-def _rounded_trial(built: BuiltKernel, iterations: float, seed: int) -> _Trial:
+def _rounded_trial(built: BuiltKernel, iterations: float, seed: int, chosen: Chosen) -> _Trial:
     """Inputs are scaled down until what is tolerated is a small part of the results."""
     kernel = built.kernel
     form = kernel if built.mapped.plan is None else built.mapped.plan.kernel
     trial = _Trial({}, ())
-    for arrays in scaled_arrays(kernel, seed):
+    for arrays in map(chosen, scaled_arrays(kernel, seed)):
         known = tuple(
             _Known(sample, expected, tolerance)
             for sample in samples(kernel, iterations, seed)

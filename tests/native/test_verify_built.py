@@ -218,3 +218,29 @@ def test_inputs_packed_ahead_are_checked_so() -> None:
     )  # fmt: skip
     assert built.verification.is_verified
     assert np.isfinite(built.verification.tolerance)
+
+
+DATA = """
+from isamap.lang import In, Out, grid, i32, kernel
+
+@kernel
+def by_data(n=33):
+    a, b, c, y = In(i32, n), In(i32, n), In(i32, n), Out(i32, n)
+    for i in range(n):
+        y[i] = {value}
+"""
+
+
+@pytest.mark.parametrize("value", ["a[i] << b[i]", "a[i] // b[i]", "(a[i] >> b[i]) // c[i]"])
+def test_numbers_that_a_kernel_cannot_take_are_not_drawn(value: str, tmp_path: Path) -> None:
+    path = tmp_path / "by_data.py"
+    path.write_text(DATA.format(value=value))
+    assert isamap.build(path, machine_here()).verification.is_verified
+
+
+def test_a_kernel_without_a_meaning_on_random_inputs_is_built_unverified(tmp_path: Path) -> None:
+    path = tmp_path / "by_data.py"
+    path.write_text(DATA.format(value="a[i] // (b[i] - b[i])"))
+    found = isamap.build(path, machine_here()).verification
+    assert not found.is_verified and not found.is_wrong
+    assert found.failure == "integer division by zero on all random inputs that were tried"
