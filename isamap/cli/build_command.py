@@ -36,7 +36,7 @@ from .options import (
     default=1,
     show_default=True,
     type=click.IntRange(1),
-    help="How many share the work; the numbers stay the same.",
+    help="How many share the work; float sums may be in another order where that is allowed.",
 )
 @click.option(
     "--verify",

@@ -51,7 +51,8 @@ def build(
     Args:
         ahead: inputs that stay the same over many calls, such as weights: the program takes them
             in the order of its use, and `BuiltKernel.prepare` packs them, once.
-        threads: how many share the work, as the schedule splits it; the numbers stay the same.
+        threads: how many share the work, as the schedule splits it; integers, and floats without
+            `may_reassociate`, stay the same, for any number of threads.
         out: folder for the C file, header, depfile and library; if left out, one that goes with
             this process.
         verify: how much of what the function computes on random inputs is compared: quick, at the
