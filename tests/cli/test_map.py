@@ -4,13 +4,16 @@ In: the command. Out: verdicts. Not its job: whether mapping and schedule are th
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+import isamap
 from isamap import verify
 from isamap.cli import main
+from isamap.cli.show_result import cycle_lines
 from tests.cli.hostless import write_hostless
 
 SMALL = ["--size", "m=40", "--size", "n=24", "--size", "k=36"]
@@ -170,3 +173,12 @@ def test_loops_show_what_comes_through_two_memories_in_its_order() -> None:
 def test_a_size_may_be_zero_where_the_kernel_allows_it() -> None:
     done = run_map("conv2d", "--hw", "outer", "--size", "pad=0")
     assert done.exit_code == 0 and "bit-exact" in done.stdout
+
+
+def test_an_answer_far_below_what_is_emulated_says_what_to_try() -> None:
+    result = isamap.map("gemm", "vta", sizes={"m": 16, "n": 16, "k": 16}, verify="off")
+    assert result.timing is not None
+    assert not any("--cost emulated" in line for line in cycle_lines(result))
+    longer = replace(result.timing, cycles=2 * result.timing.cycles)
+    lines = cycle_lines(replace(result, timing=longer))
+    assert any(line.endswith("% against emulated: try --cost emulated") for line in lines)
