@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from isamap.emulator import run, time_program  # noqa: E402
-from isamap.emulator.build import find_compiler  # noqa: E402
+from isamap.find_compiler import find_compiler  # noqa: E402
 from tests.emulator.hand_programs import gemm, machine  # noqa: E402
 
 SIZES = ((2048, 704, 2048), (5124, 700, 2048))
@@ -44,8 +44,8 @@ def processor() -> str:
 def main() -> None:
     """Print one line per size and mode."""
     compiler = find_compiler()
-    assert compiler is not None, "the benchmark is about the compiled emulator"
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True)
+    assert compiler, "the benchmark is about the compiled emulator"
+    version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True)
     print(f"processor  {processor()}")
     print(f"compiler   {version.stdout.splitlines()[0]}")
     print(f"python     {platform.python_version()}, numpy {np.__version__}")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from isamap.emulator.build import find_compiler
+from isamap.find_compiler import find_compiler
 
 
 def header(packages: Iterable[str]) -> list[str]:
@@ -38,8 +38,8 @@ def processor() -> str:
 
 def compiler() -> str:
     """First line of what the emulator's C compiler says about itself."""
-    path = find_compiler()
-    if path is None:
+    command = find_compiler()
+    if not command:
         return "none (emulated in Python)"
-    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
     return answer.stdout.splitlines()[0]

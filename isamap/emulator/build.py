@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from isamap.errors import IsamapError
+from isamap.find_compiler import find_compiler
 
 # floats must round after every operation, integers wrap, bytes may alias
 FLAGS = (
@@ -28,19 +29,7 @@ FLAGS = (
     "-fno-strict-aliasing",
     "-w",
 )
-COMPILERS = ("cc", "gcc", "clang")
 MAX_CACHED_FILES = 500
-
-
-@cache
-def find_compiler() -> str | None:
-    """Path of the C compiler: $CC, else the first of cc, gcc, clang; None when there is none."""
-    wanted = os.environ.get("CC", "").strip()
-    for name in (wanted,) if wanted else COMPILERS:
-        path = shutil.which(name)
-        if path:
-            return path
-    return None
 
 
 def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = ()) -> Path:
@@ -51,10 +40,10 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
             room for what it makes.
     """
     compiler = find_compiler()
-    if compiler is None:
+    if not compiler:
         raise IsamapError("no C compiler found", hint="install gcc or clang, or set CC")
     flags = (optimisation, *FLAGS, *defines)
-    key = "\0".join((text, compiler, *flags, _processor()))
+    key = "\0".join((text, *compiler, *flags, _processor()))
     name = "emulator-" + hashlib.sha256(key.encode()).hexdigest()[:32]
     for folder in _folders():
         if (folder / name).exists():
@@ -62,12 +51,13 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
     with tempfile.TemporaryDirectory() as work:
         source, made = Path(work, "program.c"), Path(work, "program")
         source.write_text(text)
-        command = [compiler, *flags, "-o", str(made), str(source), "-lm"]
+        command = [*compiler, *flags, "-o", str(made), str(source), "-lm"]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=300, check=False, process_group=0
         )
         if done.returncode:
-            raise IsamapError(f"{compiler} failed: {done.stderr[:600]}")
+            said = done.stderr[:600] or f"status {done.returncode}, without a word"
+            raise IsamapError(f"{compiler[0]} failed: {said}")
         return _keep(made, name)
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from isamap.errors import IsamapError, ProgramError, closest
+from isamap.find_compiler import find_compiler
 from isamap.hwdesc import Hardware
 from isamap.program import Placement, Program, pack, unpack
 
 from .bind import Bound, bind
-from .build import compile_c, find_compiler, run_executable
+from .build import compile_c, run_executable
 from .c_functional import emit_functional
 from .c_semantics import can_compile
 from .faults import fault_error, parse_report
@@ -51,7 +52,7 @@ def run(
     has_c = all(can_compile(call.instruction.semantics) for call in bound.calls)
     if compiled and not has_c:
         raise IsamapError("the compiled emulator has no 8-bit floats", hint="use compiled=False")
-    if has_c and (compiled or (compiled is None and find_compiler() is not None)):
+    if has_c and (compiled or (compiled is None and find_compiler())):
         image = _run_compiled(bound, image, timeout_s)
     else:
         interpret_functional(bound, image)

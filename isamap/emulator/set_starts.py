@@ -23,11 +23,12 @@ from pathlib import Path
 import numpy as np
 
 from isamap.errors import IsamapError
+from isamap.find_compiler import find_compiler
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.program import Node, Program, Run, map_issues
 
 from .bind import Bound, bind
-from .build import compile_c, find_compiler, run_executable
+from .build import compile_c, run_executable
 from .c_timing import emit_timing
 from .optimisation import choose_optimisation
 from .python_timing import interpret_starts
@@ -59,7 +60,7 @@ def set_starts(
     bound = bind(program, hardware)
     if bound.is_timed:
         return program
-    use_c = find_compiler() is not None if compiled is None else compiled
+    use_c = bool(find_compiler()) if compiled is None else compiled
     place = _run_compiled if use_c else _run_python
     pairs, is_legal = _place(bound, 0, place, timeout_s)
     if hardware.issue_width is not None:

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from isamap.errors import IsamapError, ProgramError
+from isamap.find_compiler import find_compiler
 from isamap.hwdesc import Hardware, Unit
 from isamap.program import Program
 
 from .bind import Bound, bind
-from .build import compile_c, find_compiler, run_executable
+from .build import compile_c, run_executable
 from .c_text import Fault
 from .c_timing import ENERGY_SCALE, emit_timing
 from .faults import fault_error, parse_report, show_call
@@ -43,7 +44,7 @@ def time_program(
             f"{hardware.name!r} does not wait: every call needs the cycle in which it starts",
             hint="isamap.emulator.set_starts gives each the earliest",
         )
-    use_c = find_compiler() is not None if compiled is None else compiled
+    use_c = bool(find_compiler()) if compiled is None else compiled
     numbers = _run_compiled(bound, timeout_s) if use_c else interpret_timing(bound)
     timing = _to_timing(bound, numbers)
     if bound.is_timed:

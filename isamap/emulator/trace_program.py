@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from isamap.errors import IsamapError
+from isamap.find_compiler import find_compiler
 from isamap.hwdesc import Hardware
 from isamap.program import Program
 
 from .bind import Bound, bind
-from .build import compile_c, find_compiler, run_executable
+from .build import compile_c, run_executable
 from .c_events import NUM_FIELDS, deepest, lanes
 from .c_timing import emit_timing
 from .optimisation import choose_optimisation
@@ -53,7 +54,7 @@ def trace_program(
     bound = bind(program, hardware)
     bucket_cycles = max(1, -(-timing.cycles // NUM_BUCKETS))
     num_buckets = max(1, -(-timing.cycles // bucket_cycles))
-    use_c = find_compiler() is not None if compiled is None else compiled
+    use_c = bool(find_compiler()) if compiled is None else compiled
     if use_c:
         events = _run_compiled(bound, max_calls, bucket_cycles, num_buckets, timeout_s)
     else:

@@ -3,7 +3,6 @@
 In: a compiler rule. Out: compiled files, or which packages are missing. Not its job: C text.
 """
 
-import os
 import platform
 import shutil
 import subprocess
@@ -12,11 +11,11 @@ from functools import cache
 from pathlib import Path
 
 from isamap.errors import IsamapError
+from isamap.find_compiler import find_compiler, wanted_compiler
 from isamap.hwdesc import CompilerRule, Hardware
 
 from .read_ahead import give_up, read_ahead
 
-COMPILERS = ("cc", "gcc", "clang")
 OPTIMISED = "-O2"
 # floats round after every operation; registers of one memory may hold several types in turn
 FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fopenmp-simd")
@@ -35,23 +34,25 @@ NO_OPENMP = "threads need clang's OpenMP: apt-get install libomp-dev; or use gcc
 class Toolchain:
     """A compiler with its flags, and the command before an executable (none: it runs here).
 
-    `headers`: what every C file for the machine includes.
+    `headers`: what every C file for the machine includes. `words`: what follows the compiler's name
+    before any flag, as in CC="ccache gcc" or CC="gcc -g".
     """
 
     compiler: str
     flags: tuple[str, ...]
     run: tuple[str, ...]
     headers: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     @property
     def all_flags(self) -> tuple[str, ...]:
         """What every file is compiled with."""
         own = () if "clang" in self.version() else GCC_FLAGS
-        return (OPTIMISED, *FLAGS, *own, *self.flags)
+        return (*self.words, OPTIMISED, *FLAGS, *own, *self.flags)
 
     def version(self) -> str:
         """The compiler's own words, one line."""
-        return _version(self.compiler)
+        return _version((self.compiler, *self.words))
 
     def compile_shared(self, source: Path, target: Path, extra: tuple[str, ...] = ()) -> None:
         """A shared library from one C file."""
@@ -99,7 +100,8 @@ class Toolchain:
                 give_up(ahead)
         if done.returncode:
             hint = NO_OPENMP if OPENMP_LIBRARY in done.stderr else ""
-            raise IsamapError(f"{self.compiler} failed: {done.stderr[:1500]}", hint=hint)
+            said = done.stderr[:1500] or f"status {done.returncode}, without a word"
+            raise IsamapError(f"{self.compiler} failed: {said}", hint=hint)
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -115,10 +117,14 @@ def find_toolchain(hw: Hardware) -> Toolchain:
         IsamapError: one is not installed; the hint names the packages.
     """
     rule = hw.compiler or CompilerRule()
-    compiler = _find_compiler(rule, hw)
+    command = find_compiler(rule.command)
+    if not command:
+        wanted = rule.command or wanted_compiler()
+        what = f"'{wanted}', which compiles for {hw.name}," if wanted else "a C compiler"
+        raise _missing(f"{what} is not", rule)
     if rule.run and shutil.which(rule.run[0]) is None:
         raise _missing(f"'{rule.run[0]}', which runs programs for {hw.name}, is not", rule)
-    return Toolchain(compiler, rule.flags, rule.run, rule.headers)
+    return Toolchain(command[0], rule.flags, rule.run, rule.headers, command[1:])
 
 
 def missing_features(rule: CompilerRule) -> tuple[str, ...]:
@@ -133,19 +139,9 @@ def missing_features(rule: CompilerRule) -> tuple[str, ...]:
 
 
 @cache
-def _version(compiler: str) -> str:
-    done = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
-    return next(iter(done.stdout.splitlines()), "") or compiler
-
-
-def _find_compiler(rule: CompilerRule, hw: Hardware) -> str:
-    wanted = rule.command or os.environ.get("CC", "").strip()
-    for name in (wanted,) if wanted else COMPILERS:
-        path = shutil.which(name)
-        if path:
-            return path
-    what = f"'{wanted}', which compiles for {hw.name}," if wanted else "a C compiler"
-    raise _missing(f"{what} is not", rule)
+def _version(command: tuple[str, ...]) -> str:
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+    return next(iter(done.stdout.splitlines()), "") or " ".join(command)
 
 
 def _missing(what: str, rule: CompilerRule) -> IsamapError:
