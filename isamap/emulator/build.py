@@ -30,14 +30,16 @@ FLAGS = (
     "-w",
 )
 MAX_CACHED_FILES = 500
+COMPILE_SECONDS = 300
+OTHER_COMPILER = "CC names another compiler: CC=gcc"
 
 
 def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = ()) -> Path:
     """The executable made from `text`, from the cache when it was made before.
 
     Raises:
-        IsamapError: no compiler, it failed (its first lines are in the message), or there is no
-            room for what it makes.
+        IsamapError: no compiler, it failed (its first lines are in the message) or took too long,
+            or there is no room for what it makes.
     """
     compiler = find_compiler()
     if not compiler:
@@ -51,14 +53,25 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
     with tempfile.TemporaryDirectory() as work:
         source, made = Path(work, "program.c"), Path(work, "program")
         source.write_text(text)
-        command = [*compiler, *flags, "-o", str(made), str(source), "-lm"]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=300, check=False, process_group=0
-        )
-        if done.returncode:
-            said = done.stderr[:600] or f"status {done.returncode}, without a word"
-            raise IsamapError(f"{compiler[0]} failed: {said}")
+        _compile([*compiler, *flags, "-o", str(made), str(source), "-lm"])
         return _keep(made, name)
+
+
+def _compile(command: list[str]) -> None:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False,
+            process_group=0,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        message = f"{command[0]} took longer than {COMPILE_SECONDS:g} s"
+        raise IsamapError(message, hint=OTHER_COMPILER) from None
+    except OSError as error:
+        message = f"cannot run {command[0]}: {error.strerror}"
+        raise IsamapError(message, hint=OTHER_COMPILER) from error
+    if done.returncode:
+        said = done.stderr[:600] or f"status {done.returncode}, without a word"
+        raise IsamapError(f"{command[0]} failed: {said}")
 
 
 def _keep(made: Path, name: str) -> Path:

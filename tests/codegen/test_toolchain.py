@@ -1,18 +1,23 @@
 """The compiler that $CC names, and what is said when it does not do its work."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import isamap
 from isamap.codegen import Toolchain, find_toolchain
+from isamap.codegen.c.read_ahead import ENOUGH
 from isamap.emulator.build import compile_c
 from isamap.errors import IsamapError
 from isamap.find_compiler import find_compiler
+from isamap.measured import Measured
+from isamap.native import tune
 
 HW = isamap.load_hardware(Path(__file__).parent / "vec4.yaml")
 PROGRAM = "int main(void) { return ANSWER; }\n"
+SAYS_VERSION = 'case "$*" in *--version*) exec gcc --version;; esac'
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: apt-get install gcc")
 
 
@@ -64,3 +69,58 @@ def test_a_compiler_that_fails_in_silence_has_a_status(
         find_toolchain(HW).compile_program((source,), source.with_name("a"))
     with pytest.raises(IsamapError, match="/false failed: status 1, without a word"):
         compile_c(PROGRAM)
+
+
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A compiler that says its version at once and never ends compiling."""
+    monkeypatch.setenv("CC", str(script(tmp_path, f"{SAYS_VERSION}\nexec sleep 100")))
+    monkeypatch.setattr("isamap.codegen.c.toolchain.COMPILE_SECONDS", 0.3)
+    monkeypatch.setattr("isamap.emulator.build.COMPILE_SECONDS", 0.3)
+    monkeypatch.setattr("isamap.codegen.c.read_ahead.LIMIT_S", 0.3)
+    return tmp_path / "compiler"
+
+
+def test_a_compiler_that_takes_too_long_is_named(slow: Path, source: Path) -> None:
+    toolchain, target = find_toolchain(HW), source.with_name("a")
+    for compile_it in (lambda: toolchain.compile_program((source,), target),
+                       lambda: compile_c(PROGRAM + "// slow")):  # fmt: skip
+        with pytest.raises(IsamapError, match=f"{slow} took longer than 0.3 s") as caught:
+            compile_it()
+        assert caught.value.hint == "CC names another compiler: CC=gcc"
+    with_headers = replace(toolchain, headers=("stdio.h",))
+    for _ in range(ENOUGH):
+        with pytest.raises(IsamapError, match="took longer"):
+            with_headers.compile_program((source,), target)
+
+
+def test_a_candidate_that_takes_too_long_to_compile_counts_as_failed(
+    slow: Path, tmp_path: Path
+) -> None:
+    kernel = f"{Path(__file__).parent / 'c_kernels.py'}:sgemm"
+    model = Measured(2, tmp_path / "m", seconds=0)
+    shapes = [{"m": 2, "n": 3, "k": 2}]
+    (done,) = tune(kernel, HW, shapes, model=model, may_reassociate=True)
+    assert "candidates for sgemm on vec4 can be measured" in done.problem
+    assert f"the first: {slow} took longer than 0.3 s" in done.problem
+
+
+def test_what_is_no_program_is_no_compiler(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = script(tmp_path, "")
+    compiler.write_bytes(b"\x7fELFjunk")
+    monkeypatch.setenv("CC", str(compiler))
+    with pytest.raises(IsamapError, match=f"cannot run {compiler}: Exec format error") as caught:
+        find_toolchain(HW).compile_program((source,), source.with_name("a"))
+    assert caught.value.hint == "CC names another compiler: CC=gcc"
+    with pytest.raises(IsamapError, match=f"cannot run {compiler}: Exec format error"):
+        compile_c(PROGRAM)
+
+
+def script(folder: Path, text: str) -> Path:
+    """A program that stands in for a compiler."""
+    file = folder / "compiler"
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return file

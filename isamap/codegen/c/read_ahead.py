@@ -80,10 +80,7 @@ def _read(folder: Path, command: Sequence[str], headers: Sequence[str]) -> bool:
         file.write("".join(f"#include <{header}>\n" for header in headers))
     made, rule = folder / "made", folder / "rule"
     ask = [*command, "-x", "c-header", "-MD", "-MF", str(rule), "-o", str(made)]
-    done = subprocess.run(
-        [*ask, str(folder / HEADER)], capture_output=True, check=False, timeout=LIMIT_S
-    )
-    if done.returncode:
+    if not _succeeds([*ask, str(folder / HEADER)]):
         (folder / USELESS).touch()
         return False
     (folder / READ).unlink(missing_ok=True)  # it is never there beside a later note
@@ -93,6 +90,15 @@ def _read(folder: Path, command: Sequence[str], headers: Sequence[str]) -> bool:
     for other in [other for other in others if other != folder][KEPT - 1 :]:
         shutil.rmtree(other, ignore_errors=True)
     return True
+
+
+def _succeeds(command: Sequence[str]) -> bool:
+    """In time."""
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return not done.returncode
 
 
 @contextmanager

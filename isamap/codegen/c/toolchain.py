@@ -6,6 +6,7 @@ In: a compiler rule. Out: compiled files, or which packages are missing. Not its
 import platform
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fopenmp-si
 GCC_FLAGS = ("-fno-predictive-commoning", "-fno-gcse")
 LIBRARIES = ("-lm",)  # for what is linked: with one, a header alone would be linked too
 COMPILE_SECONDS = 120
+OTHER_COMPILER = "CC names another compiler: CC=gcc"
 OPENMP_LIBRARY = "-lomp"  # clang's, a package of its own, which linkers name so when it is missing
 NO_OPENMP = "threads need clang's OpenMP: apt-get install libomp-dev; or use gcc: CC=gcc"
 
@@ -104,10 +106,22 @@ class Toolchain:
             raise IsamapError(f"{self.compiler} failed: {said}", hint=hint)
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
-    )
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """What a compiler answers, whatever its status.
+
+    Raises:
+        IsamapError: it cannot be run, or takes longer than `COMPILE_SECONDS`.
+    """
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        message = f"{command[0]} took longer than {COMPILE_SECONDS:g} s"
+        raise IsamapError(message, hint=OTHER_COMPILER) from None
+    except OSError as error:
+        message = f"cannot run {command[0]}: {error.strerror}"
+        raise IsamapError(message, hint=OTHER_COMPILER) from error
 
 
 def find_toolchain(hw: Hardware) -> Toolchain:
@@ -140,7 +154,7 @@ def missing_features(rule: CompilerRule) -> tuple[str, ...]:
 
 @cache
 def _version(command: tuple[str, ...]) -> str:
-    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+    done = _run([*command, "--version"])
     return next(iter(done.stdout.splitlines()), "") or " ".join(command)
 
 
