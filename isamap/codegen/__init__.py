@@ -20,6 +20,7 @@ from .bits import (
     write_c,
 )
 from .c import (
+    MUST_EXECUTE,
     CSource,
     Parameter,
     Toolchain,
@@ -29,6 +30,7 @@ from .c import (
     generate_main,
     generate_peak,
     generate_timer,
+    load_functions,
     missing_features,
 )
 from .check_form import check_form
@@ -41,6 +43,7 @@ __all__ = [
     "EncodedRun",
     "Form",
     "HostStep",
+    "MUST_EXECUTE",
     "Parameter",
     "TableRange",
     "Toolchain",
@@ -54,6 +57,7 @@ __all__ = [
     "generate_peak",
     "generate_timer",
     "list_binary",
+    "load_functions",
     "missing_features",
     "run_bytes",
     "write_asm",

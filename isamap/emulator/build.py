@@ -53,15 +53,15 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
     with tempfile.TemporaryDirectory() as work:
         source, made = Path(work, "program.c"), Path(work, "program")
         source.write_text(text)
-        _compile([*compiler, *flags, "-o", str(made), str(source), "-lm"])
+        _compile([*compiler, *flags, str(source), "-lm"], made)
         return _keep(made, name)
 
 
-def _compile(command: list[str]) -> None:
+def _compile(command: list[str], made: Path) -> None:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False,
-            process_group=0,
+            [*command, "-o", str(made)], capture_output=True, text=True, check=False,
+            timeout=COMPILE_SECONDS, process_group=0,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         message = f"{command[0]} took longer than {COMPILE_SECONDS:g} s"
@@ -72,6 +72,8 @@ def _compile(command: list[str]) -> None:
     if done.returncode:
         said = done.stderr[:600] or f"status {done.returncode}, without a word"
         raise IsamapError(f"{command[0]} failed: {said}")
+    if not made.exists():
+        raise IsamapError(f"{command[0]} wrote nothing", hint=OTHER_COMPILER)
 
 
 def _keep(made: Path, name: str) -> Path:
@@ -94,7 +96,7 @@ def run_executable(path: Path, arguments: tuple[str, ...], timeout_s: float) -> 
     """Standard output of the executable, whatever its exit status means.
 
     Raises:
-        IsamapError: it ran longer than `timeout_s`, or a signal ended it.
+        IsamapError: it cannot be run, ran longer than `timeout_s`, or a signal ended it.
     """
     try:
         done = subprocess.run(
@@ -110,6 +112,11 @@ def run_executable(path: Path, arguments: tuple[str, ...], timeout_s: float) -> 
             f"the emulated program ran longer than {timeout_s:g} s",
             hint="give the emulator a larger timeout_s",
         ) from None
+    except OSError as error:
+        raise IsamapError(
+            f"cannot run {path}: {error.strerror}",
+            hint="name a folder that allows execution by ISAMAP_CACHE_DIR",
+        ) from error
     if done.returncode < 0 or not done.stdout:
         raise IsamapError(f"the compiled emulator ended with status {done.returncode}")
     return done.stdout

@@ -14,6 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
+from isamap.codegen import MUST_EXECUTE
+from isamap.errors import IsamapError
+
 PASSING = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # sent from outside
 GRACE_S = 2.0  # for the program's own alarm clock to be quicker than ours
 
@@ -35,17 +38,25 @@ class RunError(Exception):
 
 
 class TimedProcess:
-    """A process that waits to be asked; the terminal's Ctrl-C does not reach it."""
+    """A process that waits to be asked; the terminal's Ctrl-C does not reach it.
+
+    Raises:
+        IsamapError: it cannot be started.
+    """
 
     def __init__(self, command: Sequence[str], cpus: frozenset[int], limit_s: float) -> None:
         self.limit_s = limit_s
-        self.process = subprocess.Popen(
-            [*command, str(max(1, round(limit_s)))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        try:
+            self.process = subprocess.Popen(
+                [*command, str(max(1, round(limit_s)))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            message = f"cannot run what was compiled: {error.strerror}"
+            raise IsamapError(message, hint=MUST_EXECUTE) from error
         if cpus and hasattr(os, "sched_setaffinity"):
             with contextlib.suppress(OSError):  # gone already: the first question says so
                 os.sched_setaffinity(self.process.pid, cpus)

@@ -5,16 +5,15 @@ C text (`codegen`).
 """
 
 import atexit
-import ctypes
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from isamap.codegen import CSource, Toolchain, find_toolchain, generate_c
+from isamap.codegen import CSource, Toolchain, find_toolchain, generate_c, load_functions
 from isamap.compile import cost_model
 from isamap.costmodels import CostModel
 from isamap.errors import IsamapError
@@ -27,6 +26,8 @@ from isamap.write_all import make_folder, write_all
 from .built import BuiltKernel, CFiles
 from .mapped import map_program
 from .verify_built import WrongError, verify_built
+
+Functions = Mapping[str, Callable[..., None]]  # by name in C
 
 
 def build(
@@ -75,11 +76,11 @@ def build(
             f"programs for {mapped.hardware.name} run under {toolchain.run[0]}, not here",
             hint="use run_on, or 'isamap run-on'",
         )
-    library, code = _compile(source, toolchain)
-    packers = {parameter: library[name] for parameter, name in source.packers.items()}
+    functions, code = _compile(source, toolchain)
+    packers = {parameter: functions[name] for parameter, name in source.packers.items()}
     folder = Path(out) if out is not None else _temporary_folder()
     files = _name_files(folder, source.name)
-    built = BuiltKernel(mapped, source, files, library[source.name], packers)
+    built = BuiltKernel(mapped, source, files, functions[source.name], packers)
     found = verify_built(built, check)
     if found.is_wrong:
         raise WrongError(mapped.kernel.name, found)
@@ -95,18 +96,17 @@ def _temporary_folder() -> Path:
     return Path(folder)
 
 
-def _compile(source: CSource, toolchain: Toolchain) -> tuple[ctypes.CDLL, bytes]:
-    """The library, loaded from a file of its own that is gone by then, and its bytes: the loader
-    opens no path twice, and what is built next would change code under those who still call it."""
+def _compile(source: CSource, toolchain: Toolchain) -> tuple[Functions, bytes]:
+    """The library's functions, loaded from a file of its own that is gone by then, and its bytes:
+    the loader opens no path twice, and what is built next would change code under those who still
+    call it."""
     with tempfile.TemporaryDirectory(prefix="isamap-compile-") as place:
         text, compiled = Path(place, f"{source.name}.c"), Path(place, f"lib{source.name}.so")
         text.write_text(source.text)
         text.with_suffix(".h").write_text(source.header)
         toolchain.compile_shared(text, compiled, source.flags)
-        library, code = ctypes.CDLL(str(compiled)), compiled.read_bytes()
-    for name in (source.name, *source.packers.values()):
-        library[name].restype = None
-    return library, code
+        functions = load_functions(compiled, (source.name, *source.packers.values()))
+        return functions, compiled.read_bytes()
 
 
 def _name_files(folder: Path, name: str) -> CFiles:

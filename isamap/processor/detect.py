@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from isamap.codegen import can_measure, find_toolchain, generate_peak, missing_features
+from isamap.codegen import (
+    can_measure,
+    find_toolchain,
+    generate_peak,
+    load_functions,
+    missing_features,
+)
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Role
@@ -67,8 +73,7 @@ def _measure(instruction: Instruction, hw: Hardware) -> Peak:
         source, library = Path(folder, "peak.c"), Path(folder, "peak.so")
         source.write_text(text)
         find_toolchain(hw).compile_shared(source, library)
-        run = ctypes.CDLL(str(library)).isamap_peak
-        run.restype = None
+        (run,) = load_functions(library, ("isamap_peak",)).values()
         best = float("inf")
         for _ in range(REPEATS):
             begin = time.thread_time()

@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 
 import isamap
-from isamap.codegen import Toolchain, find_toolchain
+from isamap.codegen import Toolchain, find_toolchain, load_functions
 from isamap.codegen.c.read_ahead import ENOUGH
-from isamap.emulator.build import compile_c
+from isamap.emulator.build import compile_c, run_executable
 from isamap.errors import IsamapError
 from isamap.find_compiler import find_compiler
 from isamap.measured import Measured
+from isamap.measured.timed_process import TimedProcess
 from isamap.native import tune
 
 HW = isamap.load_hardware(Path(__file__).parent / "vec4.yaml")
+KERNEL = f"{Path(__file__).parent / 'c_kernels.py'}:sgemm"
 PROGRAM = "int main(void) { return ANSWER; }\n"
 SAYS_VERSION = 'case "$*" in *--version*) exec gcc --version;; esac'
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: apt-get install gcc")
@@ -97,10 +99,9 @@ def test_a_compiler_that_takes_too_long_is_named(slow: Path, source: Path) -> No
 def test_a_candidate_that_takes_too_long_to_compile_counts_as_failed(
     slow: Path, tmp_path: Path
 ) -> None:
-    kernel = f"{Path(__file__).parent / 'c_kernels.py'}:sgemm"
     model = Measured(2, tmp_path / "m", seconds=0)
     shapes = [{"m": 2, "n": 3, "k": 2}]
-    (done,) = tune(kernel, HW, shapes, model=model, may_reassociate=True)
+    (done,) = tune(KERNEL, HW, shapes, model=model, may_reassociate=True)
     assert "candidates for sgemm on vec4 can be measured" in done.problem
     assert f"the first: {slow} took longer than 0.3 s" in done.problem
 
@@ -116,6 +117,55 @@ def test_what_is_no_program_is_no_compiler(
     assert caught.value.hint == "CC names another compiler: CC=gcc"
     with pytest.raises(IsamapError, match=f"cannot run {compiler}: Exec format error"):
         compile_c(PROGRAM)
+
+
+WRITES_RUBBISH = """
+for word; do
+  if [ "$before" = -o ]; then echo rubbish > "$word"; fi
+  before=$word
+done
+"""
+EXECUTE = "the folder for temporary files must allow execution: TMPDIR names another one"
+
+
+@pytest.mark.parametrize(
+    "compiler, problem, hint",
+    [
+        ("exit 0", "/compiler wrote nothing", "CC names another compiler: CC=gcc"),
+        (WRITES_RUBBISH, "cannot load what was compiled: ", EXECUTE),
+    ],
+)
+def test_what_cannot_be_loaded_is_told(
+    compiler: str, problem: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", str(script(tmp_path, compiler)))
+    with pytest.raises(IsamapError, match=problem) as caught:
+        isamap.build(KERNEL, HW, sizes={"m": 2, "n": 3, "k": 2}, may_reassociate=True)
+    assert caught.value.hint == hint
+
+
+def test_what_cannot_be_run_is_told(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a folder that allows no execution: what is written is no executable file."""
+    monkeypatch.setenv("CC", str(script(tmp_path, WRITES_RUBBISH)))
+    toolchain, target = find_toolchain(HW), source.with_name("a")
+    toolchain.compile_program((source,), target)
+    for run_it in (lambda: toolchain.execute(target, (), 10),
+                   lambda: TimedProcess([str(target)], frozenset(), 10.0)):  # fmt: skip
+        with pytest.raises(IsamapError, match="run what was compiled: Permission den") as caught:
+            run_it()
+        assert caught.value.hint == EXECUTE
+    with pytest.raises(IsamapError, match=f"cannot run {target}: Permission denied") as caught:
+        run_executable(target, (), 10)
+    assert caught.value.hint == "name a folder that allows execution by ISAMAP_CACHE_DIR"
+
+
+def test_functions_that_a_library_lacks_are_told(source: Path) -> None:
+    source.write_text("int there;\n")
+    find_toolchain(HW).compile_shared(source, source.with_name("a.so"))
+    with pytest.raises(IsamapError, match="cannot load what was compiled: .*undefined .* absent"):
+        load_functions(source.with_name("a.so"), ("absent",))
 
 
 def script(folder: Path, text: str) -> Path:

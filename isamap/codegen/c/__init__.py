@@ -8,10 +8,17 @@ from .main import generate_main
 from .parameters import Parameter
 from .peak import can_measure, generate_peak
 from .timer import generate_timer
-from .toolchain import Toolchain, find_toolchain, missing_features
+from .toolchain import (
+    MUST_EXECUTE,
+    Toolchain,
+    find_toolchain,
+    load_functions,
+    missing_features,
+)
 
 __all__ = [
     "CSource",
+    "MUST_EXECUTE",
     "Parameter",
     "Toolchain",
     "can_measure",
@@ -20,5 +27,6 @@ __all__ = [
     "generate_main",
     "generate_peak",
     "generate_timer",
+    "load_functions",
     "missing_features",
 ]

@@ -1,12 +1,14 @@
 """The C compiler that a machine names, and the emulator that runs its programs.
 
-In: a compiler rule. Out: compiled files, or which packages are missing. Not its job: C text.
+In: a compiler rule. Out: compiled files, functions in this process, or which packages are missing.
+Not its job: C text.
 """
 
+import ctypes
 import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +29,7 @@ FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fopenmp-si
 GCC_FLAGS = ("-fno-predictive-commoning", "-fno-gcse")
 LIBRARIES = ("-lm",)  # for what is linked: with one, a header alone would be linked too
 COMPILE_SECONDS = 120
+MUST_EXECUTE = "the folder for temporary files must allow execution: TMPDIR names another one"
 OTHER_COMPILER = "CC names another compiler: CC=gcc"
 OPENMP_LIBRARY = "-lomp"  # clang's, a package of its own, which linkers name so when it is missing
 NO_OPENMP = "threads need clang's OpenMP: apt-get install libomp-dev; or use gcc: CC=gcc"
@@ -79,6 +82,9 @@ class Toolchain:
             )
         except subprocess.TimeoutExpired:
             raise IsamapError(f"{' '.join(command)} ran longer than {timeout_s:g} s") from None
+        except OSError as error:
+            message = f"cannot run what was compiled: {error.strerror}"
+            raise IsamapError(message, hint=MUST_EXECUTE) from error
         if done.returncode:
             raise IsamapError(
                 f"{' '.join(command)} ended with status {done.returncode}: {done.stderr[:600]}"
@@ -104,6 +110,8 @@ class Toolchain:
             hint = NO_OPENMP if OPENMP_LIBRARY in done.stderr else ""
             said = done.stderr[:1500] or f"status {done.returncode}, without a word"
             raise IsamapError(f"{self.compiler} failed: {said}", hint=hint)
+        if not target.exists():
+            raise IsamapError(f"{self.compiler} wrote nothing", hint=OTHER_COMPILER)
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -122,6 +130,22 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     except OSError as error:
         message = f"cannot run {command[0]}: {error.strerror}"
         raise IsamapError(message, hint=OTHER_COMPILER) from error
+
+
+def load_functions(library: Path, names: Iterable[str]) -> dict[str, Callable[..., None]]:
+    """Functions of these names, which return nothing, of a shared library.
+
+    Raises:
+        IsamapError: it cannot be loaded, or lacks one.
+    """
+    try:
+        loaded = ctypes.CDLL(str(library))
+        functions = {name: loaded[name] for name in names}
+    except (OSError, AttributeError) as error:
+        raise IsamapError(f"cannot load what was compiled: {error}", hint=MUST_EXECUTE) from error
+    for function in functions.values():
+        function.restype = None
+    return dict(functions)
 
 
 def find_toolchain(hw: Hardware) -> Toolchain:
