@@ -11,6 +11,7 @@ from math import prod
 from pathlib import Path
 
 from isamap.codegen import (
+    Toolchain,
     can_measure,
     find_toolchain,
     generate_peak,
@@ -55,24 +56,30 @@ def detect(hw: Hardware) -> Detection | None:
     if missing:
         return Detection(hw, f"this processor lacks {', '.join(missing)}", ())
     try:
-        find_toolchain(hw)
+        toolchain = find_toolchain(hw)
+        measured = (i for i in hw.instructions if _adds_up(i) and can_measure(i, hw))
+        return Detection(hw, "", tuple(_measure(i, hw, toolchain) for i in measured))
     except IsamapError as error:
-        return Detection(hw, f"{error.message} ({error.hint})", ())
-    found = [_measure(i, hw) for i in hw.instructions if _adds_up(i) and can_measure(i, hw)]
-    return Detection(hw, "", tuple(found))
+        return Detection(hw, _in_a_line(error), ())
+
+
+def _in_a_line(error: IsamapError) -> str:
+    """Such as that the compiler is too old for the machine's flags."""
+    first = error.message.strip().partition("\n")[0]
+    return f"{first} ({error.hint})" if error.hint else first
 
 
 def _adds_up(instruction: Instruction) -> bool:
     return any(s.update == "+=" for s in instruction.semantics.statements)
 
 
-def _measure(instruction: Instruction, hw: Hardware) -> Peak:
+def _measure(instruction: Instruction, hw: Hardware, toolchain: Toolchain) -> Peak:
     """The best of a few runs on one core, in its own time: others may use the core in between."""
     text, calls = generate_peak(instruction, hw)
     with tempfile.TemporaryDirectory(prefix="isamap-peak-") as folder:
         source, library = Path(folder, "peak.c"), Path(folder, "peak.so")
         source.write_text(text)
-        find_toolchain(hw).compile_shared(source, library)
+        toolchain.compile_shared(source, library)
         (run,) = load_functions(library, ("isamap_peak",)).values()
         best = float("inf")
         for _ in range(REPEATS):

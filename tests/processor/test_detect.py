@@ -53,3 +53,39 @@ def test_the_command_names_each_machine_once(tmp_path: Path) -> None:
     answer = CliRunner().invoke(main, ["detect", str(tmp_path / "vec4.yaml"), "vta"])
     assert answer.exit_code == 0
     assert answer.output == "vec4: its programs run under qemu-x\n"
+
+
+OLD = """#!/bin/sh
+for word; do
+  if [ "$word" = -mnew ]; then printf "cc: error: no option '-mnew'\\nusage: ..\\n" >&2; exit 1; fi
+done
+exec gcc "$@"
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: apt-get install gcc")
+def test_flags_that_the_compiler_does_not_know_end_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text(OLD)
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    text, new = VEC4.read_text(), tmp_path / "new.yaml"
+    new.write_text(text.replace("compiler:\n", "compiler:\n  flags: [-mnew]\n"))
+    answer = CliRunner().invoke(main, ["detect", str(new), str(VEC4)])
+    assert answer.exit_code == 0
+    first, second, *_ = answer.output.splitlines()
+    assert first == f"vec4: {compiler} failed: cc: error: no option '-mnew'"
+    assert second == "vec4: runs here"
+
+
+def test_a_compiler_that_compiles_nothing_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    for compiler, reason in (
+        ("false", "/false failed: status 1, without a word"),
+        ("true", "/true wrote nothing (CC names another compiler: CC=gcc)"),
+    ):
+        monkeypatch.setenv("CC", compiler)
+        found = detect(isamap.load_hardware(VEC4))
+        assert found is not None and found.peaks == ()
+        assert found.reason.endswith(reason)
