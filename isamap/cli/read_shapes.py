@@ -65,17 +65,22 @@ def _read_range(text: str, known: Collection[str]) -> tuple[str, tuple[int, ...]
 def _read_rows(path: Path, known: Collection[str]) -> Iterator[Shape]:
     """The rows of a CSV file whose first line names columns."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()  # spreadsheets begin with a mark
     except (OSError, UnicodeDecodeError) as error:
         raise IsamapError(f"cannot read {path}: {error}") from error
     table = csv.reader(lines)
     names = [cell.strip() for cell in next(table, [])]
+    head = Loc(str(path), 1, 1, lines[0] if lines else "")
     if not set(names) & set(known):
         raise IsamapError(
             f"no column of {path} is a size of the kernel",
-            loc=Loc(str(path), 1, 1, lines[0] if lines else ""),
+            loc=head,
             hint=f"its sizes are {', '.join(known)}",
         )
+    for name in known:
+        if names.count(name) > 1:
+            hint = "rename those that do not count"
+            raise IsamapError(f"{names.count(name)} columns are named {name}", loc=head, hint=hint)
     for cells in table:
         if any(cell.strip() for cell in cells):
             yield _read_row(path, table.line_num, lines, names, cells, known)

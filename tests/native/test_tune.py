@@ -207,6 +207,7 @@ def test_a_range_that_is_none_is_told(text: str, message: str) -> None:
         ("m,n\n1,2\n3,x\n", "n is 'x', expected a number", 3),
         ("m,n\n1\n", "n is '', expected a number", 2),
         ("", "is a size of the kernel", 1),
+        ("m,n,m\n1,2,3\n", "2 columns are named m", 1),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told(
@@ -217,6 +218,14 @@ def test_a_table_that_cannot_be_read_is_told(
     with pytest.raises(isamap.IsamapError, match=message) as caught:
         read_shapes((), str(file), KNOWN)
     assert caught.value.loc is not None and caught.value.loc.line == line
+
+
+def test_a_table_may_begin_with_a_byte_order_mark_and_repeat_what_does_not_count(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "shapes.csv"
+    file.write_text("m,note,n,note\n1,a,2,b\n", encoding="utf-8-sig")
+    assert read_shapes((), str(file), KNOWN) == ({"m": 1, "n": 2},)
 
 
 def test_a_table_that_is_not_there_is_told(tmp_path: Path) -> None:
