@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from isamap.codegen import find_toolchain, generate_c
-from isamap.compile import build_kernel, load_machine
+from isamap.compile import build_kernel, kernel_sizes, load_machine
 from isamap.costmodels import TERMS_VERSION
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
@@ -50,15 +50,21 @@ def tune(
     Whatever interrupts it, all shapes that were handed out are finished. Arguments as for `build`.
 
     Raises:
-        IsamapError: the machine is not this processor, or the database cannot be used.
+        IsamapError: there is no such kernel, the machine is not this processor, or the database
+            cannot be used.
     """
+    kernel_sizes(kernel, name)  # is there one?
     machine = on_threads(load_machine(hw), threads)
     model.check(machine)
     toolchain = find_toolchain(machine)
     database = Database(model.path)
     wishes = Wishes(model, layouts, time_limit_s, may_reassociate=may_reassociate)
     for shape in shapes:
-        built, _ = build_kernel(kernel, shape, name, may_reassociate)
+        try:
+            built, _ = build_kernel(kernel, shape, name, may_reassociate)
+        except IsamapError as error:
+            yield _failed(shape, error)
+            continue
         subject = make_subject(built, machine, toolchain)
         asked = (
             layouts, may_reassociate, model.num_candidates, model.seconds, TERMS_VERSION,
@@ -72,10 +78,14 @@ def tune(
             mapped = map_program(built, machine, wishes)
             outcome = _outcome(mapped, model)
         except IsamapError as error:
-            yield Tuned(shape, None, error.message.partition("\n")[0])
+            yield _failed(shape, error)
             continue
         database.finish(key, subject, outcome)
         yield Tuned(shape, outcome)
+
+
+def _failed(shape: Shape, error: IsamapError) -> Tuned:
+    return Tuned(shape, None, error.message.partition("\n")[0])
 
 
 def _outcome(mapped: Mapped, model: Measured) -> Outcome:

@@ -126,6 +126,25 @@ def test_a_shape_that_cannot_be_mapped_is_told_and_the_others_go_on(tmp_path: Pa
 
 
 @needs_compiler
+def test_a_shape_that_is_none_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    model = Measured(2, tmp_path / "m", FakeTimer(), seconds=0)
+    shapes = [{"m": 0, "n": 2, "k": 2}, {"m": 2, "n": 2, "k": 2}]
+    first, second = tune(SGEMM, VEC4, shapes, model=model, may_reassociate=True)
+    assert first.outcome is None
+    assert first.problem == "an extent of 'A' must be at least 1, but m is 0"
+    assert second.outcome is not None
+    with pytest.raises(isamap.IsamapError, match="has no kernel 'none'"):
+        next(tune(SGEMM, VEC4, shapes, model=model, name="none"))
+
+
+def test_where_outcomes_cannot_be_written_nothing_is_measured(tmp_path: Path) -> None:
+    file = tmp_path / "none" / "tune.json"
+    answer = CliRunner().invoke(main, ["tune", SGEMM, "--hw", str(VEC4), "--json", str(file)])
+    assert answer.exit_code == 2
+    assert answer.output == f"error: cannot write {file}: No such file or directory\n"
+
+
+@needs_compiler
 def test_the_command_tells_shapes_and_a_summary(tmp_path: Path) -> None:
     (tmp_path / "shapes.csv").write_text("m,n,note\n2,3,a\n4,3,b\n2,3,again\n")
     arguments = ["tune", SGEMM, "--hw", str(VEC4), "--allow", "reassociate", "--candidates", "2"]
