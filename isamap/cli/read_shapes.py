@@ -81,9 +81,13 @@ def _read_rows(path: Path, known: Collection[str]) -> Iterator[Shape]:
         if names.count(name) > 1:
             hint = "rename those that do not count"
             raise IsamapError(f"{names.count(name)} columns are named {name}", loc=head, hint=hint)
+    is_empty = True
     for cells in table:
         if any(cell.strip() for cell in cells):
+            is_empty = False
             yield _read_row(path, table.line_num, lines, names, cells, known)
+    if is_empty:
+        raise IsamapError(f"{path} has no row below its first line", loc=head)
 
 
 def _read_row(

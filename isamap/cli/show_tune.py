@@ -6,7 +6,7 @@ measuring.
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from rich.console import Console
 
@@ -21,8 +21,16 @@ NOTHING = "nothing to compare ('isamap map --explain' says what instructions do 
 NEAR = 1.05  # times the winner: the closed form's first is as good
 
 
-def show_tune(stream: Iterator[Tuned], count: int, json_path: str | None) -> bool:
-    """Show all outcomes; False if Ctrl-C ended it."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """`is_whole`: nothing ended it. `num_measured`: shapes with an outcome."""
+
+    is_whole: bool
+    num_measured: int
+
+
+def show_tune(stream: Iterator[Tuned], count: int, json_path: str | None) -> Shown:
+    """Show all outcomes until Ctrl-C."""
     done: list[Tuned] = []
     is_whole = True
     quiet = json_path == "-"
@@ -42,7 +50,7 @@ def show_tune(stream: Iterator[Tuned], count: int, json_path: str | None) -> boo
         console.print(line, soft_wrap=True)
     if json_path is not None:
         write_json(json_path, _to_json(done, is_whole))
-    return is_whole
+    return Shown(is_whole, sum(tuned.outcome is not None for tuned in done))
 
 
 def tuned_line(tuned: Tuned) -> str:

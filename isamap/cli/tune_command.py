@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from .exit_codes import EXIT_INTERRUPTED
+from .exit_codes import EXIT_INTERRUPTED, EXIT_NOTHING_FOUND
 from .options import (
     HW_HELP,
     PER_ROUND,
@@ -74,5 +74,8 @@ def tune_command(
         time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
         threads=threads,
     )  # fmt: skip
-    if not show_tune(stream, len(shapes), json_path):
+    shown = show_tune(stream, len(shapes), json_path)
+    if not shown.is_whole:
         raise SystemExit(EXIT_INTERRUPTED)
+    if not shown.num_measured:
+        raise SystemExit(EXIT_NOTHING_FOUND)

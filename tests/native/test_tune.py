@@ -137,6 +137,18 @@ def test_a_shape_that_is_none_is_told_and_the_others_go_on(tmp_path: Path) -> No
         next(tune(SGEMM, VEC4, shapes, model=model, name="none"))
 
 
+@needs_compiler
+def test_where_no_shape_can_be_measured_the_command_fails(tmp_path: Path) -> None:
+    file = tmp_path / "tune.json"
+    arguments = ["tune", SGEMM, "--hw", str(VEC4), "--size", "m=0", "--json", str(file)]
+    answer = CliRunner().invoke(main, [*arguments, "--database", str(tmp_path / "m")])
+    assert answer.exit_code == 3
+    assert "1 shape could not be measured" in answer.output
+    assert [row["problem"] for row in json.loads(file.read_text())["shapes"]] == [
+        "an extent of 'A' must be at least 1, but m is 0"
+    ]
+
+
 def test_where_outcomes_cannot_be_written_nothing_is_measured(tmp_path: Path) -> None:
     file = tmp_path / "none" / "tune.json"
     answer = CliRunner().invoke(main, ["tune", SGEMM, "--hw", str(VEC4), "--json", str(file)])
@@ -168,7 +180,8 @@ def test_ctrl_c_ends_the_command_with_what_is_done(capsys: pytest.CaptureFixture
         yield Tuned({"m": 3}, None, "no such thing")
         raise KeyboardInterrupt
 
-    assert not show_tune(stream(), 5, None)
+    shown = show_tune(stream(), 5, None)
+    assert not shown.is_whole and shown.num_measured == 1
     assert capsys.readouterr().out.splitlines() == [
         "m 2: 1 µs, the model's number 2 of 4 (its first 2 µs), rank correlation -1.00",
         "m 3: no such thing",
@@ -227,6 +240,7 @@ def test_a_range_that_is_none_is_told(text: str, message: str) -> None:
         ("m,n\n1\n", "n is '', expected a number", 2),
         ("", "is a size of the kernel", 1),
         ("m,n,m\n1,2,3\n", "2 columns are named m", 1),
+        ("m,n\n , \n", "has no row below its first line", 1),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told(
