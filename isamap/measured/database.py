@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
+from typing import TypeGuard
 
 from isamap.cache_folder import cache_folder
 from isamap.errors import IsamapError
@@ -164,15 +166,19 @@ class Database:
         self.path = path
 
     def recall(self, subject: Subject) -> dict[str, Row]:
-        """Rows by program digest."""
+        """Rows by program digest, but for damaged ones."""
         with self._open() as connection:
             found = connection.execute(
                 "SELECT program, predicted_s, seconds, least_s, num_samples, problem"
                 " FROM measurement WHERE subject = ?",
                 (subject.key,),
             )
-            return {program: Row(program, predicted, Measurement(*rest))
-                    for program, predicted, *rest in found}  # fmt: skip
+            rows = ((program, predicted, _measurement(rest)) for program, predicted, *rest in found)
+            return {
+                program: Row(program, predicted, measurement)
+                for program, predicted, measurement in rows
+                if measurement is not None
+            }
 
     def record(self, subject: Subject, rows: Mapping[str, Row]) -> None:
         """Keep rows, in place of older ones."""
@@ -193,16 +199,18 @@ class Database:
             connection.execute("COMMIT")
 
     def recall_race(self, subject: Subject, programs: Sequence[str]) -> Race | None:
-        """The race of these programs in this order, if it was run."""
+        """The race of these programs in this order, if it was run and is not damaged."""
         with self._open() as connection:
             row = connection.execute(
                 "SELECT spent_s, found FROM race WHERE subject = ? AND programs = ?",
                 (subject.key, digest(tuple(programs))),
             ).fetchone()
-        if row is None:
+        found = None if row is None else _parse(row[1])
+        if not isinstance(found, list) or len(found) != len(programs) or not _is_number(row[0]):
             return None
-        measurements = (Measurement(*found) for found in json.loads(row[1]))
-        return Race(dict(zip(programs, measurements, strict=True)), row[0])
+        pairs = ((program, _measurement(one)) for program, one in zip(programs, found, strict=True))
+        measurements = {program: one for program, one in pairs if one is not None}
+        return Race(measurements, row[0]) if len(measurements) == len(programs) else None
 
     def record_race(self, subject: Subject, race: Race) -> None:
         """Keep a race of programs of a subject that is recorded."""
@@ -235,7 +243,11 @@ class Database:
             connection.execute("COMMIT")
 
     def lessons(self, setting: Setting, version: int) -> tuple[Lesson, ...]:
-        """All programs of a setting that ran and are described, those of a subject together."""
+        """All programs of a setting that ran and are described, those of a subject together.
+
+        Raises:
+            IsamapError: also if what is kept of one is damaged.
+        """
         alike = " AND ".join(f"s.{column} = ?" for column in SETTING)
         with self._open() as connection:
             found = connection.execute(
@@ -245,10 +257,16 @@ class Database:
                 f" WHERE m.seconds > 0 AND d.version = ? AND {alike} ORDER BY s.key, m.program",
                 (version, *astuple(setting)),
             )
-            return tuple(
-                Lesson(key, kernel, Description(predicted_s, json.loads(terms)), seconds)
-                for key, kernel, predicted_s, terms, seconds in found
-            )
+            return tuple(self._lesson(*row) for row in found)
+
+    def _lesson(
+        self, key: str, kernel: str, predicted_s: object, text: object, seconds: object
+    ) -> Lesson:
+        terms = _parse(text)
+        match predicted_s, seconds, terms:
+            case float(), float(), dict() if all(map(_is_number, terms.values())):
+                return Lesson(key, kernel, Description(predicted_s, terms), seconds)
+        raise self._problem(f"what it says of a program of {kernel} is damaged")
 
     def settings(self, version: int) -> tuple[Kept, ...]:
         """Of all settings, how much was measured there."""
@@ -264,12 +282,11 @@ class Database:
             return tuple(Kept(Setting(*row[:-2]), *row[-2:]) for row in found)
 
     def outcome(self, key: str) -> Outcome | None:
-        """What a question with this key ended with, if it did."""
+        """What a question with this key ended with, if it did and that is not damaged."""
         columns = ", ".join(field.name for field in fields(Outcome))
         with self._open() as connection:
             found = connection.execute(f"SELECT {columns} FROM outcome WHERE key = ?", (key,))
-            row = found.fetchone()
-            return None if row is None else Outcome(*row)
+            return _outcome(found.fetchone())
 
     def finish(self, key: str, subject: Subject, outcome: Outcome) -> None:
         """Keep what a question ended with."""
@@ -296,6 +313,7 @@ class Database:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Bring a new or an older file to this schema."""
+        self._refuse_others(connection)
         if _version(connection) < SCHEMA:
             connection.execute("BEGIN IMMEDIATE")
             for step in STEPS[_version(connection) :]:  # another process may have been quicker
@@ -312,8 +330,20 @@ class Database:
                 hint="give another file with --database, or upgrade isamap",
             )
 
+    def _refuse_others(self, connection: sqlite3.Connection) -> None:
+        """Another application's file gets no tables of ours."""
+        found = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+        names = sorted(name for (name,) in found)
+        if names and not {"subject", "measurement"}.issubset(names):
+            raise self._problem(f"it holds something else: table {names[0]!r}")
+
     def _explain(self, error: OSError | sqlite3.Error) -> IsamapError:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        return self._problem(reason)
+
+    def _problem(self, reason: str) -> IsamapError:
         hint = f"give another file with --database, or set {VARIABLE}"
         return IsamapError(f"the database of measurements {self.path}: {reason}", hint=hint)
 
@@ -322,3 +352,39 @@ def _version(connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     assert isinstance(version, int)
     return version
+
+
+def _parse(text: object) -> object:
+    """What JSON says; None where it is none."""
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _measurement(row: object) -> Measurement | None:
+    """None where it is damaged."""
+    match row:
+        case [seconds, None | float() | int() as least_s, int() as num, str() as problem]:
+            if seconds is None or _is_time(seconds):
+                return Measurement(seconds, least_s, num, problem)
+    return None
+
+
+def _outcome(row: object) -> Outcome | None:
+    """None where there is none, or it is damaged."""
+    match row:
+        case [
+            seconds, first_s, float() as predicted_s,
+            int() as winner, int() as num_candidates, None | float() as correlation,
+        ] if _is_time(seconds) and _is_time(first_s):  # fmt: skip
+            return Outcome(seconds, first_s, predicted_s, winner, num_candidates, correlation)
+    return None
+
+
+def _is_time(value: object) -> TypeGuard[float]:
+    return _is_number(value) and value > 0
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, float | int) and isfinite(value)

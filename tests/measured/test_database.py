@@ -9,7 +9,7 @@ import pytest
 
 from isamap.errors import IsamapError
 from isamap.measured import Database, Measurement, Outcome, Subject, default_path
-from isamap.measured.database import SCHEMA, STEPS, Description, Lesson, Row
+from isamap.measured.database import SCHEMA, STEPS, Description, Lesson, Race, Row
 from isamap.measured.subject import Setting
 
 SUBJECT = Subject("cpu", "f", "hw", "h", "gemm", "k", "A[2, 3]", "cc 1", "-O2", "0.1")
@@ -159,3 +159,77 @@ def test_descriptions_stay_and_a_file_that_has_them_is_not_written(tmp_path: Pat
     assert len(database.lessons(SETTING, 1)) == 2
     (lesson,) = database.lessons(SETTING, 2)
     assert lesson.description == Description(9.0, {})
+
+
+def execute(path: Path, command: str, *values: object) -> None:
+    """As a person does who edits the file."""
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(command, values)
+    connection.close()
+
+
+WHOLE = '[1.0, 1.0, 5, ""]'
+
+
+@pytest.mark.parametrize(
+    "column, value",
+    [
+        *(("found", text) for text in ("junk", "{}", "[]", "7", "[[1]]", "[1, 2]", b"\xff")),
+        ("found", f"[{WHOLE}]"),  # of two programs
+        *(("found", f'[{WHOLE}, [{s}, 1.0, 5, ""]]') for s in ("-1.0", "NaN", '"x"')),
+        ("spent_s", "x"),
+    ],
+)
+def test_a_damaged_race_is_none_and_another_one_takes_its_place(
+    column: str, value: object, tmp_path: Path
+) -> None:
+    database = Database(tmp_path / "m")
+    race = Race({name: Measurement(2e-3, 1e-3, 5) for name in ("a", "b")}, 1.5)
+    database.record(SUBJECT, rows("a", "b"))
+    database.record_race(SUBJECT, race)
+    execute(tmp_path / "m", f"UPDATE race SET {column} = ?", value)
+    assert database.recall_race(SUBJECT, ["a", "b"]) is None
+    database.record_race(SUBJECT, race)
+    assert database.recall_race(SUBJECT, ["a", "b"]) == race
+
+
+@pytest.mark.parametrize("seconds", ["abc", -1, 0, float("inf")])
+def test_damaged_times_count_as_not_measured(seconds: object, tmp_path: Path) -> None:
+    database = Database(tmp_path / "m")
+    database.record(SUBJECT, rows("a", "b"))
+    database.finish("key", SUBJECT, Outcome(1.0, 2.0, 3.0, 1, 8, None))
+    execute(tmp_path / "m", "UPDATE measurement SET seconds = ? WHERE program = 'a'", seconds)
+    execute(tmp_path / "m", "UPDATE outcome SET seconds = ?", seconds)
+    assert database.recall(SUBJECT) == rows("b")
+    assert database.outcome("key") is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(f"UPDATE description SET terms = '{text}'" for text in ("x", "[]", '{"cycles": "x"}')),
+        "UPDATE description SET predicted_s = 'x'",
+        "UPDATE measurement SET seconds = 'x'",
+    ],
+)
+def test_damaged_lessons_name_the_file(command: str, tmp_path: Path) -> None:
+    database = Database(tmp_path / "m")
+    database.record(SUBJECT, rows("a", "b"))
+    database.describe(SUBJECT, 1, ABOUT)
+    execute(tmp_path / "m", command)
+    with pytest.raises(IsamapError, match="what it says of a program of gemm is damaged") as caught:
+        database.lessons(SETTING, 1)
+    assert str(tmp_path / "m") in caught.value.message
+    assert "--database" in caught.value.hint
+
+
+@pytest.mark.parametrize("version", [0, 3, SCHEMA, 9])
+def test_the_file_of_another_application_gets_no_tables(version: int, tmp_path: Path) -> None:
+    file = tmp_path / "history"
+    execute(file, "CREATE TABLE visits (url TEXT)")
+    execute(file, f"PRAGMA user_version = {version}")
+    before = file.read_bytes()
+    with pytest.raises(IsamapError, match=f"{file}: it holds something else: table 'visits'"):
+        Database(file).record(SUBJECT, rows("a"))
+    assert file.read_bytes() == before
