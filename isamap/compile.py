@@ -354,6 +354,9 @@ def _find_source(kernel: str | PathLike[str], name: str | None) -> tuple[Path, s
     path, inner = find_kernel(kernel)
     known = load_kernels(path)
     chosen = name or inner or next(iter(known))
+    if not isinstance(chosen, str):
+        hint = f"kernels are {', '.join(known)}"
+        raise KernelError(f"name={name!r}, expected a kernel's name", hint=hint)
     if chosen not in known:
         hint = closest(chosen, known) or f"kernels are {', '.join(known)}"
         raise KernelError(f"{path} has no kernel {chosen!r}", hint=hint)

@@ -50,6 +50,9 @@ def test_reasons_and_mappings_print_in_a_line_too() -> None:
         ({"sizes": ["m=3"]}, r"sizes=\['m=3'\], expected a mapping", "{'m': 512}"),
         ({"cost": 3}, "cost=3, expected a cost model or its name", "analytical, emulated"),
         ({"time_limit_s": "3"}, "a time limit of '3', expected a number of seconds", ""),
+        ({"time_limit_s": -1}, "a time limit of -1, expected a number of seconds", ""),
+        ({"may_reassociate": "no"}, "may_reassociate='no', expected True or False", ""),
+        ({"name": 5}, "name=5, expected a kernel's name", "kernels are gemm"),
     ],
 )
 def test_mistaken_choices_are_named(choice: dict[str, object], message: str, hint: str) -> None:
@@ -77,6 +80,16 @@ def test_one_name_is_no_list_of_names() -> None:
     with pytest.raises(isamap.IsamapError, match="ahead='B', expected several names") as raised:
         isamap.build("gemm", "outer", sizes=SIZES, ahead="B")
     assert raised.value.hint == "['B']"
+
+
+def test_a_folder_is_a_path() -> None:
+    for out, message in (
+        (b"x", "out=b'x', expected the path of a folder"),
+        (5, "out=5, expected the path of a folder"),
+        ("a\0b", r"out='a\\x00b', expected a path without a null character"),
+    ):
+        with pytest.raises(isamap.IsamapError, match=message):
+            isamap.build("gemm", "outer", sizes=SIZES, out=out)  # type: ignore[arg-type]
 
 
 def test_settings_of_variants_are_a_mapping() -> None:

@@ -64,6 +64,7 @@ def build(
         IsamapError: the machine's programs run elsewhere, or there is no compiler.
     """
     check = Check(verify)
+    folder = None if out is None else _read_folder(out)
     wishes = Wishes(cost_model(cost), layouts, time_limit_s, may_reassociate=may_reassociate)
     mapped = map_program(
         kernel, hw, wishes.within(effort),
@@ -78,8 +79,7 @@ def build(
         )
     functions, code = _compile(source, toolchain)
     packers = {parameter: functions[name] for parameter, name in source.packers.items()}
-    folder = Path(out) if out is not None else _temporary_folder()
-    files = _name_files(folder, source.name)
+    files = _name_files(folder or _temporary_folder(), source.name)
     built = BuiltKernel(mapped, source, files, functions[source.name], packers)
     found = verify_built(built, check)
     if found.is_wrong:
@@ -87,6 +87,16 @@ def build(
     origins = [*mapped.hardware.files, *([str(mapped.file.path)] if mapped.file else [])]
     _write_files(files, source, code, origins)
     return replace(built, verification=found)
+
+
+def _read_folder(out: str | PathLike[str]) -> Path:
+    try:
+        folder = Path(out)
+    except TypeError:
+        raise IsamapError(f"out={out!r}, expected the path of a folder") from None
+    if "\0" in str(folder):
+        raise IsamapError(f"out={out!r}, expected a path without a null character")
+    return folder
 
 
 def _temporary_folder() -> Path:

@@ -52,7 +52,7 @@ def find_plan(kernel: Kernel, hw: Hardware, wishes: Wishes) -> Plan:
     """
     known = Known()
     plan = plan_form(kernel, hw, wishes, known)
-    left = wishes.time_limit_s - plan.seconds
+    left = max(0.0, wishes.time_limit_s - plan.seconds)
     return overlapped(plan, hw, replace(wishes, time_limit_s=left), known)
 
 

@@ -5,7 +5,6 @@ In: nothing but these nodes. Out: frozen values. Not its job: searching (`schedu
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import isnan
 from numbers import Real
 from types import MappingProxyType
 from typing import SupportsIndex
@@ -55,10 +54,12 @@ class Wishes:
             hint = f"layouts are {', '.join(LAYOUTS)}"
             raise IsamapError(f"no layouts {self.layouts!r}", hint=hint)
         seconds = self.time_limit_s
-        if isinstance(seconds, bool) or not isinstance(seconds, Real) or isnan(seconds):
+        if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
             raise IsamapError(f"a time limit of {seconds!r}, expected a number of seconds")
         _check_whole("workers", self.workers, 1, MOST_WORKERS)
         _check_whole("seed", self.seed, 0, LARGEST_SEED)
+        if self.may_reassociate not in (True, False):
+            raise IsamapError(f"may_reassociate={self.may_reassociate!r}, expected True or False")
         if not self.clock.is_wall and self.workers != 1:
             raise IsamapError(
                 f"{self.workers} workers do not find the same with the same effort",
