@@ -111,6 +111,7 @@ def build_kernel(
     immediates: tuple[str, ...],
 ) -> Kernel:
     """Read a body and verify the result."""
+    source.check_depth(body)
     written = {
         node.id for part in body for node in ast.walk(part) if isinstance(node, ast.Name)
     }  # fmt: skip
@@ -151,6 +152,7 @@ def read_constants(source: SourceText) -> tuple[tuple[str, int], ...]:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 try:
+                    source.check_depth([value])
                     scope.integers[name] = Affine((), read_integer(value, scope, name))
                 except KernelError:
                     continue  # not an integer: meant for the reference function
@@ -162,6 +164,7 @@ def read_header(
 ) -> KernelSource:
     """Name, sizes and defaults of a kernel function."""
     arguments = node.args
+    source.check_depth([arguments])
     if arguments.vararg or arguments.kwarg:
         raise source.error("a kernel's arguments are sizes: no * or **", node)
     plain = [*arguments.posonlyargs, *arguments.args]

@@ -6,9 +6,16 @@ Not its job: the meaning of any node.
 
 import ast
 import functools
+import tokenize
+from collections.abc import Iterable
 from dataclasses import dataclass
+from io import StringIO
 
 from isamap.errors import KernelError, Loc
+
+from .depth import TOO_DEEP, TOO_DEEP_HINT, find_too_deep
+
+LAYOUT = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +55,33 @@ class SourceText:
             raise KernelError(f"syntax error: {error.msg}", loc=where) from error
         except ValueError as error:  # null bytes
             raise KernelError(f"not readable as text: {error}", loc=self.loc(1, 0)) from error
+        except (RecursionError, MemoryError):  # what Python's parser gives up with
+            where = self.loc(*_longest_statement(self.text))
+            raise KernelError(TOO_DEEP, loc=where, hint=TOO_DEEP_HINT) from None
+
+    def check_depth(self, nodes: Iterable[ast.AST]) -> None:
+        """KernelError where an expression nests too deep to be read."""
+        if found := find_too_deep(nodes):
+            raise self.error(TOO_DEEP, found, TOO_DEEP_HINT)
 
 
 @functools.lru_cache(maxsize=64)
 def _tree(text: str) -> ast.Module:
     """Its constants, kernels and reference are read one after the other, from the same tree."""
     return ast.parse(text)
+
+
+def _longest_statement(text: str) -> tuple[int, int]:
+    """Line and column where the statement of the most tokens begins: there is no tree to ask."""
+    lengths = {(1, 0): 0}
+    start: tuple[int, int] | None = None
+    try:
+        for token in tokenize.generate_tokens(StringIO(text).readline):
+            if token.type == tokenize.NEWLINE:
+                start = None
+            elif token.type not in LAYOUT:
+                start = start or token.start
+                lengths[start] = lengths.get(start, 0) + 1
+    except (tokenize.TokenError, SyntaxError):
+        pass  # what has been read tells enough
+    return max(lengths, key=lengths.__getitem__)

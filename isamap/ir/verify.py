@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from isamap.errors import KernelError, Loc, closest
 
 from .affine import Affine
+from .depth import TOO_DEEP, TOO_DEEP_HINT, is_too_deep
 from .dtypes import DTYPES
 from .kernel import (
     Access,
@@ -36,7 +37,7 @@ def verify(kernel: Kernel) -> None:
     Names are distinct, not reserved, and a loop's name stands for one loop. Each statement:
     indices are as many as dimensions and use its own loops; accesses without `pad` stay inside;
     the target is writable and not padded; the value has the target's type; updates are in normal
-    form (`x += e`, not `x = x + e`).
+    form (`x += e`, not `x = x + e`); no value nests too deep.
 
     Raises:
         KernelError: with the position of the buffer or statement and the statement's text.
@@ -44,6 +45,8 @@ def verify(kernel: Kernel) -> None:
     verify_buffers(kernel)
     verify_loops(kernel)
     for statement in kernel.statements:
+        if is_too_deep(statement.value):  # too deep to be printed too
+            raise KernelError(TOO_DEEP, loc=statement.loc, hint=TOO_DEEP_HINT)
         try:
             verify_statement(statement, kernel)
         except KernelError as error:

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,13 @@ from isamap.ir import (
     Loop,
     Role,
     Statement,
+    exact_form,
     integer_range,
     load_kernel,
     load_kernels,
     load_reference,
     parse_semantics,
+    pretty,
     scalar_type,
     size_bytes,
     type_of,
@@ -198,6 +201,53 @@ def test_sizes_and_constants_reach_the_kernel(tmp_path: Path) -> None:
     assert load_kernels(file)["f"].doc == "Words."
 
 
+def chain(num_terms: int, term: str = "x[i]") -> str:
+    """A sum; each addition lies within the next."""
+    return " + ".join([term] * num_terms)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        (HEAD + f"y[i] = {chain(102)}", 4, 5),  # found by verify
+        (HEAD + f"y[i] = x[i] + 1\n    y[i] = {chain(200)}", 5, 12),
+        (HEAD + f"y[i] = {chain(1500)}", 4, 12),
+        (HEAD + f"y[i] = {chain(9000)}", 4, 5),  # Python reads no such tree
+        (HEAD + f"y[i] = {'-' * 20000}x[i]", 4, 5),
+        (HEAD + f"y[i] = x[{chain(1500, 'i')}]", 4, 12),
+        (HEAD + f"y[i] = max({', '.join(['x[i]'] * 1500)})", 4, 5),
+        (HEAD + f"y[i] -= {chain(101)}", 4, 5),
+        (f"y = Out(i8, {chain(1500, '1')})", 1, 5),
+    ],
+)
+def test_an_expression_too_deep_to_compare_is_refused(text: str, line: int, column: int) -> None:
+    with pytest.raises(KernelError, match="more than 100 operations within each other") as caught:
+        parse_semantics(text, "k", file="k.py")
+    loc = caught.value.loc
+    assert loc is not None and (loc.file, loc.line, loc.column) == ("k.py", line, column)
+    assert "keep parts of it in a Temp" in caught.value.hint
+
+
+def test_defaults_and_constants_too_deep_are_no_sizes(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    body = "@kernel\ndef f(n={}):\n    y = Out(i8, n)\n    y[0] = 1\n"
+    file.write_text(body.format(chain(1500, "1")))
+    with pytest.raises(KernelError, match="more than 100 operations") as caught:
+        load_kernels(file)
+    assert caught.value.loc is not None and caught.value.loc.column == 9
+    file.write_text(f"TEXT = {chain(1500, repr('a'))}\n" + body.format(2))
+    assert load_kernel(file).buffers[0].shape == (2,)
+
+
+@pytest.mark.parametrize("value", [chain(101, "x[2 * i + j + 1]"), "-(" * 100 + "x[i]" + ")" * 100])
+def test_the_deepest_expression_is_printed_and_compared(value: str) -> None:
+    head = "x, y = In(i8, 9), Out(i8, 4)\nfor i, j in grid(4, 2):\n    y[i] = "
+    first, second = (parse_semantics(head + value, "k") for _ in range(2))
+    assert first == second == parse_semantics(pretty(first), "k")
+    forms = [exact_form(k.statements[0].value, k) for k in (first, second)]
+    assert forms[0] == forms[1] and hash(forms[0]) == hash(forms[1])
+
+
 X, Y = Buffer("x", "i8", (4,), Role.IN), Buffer("y", "i8", (4,), Role.OUT)
 I4, READ, WRITE = Loop("i", 4), Access("x", (Affine.var("i"),)), Access("y", (Affine.var("i"),))
 DEEPER = Statement((Loop("j", 2), I4), WRITE, "=", READ)
@@ -230,6 +280,8 @@ BROKEN = [
     (with_statement(value=Apply("+", (WRITE, READ))), "must be written '\\+='"),
     (with_statement(value=Apply("plus", (WRITE, READ))), "unknown operation 'plus'"),
     (with_statement(value=Apply("relu", (WRITE, READ))), "relu takes 1"),
+    (with_statement(value=reduce(lambda x, _: Apply("neg", (x,)), range(5000), READ)),
+     "more than 100 operations within each other"),
 ]  # fmt: skip
 
 
