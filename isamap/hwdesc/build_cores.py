@@ -6,13 +6,14 @@ else memories, units and instructions must satisfy (`check`).
 
 from collections.abc import Mapping
 
-from .hardware import Cores, Instruction, is_same_work
+from .hardware import Cores, Instruction, Unit, is_same_work
 from .memory import Memory, MemoryKind
 from .reader import Reader
 from .schema import CoresModel, HardwareModel
 
 ONLY_AXIS = "core"  # of a machine that says how many cores it has, not how they are arranged
 MAX_CORES = 4096  # the emulator keeps the bytes of every core
+MAX_INSTANCES = 16384  # of one unit on all cores: a line of the emulator's C names each
 
 
 def build_cores(model: HardwareModel, reader: Reader) -> Cores | None:
@@ -78,14 +79,24 @@ def multicast_axes(multicast: str | list[str], machine: HardwareModel) -> tuple[
     return tuple(sorted(multicast, key=lambda name: axes.index(name) if name in axes else 0))
 
 
-def check_cores(cores: Cores | None, memories: Mapping[str, Memory], reader: Reader) -> None:
-    """Only managed memories are private."""
+def check_cores(
+    cores: Cores | None, memories: Mapping[str, Memory], units: tuple[Unit, ...], reader: Reader
+) -> None:
+    """Only managed memories are private; no unit is there too often, on all cores if they have
+    one each."""
     for number, name in enumerate(cores.memories if cores else ()):
         if name in memories and memories[name].kind is not MemoryKind.MANAGED:
             kind = memories[name].kind.value
             message = f"the {kind} memory '{name}' cannot be one per core"
             hint = "inputs and outputs live in the one external memory; caches are shared"
             reader.error(message, ("cores", "memories", number), hint)
+    for unit in units:
+        copies = cores.count if cores is not None and unit.name in cores.units else 1
+        total = unit.count * copies
+        if total > MAX_INSTANCES:
+            on_cores = f" on {copies} cores" * (copies > 1)
+            message = f"{total} of unit '{unit.name}'{on_cores}, at most {MAX_INSTANCES} can be"
+            reader.error(message, ("units", unit.name, "count"), "describe fewer")
 
 
 def check_multicasts(

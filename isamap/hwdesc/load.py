@@ -106,7 +106,7 @@ def _build(path: Path, settings: Sequence[Setting], problems: Problems) -> Hardw
     cores = build_cores(model, reader)
     instructions = _build_instructions(model, memories, reader)
     if cores is not None or model.cores is None:
-        check_cores(cores, memories, reader)
+        check_cores(cores, memories, units, reader)
         check_multicasts(instructions, cores, reader)
     host = build_host(model, reader)
     compiler = build_compiler(model, reader)

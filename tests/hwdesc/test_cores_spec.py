@@ -107,6 +107,17 @@ def test_mistakes_in_cores(
     assert error.loc.text[error.loc.column - 1 :].startswith(at)
 
 
+def test_instances_are_counted_on_all_cores(tmp_path: Path) -> None:
+    most = MANY.replace(f"grid: {GRID}", "count: 4096").replace("[row]", "all")
+    most = most.replace("matrix: {count: 1}", "matrix: {count: 4}")
+    assert errors_of(most, tmp_path) == ()
+    (error,) = errors_of(most.replace("matrix: {count: 4}", "matrix: {count: dim + 1}"), tmp_path)
+    assert error.message == "20480 of unit 'matrix' on 4096 cores, at most 16384 can be"
+    assert error.hint == "describe fewer"
+    assert error.loc is not None
+    assert error.loc.text[error.loc.column - 1 :].startswith("dim + 1")
+
+
 def test_the_host_is_shared(tmp_path: Path) -> None:
     host = "host: {unit: matrix, start: 1 cycle, operation: 1 cycle, source: estimate}\n"
     errors = errors_of(host + MANY, tmp_path)

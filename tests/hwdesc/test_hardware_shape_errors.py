@@ -199,6 +199,13 @@ CASES = (
     Case("dim: 4", "dim: 4.5", "4.5", "'4.5' must be a whole number", ""),
     Case("dim: 4", "a-b: 4", "a-b", "parameter 'a-b' is not a name", "use letters"),
     Case("count: 1", "count: 0", "0", "'0' must be a whole number, at least 1", ""),
+    Case(
+        "count: 1",
+        "count: 1000000000",
+        "1000000000",
+        "1000000000 of unit 'matrix', at most 16384 can be",
+        "describe fewer",
+    ),
     Case("issue: n *", "issue: m *", "m *", "unknown name 'm'", "known names: n, times, dim"),
     Case(
         "energy: 0.5 * n",
