@@ -1,16 +1,19 @@
 """The C compiler that is to be used.
 
-In: $CC, where programs are looked for. Out: the words that its command begins with. Not its job:
-flags, running it.
+In: $CC, where programs are looked for; commands. Out: the words that a command begins with, what
+the compiler answers. Not its job: flags, what its failing means.
 """
 
 import os
 import shlex
 import shutil
+import subprocess
+from collections.abc import Sequence
 
 from .errors import IsamapError
 
 COMPILERS = ("cc", "gcc", "clang")
+OTHER_COMPILER = "CC names another compiler: CC=gcc"
 
 
 def find_compiler(own: str | None = None) -> tuple[str, ...]:
@@ -43,3 +46,21 @@ def _split(text: str) -> list[str]:
     except ValueError as error:
         message = f"CC={text} cannot be split into words: {error}"
         raise IsamapError(message, hint="for example CC='gcc -g'") from None
+
+
+def run_compiler(command: Sequence[str], limit_s: float) -> subprocess.CompletedProcess[str]:
+    """What a compiler answers, whatever its status. Ctrl-C is for whoever waits for it.
+
+    Raises:
+        IsamapError: it cannot be run, or takes longer than the limit.
+    """
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=limit_s, check=False, process_group=0
+        )
+    except subprocess.TimeoutExpired:
+        message = f"{command[0]} took longer than {limit_s:g} s"
+        raise IsamapError(message, hint=OTHER_COMPILER) from None
+    except OSError as error:
+        message = f"cannot run {command[0]}: {error.strerror}"
+        raise IsamapError(message, hint=OTHER_COMPILER) from error

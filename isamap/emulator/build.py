@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from isamap.errors import IsamapError
-from isamap.find_compiler import find_compiler
+from isamap.find_compiler import OTHER_COMPILER, find_compiler, run_compiler
 
 # floats must round after every operation, integers wrap, bytes may alias
 FLAGS = (
@@ -31,7 +31,6 @@ FLAGS = (
 )
 MAX_CACHED_FILES = 500
 COMPILE_SECONDS = 300
-OTHER_COMPILER = "CC names another compiler: CC=gcc"
 
 
 def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = ()) -> Path:
@@ -58,17 +57,7 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
 
 
 def _compile(command: list[str], made: Path) -> None:
-    try:
-        done = subprocess.run(
-            [*command, "-o", str(made)], capture_output=True, text=True, check=False,
-            timeout=COMPILE_SECONDS, process_group=0,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        message = f"{command[0]} took longer than {COMPILE_SECONDS:g} s"
-        raise IsamapError(message, hint=OTHER_COMPILER) from None
-    except OSError as error:
-        message = f"cannot run {command[0]}: {error.strerror}"
-        raise IsamapError(message, hint=OTHER_COMPILER) from error
+    done = run_compiler([*command, "-o", str(made)], COMPILE_SECONDS)
     if done.returncode:
         said = done.stderr[:600] or f"status {done.returncode}, without a word"
         raise IsamapError(f"{command[0]} failed: {said}")

@@ -8,13 +8,18 @@ import ctypes
 import platform
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from isamap.errors import IsamapError
-from isamap.find_compiler import find_compiler, wanted_compiler
+from isamap.find_compiler import (
+    OTHER_COMPILER,
+    find_compiler,
+    run_compiler,
+    wanted_compiler,
+)
 from isamap.hwdesc import CompilerRule, Hardware
 
 from .read_ahead import give_up, read_ahead
@@ -30,7 +35,6 @@ GCC_FLAGS = ("-fno-predictive-commoning", "-fno-gcse")
 LIBRARIES = ("-lm",)  # for what is linked: with one, a header alone would be linked too
 COMPILE_SECONDS = 120
 MUST_EXECUTE = "the folder for temporary files must allow execution: TMPDIR names another one"
-OTHER_COMPILER = "CC names another compiler: CC=gcc"
 OPENMP_LIBRARY = "-lomp"  # clang's, a package of its own, which linkers name so when it is missing
 NO_OPENMP = "threads need clang's OpenMP: apt-get install libomp-dev; or use gcc: CC=gcc"
 
@@ -101,9 +105,9 @@ class Toolchain:
         command = [self.compiler, *self.all_flags, *extra]
         rest = ["-o", str(target), *map(str, sources), *libraries]
         ahead = read_ahead(command, self.version(), self.headers, len(sources))
-        done = _run([*command, *ahead, *rest])
+        done = run_compiler([*command, *ahead, *rest], COMPILE_SECONDS)
         if done.returncode and ahead:
-            done = _run([*command, *rest])
+            done = run_compiler([*command, *rest], COMPILE_SECONDS)
             if not done.returncode:
                 give_up(ahead)
         if done.returncode:
@@ -112,24 +116,6 @@ class Toolchain:
             raise IsamapError(f"{self.compiler} failed: {said}", hint=hint)
         if not target.exists():
             raise IsamapError(f"{self.compiler} wrote nothing", hint=OTHER_COMPILER)
-
-
-def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """What a compiler answers, whatever its status.
-
-    Raises:
-        IsamapError: it cannot be run, or takes longer than `COMPILE_SECONDS`.
-    """
-    try:
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        message = f"{command[0]} took longer than {COMPILE_SECONDS:g} s"
-        raise IsamapError(message, hint=OTHER_COMPILER) from None
-    except OSError as error:
-        message = f"cannot run {command[0]}: {error.strerror}"
-        raise IsamapError(message, hint=OTHER_COMPILER) from error
 
 
 def load_functions(library: Path, names: Iterable[str]) -> dict[str, Callable[..., None]]:
@@ -178,7 +164,7 @@ def missing_features(rule: CompilerRule) -> tuple[str, ...]:
 
 @cache
 def _version(command: tuple[str, ...]) -> str:
-    done = _run([*command, "--version"])
+    done = run_compiler([*command, "--version"], COMPILE_SECONDS)
     return next(iter(done.stdout.splitlines()), "") or " ".join(command)
 
 
