@@ -32,11 +32,12 @@ def emulate_command(
     views = Views(trace, report, trace_calls)
     views.check()
     try:
-        data = json.loads(Path(program).read_text(encoding="utf-8"))
+        read_program = from_json(json.loads(Path(program).read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         raise ProgramError(f"cannot read program {program}: {error}") from error
+    except RecursionError:
+        raise ProgramError(f"cannot read program {program}: its parts nest too deep") from None
     hw = load_hardware(find_machine(hardware))
-    read_program = from_json(data)
     timing = time_program(read_program, hw)
     write_program_views(views, read_program, hw, timing)
     click.echo(f"{show_cycles(timing.cycles)}, {show_seconds(timing.cycles / hw.clock_hz)}")

@@ -85,5 +85,6 @@ def test_bytes_that_are_no_program_are_refused(tmp_path):
     assert done.exit_code == 2
     assert "byte 0: 64 65 66 67" in done.output and "is no instruction of vta" in done.output
     assert run("disasm", tmp_path / "absent", "--hw", "vta").exit_code == 2
-    (tmp_path / "manifest.json").write_text("{}")
-    assert "is no manifest of a binary" in run("disasm", tmp_path, "--hw", "vta").output
+    for text in ("{}", "[" * 100_000):
+        (tmp_path / "manifest.json").write_text(text)
+        assert "is no manifest of a binary" in run("disasm", tmp_path, "--hw", "vta").output

@@ -5,6 +5,7 @@ In: the command in a process of its own. Out: verdicts. Not its job: answers of 
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -74,6 +75,15 @@ def test_mistakes_end_with_a_message(arguments: list[str], code: int, message: s
     done = CliRunner().invoke(main, arguments)
     assert message in done.output
     assert done.exit_code == code
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"body":[' * 100_000])
+def test_a_program_that_nests_too_deep_is_told(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text(text)
+    done = CliRunner().invoke(main, ["emulate", str(file), "--hw", "outer"])
+    assert done.exit_code == 2
+    assert f"cannot read program {file}: its parts nest too deep" in done.output
     assert "Traceback" not in done.output
 
 

@@ -48,7 +48,7 @@ def _read_folder(folder: Path, hw: Hardware) -> str:
         for name, row in zeros.items():
             constants[name] = _number(_mapping(row)["offset"])
         steps = [_read_part(_mapping(part)) for part in parts]
-    except (KeyError, ValueError, AssertionError) as error:
+    except (KeyError, ValueError, AssertionError, RecursionError) as error:
         raise ProgramError(
             f"{folder / MANIFEST} is no manifest of a binary: {error}",
             hint="it is written by 'isamap map .. --emit bin -o DIR'",
