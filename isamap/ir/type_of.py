@@ -13,8 +13,10 @@ from isamap.errors import KernelError, closest
 
 from .dtypes import integer_range, is_float, is_integer
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal
-from .ops import OPS, Domain, Operation, Typing
+from .ops import OPS, Domain, Operation, Typing, is_cast
 from .pretty import pretty_expr
+
+SHIFTS = ("<<", ">>", "rshift_round")
 
 
 def type_of(expr: Expr, kernel: Kernel, expected: str | None = None) -> str:
@@ -115,19 +117,34 @@ def argument_types(expr: Apply, kernel: Kernel, dtype: str) -> tuple[str, ...]:
 
 
 def check_literals(expr: Expr, kernel: Kernel, dtype: str) -> None:
-    """KernelError when a literal inside `expr` (of type `dtype`) does not fit the type it takes."""
+    """KernelError when a literal inside `expr` (of type `dtype`) does not fit the type it takes, or
+    its operation can have no value."""
     match expr:
         case Literal(value):
             check_constant(value, dtype)
         case Apply(op, args):
             types = argument_types(expr, kernel, dtype)
             check_domain(OPS[op], expr, types[-1])
+            check_right_side(op, args)
             for arg, arg_type in zip(args, types, strict=True):
                 check_literals(arg, kernel, arg_type)
         case Access() | Immediate():
             pass
         case _:
             assert_never(expr)
+
+
+def check_right_side(op: str, args: tuple[Expr, ...]) -> None:
+    """KernelError for a literal that is the zero of a division or the negative count of a shift."""
+    right = args[-1]
+    while isinstance(right, Apply) and is_cast(right.op):
+        right = right.args[0]  # holds the same number: literals fit their casts
+    if not isinstance(right, Literal):
+        return
+    if op == "//" and right.value == 0:
+        raise KernelError("division by zero")
+    if op in SHIFTS and right.value < 0:
+        raise KernelError(f"negative shift count {right.value}")
 
 
 def check_constant(value: float, dtype: str) -> None:

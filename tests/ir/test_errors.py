@@ -100,6 +100,12 @@ IN_LOOP = [
     ("f[i] = f[0] & 1", 5, "needs integer operands", ""),
     ("y[i] = 1 / 2", 5, "needs float operands, not i8", ""),
     ("f[i] = select(f[i], f[0], f[1])", 5, "condition of .* is f32", ""),
+    ("y[i] = x[i] // 0", 5, "division by zero\n  in for i .*: y\\[i\\] = x\\[i\\] // 0", ""),
+    ("y[i] = relu(x[i] // i8(0))", 5, "division by zero", ""),
+    ("z[i, 0] = i32(x[i] // (n - n))", 5, "division by zero", ""),
+    ("y[i] = x[i] >> -1", 5, "negative shift count -1", ""),
+    ("y[i] = x[i] << -2", 5, "negative shift count -2", ""),
+    ("y[i] = rshift_round(x[i], -1)", 5, "negative shift count -1", ""),
     ("y[i] = 1 < 2", 5, "compares two values without a type", ""),
 ]  # fmt: skip
 
@@ -107,7 +113,7 @@ IN_LOOP = [
 @pytest.mark.parametrize(("body", "column", "message", "hint"), IN_LOOP)
 def test_mistake_in_a_loop(body: str, column: int, message: str, hint: str) -> None:
     with pytest.raises(KernelError) as caught:
-        parse_semantics(HEAD + body, "k", file="spec.yaml", line_offset=10)
+        parse_semantics(HEAD + body, "k", {"n": 4}, file="spec.yaml", line_offset=10)
     error = caught.value
     assert re.search(message, error.message)
     assert re.search(hint, error.hint)
