@@ -8,6 +8,7 @@ Not its job: what keys mean, laying files over each other (`overlay`).
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path as FilePath
 
 import yaml
@@ -249,4 +250,5 @@ def read_scalar(node: yaml.ScalarNode) -> Data:
         return BOOLEANS[text]
     if INTEGER.fullmatch(text) and len(text) <= MAX_DIGITS:
         return int(text, 0) if text[:2] in ("0x", "0o", "0b") else int(text)
-    return float(text) if FLOAT.fullmatch(text) else text
+    is_number = FLOAT.fullmatch(text) and isfinite(float(text))  # 1e400 stays what it is
+    return float(text) if is_number else text

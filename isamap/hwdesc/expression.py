@@ -148,6 +148,11 @@ class _Source:
         loc = self.loc and replace(self.loc, column=self.loc.column + column_offset)
         return SpecError(message, loc=loc, hint=hint or f"allowed are {ALLOWED}")
 
+    def written(self, tree: ast.expr) -> str:
+        """How `tree` is written."""
+        text = self.text.lstrip().encode()  # columns count bytes
+        return text[tree.col_offset : tree.end_col_offset].decode()
+
     def column(self, tree: ast.expr) -> int:
         """Characters before `tree`."""
         return len(self.text) - len(self.text.lstrip()) + tree.col_offset
@@ -169,7 +174,10 @@ def _read(source: _Source) -> Node:
 
 def _convert(tree: ast.expr, source: _Source) -> Node:
     match tree:
-        case ast.Constant(value=int() | float() as value) if _is_number(value):
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            if value > MAX_NUMBER:  # never negative: a sign is an operation
+                message = f"the number {source.written(tree)} is too large"
+                raise source.error(message, source.column(tree), f"numbers go up to {MAX_NUMBER}")
             return Constant(exact(Fraction(str(value))))
         case ast.Name(id=name):
             return _convert_name(name, tree, source)
@@ -224,7 +232,3 @@ def _check_divisor(divisor: Node, tree: ast.expr, source: _Source) -> None:
         message = f"divisor '{ast.unparse(tree)}' may be zero or negative"
         hint = "names are at least 1; write max(..., 1) around a difference"
         raise source.error(message, source.column(tree), hint)
-
-
-def _is_number(value: int | float) -> bool:
-    return not isinstance(value, bool) and abs(value) <= MAX_NUMBER

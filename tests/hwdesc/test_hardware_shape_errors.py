@@ -197,6 +197,8 @@ CASES = (
         "How long before its use",
     ),
     Case("dim: 4", "dim: 4.5", "4.5", "'4.5' must be a whole number", ""),
+    Case("dim: 4", "dim: 1e400", "1e400", "the number 1e400 is too large", "numbers go up to"),
+    Case("size: 1 KiB", "size: 1e400 KiB", "1e400 KiB", "the number 1e400 is too", "go up to"),
     Case("dim: 4", "a-b: 4", "a-b", "parameter 'a-b' is not a name", "use letters"),
     Case("count: 1", "count: 0", "0", "'0' must be a whole number, at least 1", ""),
     Case(
