@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import SupportsIndex
 
 from isamap.costmodels import Aim, Metric
-from isamap.errors import MappingError, closest, expect_mapping
+from isamap.errors import IsamapError, MappingError, closest, expect_mapping
 from isamap.hwdesc import Hardware, Memory
 
 
@@ -17,19 +17,19 @@ def limit_machine(hw: Hardware, max_bytes: Mapping[str, int]) -> Hardware:
     """The machine with at most so many bytes in some memories, rounded down to whole granules.
 
     Raises:
-        MappingError: no such memory, or not even one granule.
+        IsamapError: no such memory, or not even one granule.
     """
     expect_mapping("max_bytes", max_bytes, {hw.memories[-1].name: 65536})
     names = [memory.name for memory in hw.memories]
     for name, most in max_bytes.items():
         if name not in names:
             hint = closest(name, names) or f"memories are {', '.join(names)}"
-            raise MappingError(f"{hw.name} has no memory {name!r}", hint=hint)
+            raise IsamapError(f"{hw.name} has no memory {name!r}", hint=hint)
         if not isinstance(most, SupportsIndex):
-            raise MappingError(f"max_bytes of {name!r} is {most!r}, expected a number of bytes")
+            raise IsamapError(f"max_bytes of {name!r} is {most!r}, expected a number of bytes")
         granule = hw.memory(name).granule_bytes
         if most < granule:
-            raise MappingError(
+            raise IsamapError(
                 f"{most} bytes of {name!r} are less than one granule of {granule} bytes",
                 hint=f"give at least {granule} bytes",
             )
