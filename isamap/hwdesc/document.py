@@ -20,7 +20,6 @@ from .problems import Problems
 Path = tuple[str | int, ...]  # keys and positions from the top of the file
 Data = None | bool | int | float | str | list["Data"] | dict[str, "Data"]
 MAX_NODES = 200_000  # aliases may repeat an entry, but not explode
-
 MAX_DIGITS = 100
 BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
 NULLS = ("", "~", "null", "Null")
@@ -147,7 +146,7 @@ def read_document(path: FilePath, problems: Problems, asked: Loc | None = None) 
         asked: where another file names this one.
 
     Errors recorded: unreadable file, YAML syntax, duplicate keys, non-text keys, tags, endless
-    aliases, top level not a mapping.
+    aliases, too many entries, top level not a mapping.
     """
     file = str(path)
     try:
@@ -195,6 +194,7 @@ class _Builder:
         self.nodes: dict[Path, Place] = {}
         self.keys: dict[Path, Place] = {}
         self.open: list[yaml.Node] = []  # from the top to here: finds an alias to its own parent
+        self.is_full = False
 
     def build(self, root: yaml.Node) -> Document:
         data = self.value(root, ())
@@ -207,8 +207,7 @@ class _Builder:
 
     def value(self, node: yaml.Node, path: Path) -> Data:
         self.nodes[path] = Place(self.source, node)
-        if node in self.open or len(self.nodes) > MAX_NODES:
-            self.error("an alias repeats itself without end", node, "write the entry out")
+        if not self.may_read(node):
             return None
         tag = node.tag.rpartition(":")[2]
         if tag not in TAGS:
@@ -219,6 +218,19 @@ class _Builder:
         result = self.children(node, path)
         self.open.pop()
         return result
+
+    def may_read(self, node: yaml.Node) -> bool:
+        """Has the file an end, and is it small enough? Said once that it is too large."""
+        if node in self.open:
+            self.error("an alias repeats itself without end", node, "write the entry out")
+        elif len(self.nodes) > MAX_NODES:
+            if not self.is_full:
+                hint = "an entry that an alias repeats counts each time: write fewer"
+                self.error(f"more than {MAX_NODES} entries", node, hint)
+            self.is_full = True
+        else:
+            return True
+        return False
 
     def children(self, node: yaml.Node, path: Path) -> Data:
         if isinstance(node, yaml.SequenceNode):

@@ -251,8 +251,9 @@ def test_aliases_cannot_explode(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     for n in range(1, 8):
         lines.append(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]")
-    messages = {error.message for error in errors_of("\n".join(lines), tmp_path)}
-    assert "an alias repeats itself without end" in messages
+    messages = [error.message for error in errors_of("\n".join(lines), tmp_path)]
+    assert messages.count("more than 200000 entries") == 1
+    assert not any("without end" in message for message in messages)
 
 
 def test_errors_know_every_part_of_the_schema() -> None:
