@@ -20,6 +20,7 @@ from .problems import Problems
 Path = tuple[str | int, ...]  # keys and positions from the top of the file
 Data = None | bool | int | float | str | list["Data"] | dict[str, "Data"]
 MAX_NODES = 200_000  # aliases may repeat an entry, but not explode
+MAX_DEPTH = 100  # entries within each other, over which all readers recurse
 MAX_DIGITS = 100
 BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
 NULLS = ("", "~", "null", "Null")
@@ -146,7 +147,7 @@ def read_document(path: FilePath, problems: Problems, asked: Loc | None = None) 
         asked: where another file names this one.
 
     Errors recorded: unreadable file, YAML syntax, duplicate keys, non-text keys, tags, endless
-    aliases, too many entries, top level not a mapping.
+    aliases, too many entries or too many within each other, top level not a mapping.
     """
     file = str(path)
     try:
@@ -207,7 +208,7 @@ class _Builder:
 
     def value(self, node: yaml.Node, path: Path) -> Data:
         self.nodes[path] = Place(self.source, node)
-        if not self.may_read(node):
+        if not self.may_read(node, path):
             return None
         tag = node.tag.rpartition(":")[2]
         if tag not in TAGS:
@@ -219,10 +220,12 @@ class _Builder:
         self.open.pop()
         return result
 
-    def may_read(self, node: yaml.Node) -> bool:
+    def may_read(self, node: yaml.Node, path: Path) -> bool:
         """Has the file an end, and is it small enough? Said once that it is too large."""
         if node in self.open:
             self.error("an alias repeats itself without end", node, "write the entry out")
+        elif len(path) > MAX_DEPTH:
+            self.error(f"more than {MAX_DEPTH} entries within each other", node, "check brackets")
         elif len(self.nodes) > MAX_NODES:
             if not self.is_full:
                 hint = "an entry that an alias repeats counts each time: write fewer"

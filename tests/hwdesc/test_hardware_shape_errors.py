@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from isamap.hwdesc import check_hardware
 from isamap.hwdesc.schema import HardwareModel
 from isamap.hwdesc.validate import MODELS
-from tests.hwdesc.tiny_spec import Case, check_case, errors_of
+from tests.hwdesc.tiny_spec import TINY, Case, check_case, errors_of
 
 CASES = (
     Case("name: tiny", "name: a: b", ": b", "not valid YAML: mapping values are not", "in quotes"),
@@ -254,6 +254,14 @@ def test_aliases_cannot_explode(tmp_path: Path) -> None:
     messages = [error.message for error in errors_of("\n".join(lines), tmp_path)]
     assert messages.count("more than 200000 entries") == 1
     assert not any("without end" in message for message in messages)
+
+
+@pytest.mark.parametrize("depth", [120, 900])
+def test_entries_within_each_other_have_a_limit(depth: int, tmp_path: Path) -> None:
+    errors = errors_of(TINY.replace("name: tiny", f"name: {'[' * depth}{']' * depth}"), tmp_path)
+    (error,) = (e for e in errors if e.message == "more than 100 entries within each other")
+    assert error.hint == "check brackets"
+    assert error.loc is not None and error.loc.column == len("name: ") + 101
 
 
 def test_errors_know_every_part_of_the_schema() -> None:
