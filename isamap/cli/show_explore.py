@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from isamap.costmodels import Metric
+from isamap.errors import IsamapError
 from isamap.sweep import (
     Asking,
     Comparison,
@@ -75,11 +76,22 @@ class Explored:
 
 
 def show_explore(sweep: Sweep, show: Show) -> Explored:
-    """Ask everything, show and write what was found; Ctrl-C keeps what there is."""
+    """Ask everything, show and write what was found; Ctrl-C keeps what there is, and so does what
+    goes wrong meanwhile.
+
+    Raises:
+        IsamapError: what went wrong, after what was found before is shown and written.
+    """
     is_quiet = "-" in (show.csv_path, show.json_path)
     console = Console(highlight=False, quiet=is_quiet)
     points: list[Point] = []
-    is_whole = _collect(sweep, points)
+    problem: IsamapError | None = None
+    try:
+        is_whole = _collect(sweep, points)
+    except IsamapError as error:
+        if not points:
+            raise
+        problem, is_whole = error, False
     found = compare(points, len(sweep.workloads), sweep.metric, sweep.cost_text)
     for line in table_lines(found, len(sweep.workloads), show.num_rows):
         console.print(Text(line), soft_wrap=True)
@@ -89,6 +101,8 @@ def show_explore(sweep: Sweep, show: Show) -> Explored:
         text += "" if sweep.kept.problem else "; run it again to go on"
         Console(highlight=False, stderr=is_quiet).print(text, soft_wrap=True)
     _write(sweep, show, found, is_whole)
+    if problem is not None:
+        raise problem
     return Explored(found, is_whole)
 
 

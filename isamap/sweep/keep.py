@@ -36,11 +36,14 @@ def question_key(question: Question) -> str | None:
     limits = (asking.time_limit_s, asking.effort)
     options = (asking.layouts, asking.verify, *limits, asking.may_reassociate)
     rest = (asking.aim, asking.seed, cost, _own_text())
-    return digest((pretty(kernel), text, _nameless(question.hardware), options, rest))
+    # a cost model of the user's own may read whatever a machine says of itself
+    hw = question.hardware if asking.cost not in COST_MODELS else _nameless(question.hardware)
+    return digest((pretty(kernel), text, hw, options, rest))
 
 
 def _nameless(hw: Hardware) -> Hardware:
-    """Without what decides nothing: its parameters are in everything else already."""
+    """Without what decides nothing for isamap's own models: its parameters are in everything else
+    already."""
     memories = tuple(replace(memory, source="") for memory in hw.memories)
     instructions = tuple(replace(entry, source="") for entry in hw.instructions)
     return replace(hw, name="", parameters=(), memories=memories, instructions=instructions)

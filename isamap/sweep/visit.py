@@ -5,7 +5,14 @@ comparing variants (`compare`), showing progress.
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
 
@@ -130,7 +137,7 @@ def _together(stream: Iterator[Point | _Open], kept: Kept, jobs: int) -> Iterato
             if found.key in by_key:
                 under_way[by_key[found.key]].append(found)
                 continue
-            with interrupts_ignored():
+            with interrupts_ignored(), _told():
                 future = executor.submit(ask_apart, found.question)
             under_way[future] = [found]
             if found.key is not None:
@@ -154,9 +161,20 @@ def _finished(
         first, *others = under_way.pop(future)
         if first.key is not None:
             del by_key[first.key]
-        try:
+        with _told():
             outcome = future.result()
-        except OSError as error:
-            raise IsamapError(f"a process of the sweep ended: {error}") from error
         yield _keep(first, outcome, kept)
         yield from (other.answered(outcome, is_recalled=True) for other in others)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Processes that end before they answer are told as what they are."""
+    try:
+        yield
+    except (OSError, BrokenExecutor) as error:
+        raise IsamapError(
+            f"a process of the sweep ended from outside: {error}",
+            hint="if memory was short, fewer --jobs; what was answered is kept: run it again to"
+            " go on",
+        ) from error

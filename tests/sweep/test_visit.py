@@ -3,7 +3,9 @@
 In: small kernels on a small machine. Out: verdicts. Not its job: comparing variants.
 """
 
+from dataclasses import replace
 from importlib import import_module
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -193,6 +195,31 @@ def test_a_key_holds_all_that_an_answer_depends_on(tmp_path: Path) -> None:
     found.append(key(ASKING, path))
     assert None not in found and len(set(found)) == len(found)
     assert key(Asking("measured")) is None
+
+
+def test_models_of_ones_own_may_read_a_machines_name_and_parameters(tmp_path: Path) -> None:
+    model = tmp_path / "m.py"
+    model.write_text("def f(c, hw): return dict(hw.parameters)[hw.name]\n")
+    hw = isamap.load_hardware(VECDOT)
+    others = [hw, replace(hw, name="other"), replace(hw, parameters=(*hw.parameters, ("own", 1)))]
+    plain, own = ({question_key(Question(WORK, one, asking)) for one in others}
+                  for asking in (ASKING, Asking(f"{model}:f")))  # fmt: skip
+    assert len(plain) == 1, "isamap's own models read neither"
+    assert len(own) == 3
+
+
+def test_a_process_that_is_killed_is_told(tmp_path: Path) -> None:
+    sizes = [f"{64 * count} bytes" for count in range(10, 30)]
+    variants = combine(["vecdot"], [Axis.of(REGS, tuple(sizes))])
+    others = active_children()
+    stream = visit([WORK], variants, ASKING, Kept(tmp_path), jobs=2)
+    assert next(stream).outcome.standing is Standing.OPTIMAL
+    for process in active_children():
+        if process not in others:
+            process.kill()
+    with pytest.raises(isamap.IsamapError, match="a process of the sweep ended from outside"):
+        list(stream)
+    assert next(visit([WORK], variants, ASKING, Kept(tmp_path))).is_recalled, "it goes on"
 
 
 def test_a_damaged_answer_is_asked_again(tmp_path: Path) -> None:
