@@ -26,6 +26,10 @@ def test_a_binary_is_written_and_read_back(tmp_path):
     assert manifest["image"]["bytes"] == (folder / "data.bin").stat().st_size
     read = run("disasm", folder, "--hw", "vta")
     assert read.output == (folder / "listing.txt").read_text()
+    (folder / "program.bin").write_bytes((folder / "program.bin").read_bytes()[:-4])
+    cut = run("disasm", folder, "--hw", "vta")
+    assert cut.exit_code == 2
+    assert f"program.bin has {size - 4} bytes, and manifest.json says {size}" in cut.output
 
 
 def test_the_image_may_lie_anywhere_that_is_aligned(tmp_path):
@@ -85,6 +89,6 @@ def test_bytes_that_are_no_program_are_refused(tmp_path):
     assert done.exit_code == 2
     assert "byte 0: 64 65 66 67" in done.output and "is no instruction of vta" in done.output
     assert run("disasm", tmp_path / "absent", "--hw", "vta").exit_code == 2
-    for text in ("{}", "[" * 100_000):
+    for text in ("{}", "[]", "[" * 100_000):
         (tmp_path / "manifest.json").write_text(text)
         assert "is no manifest of a binary" in run("disasm", tmp_path, "--hw", "vta").output

@@ -39,7 +39,7 @@ def disassemble(path: str | Path, hw: Hardware) -> str:
 
 def _read_folder(folder: Path, hw: Hardware) -> str:
     try:
-        manifest: dict[str, Json] = json.loads(_read(folder / MANIFEST))
+        manifest = _mapping(json.loads(_read(folder / MANIFEST)))
         image = _mapping(manifest["image"])
         zeros = _mapping(manifest["zeros"])
         parts = _mapping(manifest["program"])["parts"]
@@ -55,6 +55,12 @@ def _read_folder(folder: Path, hw: Hardware) -> str:
         ) from error
     decoder = Decoder(hw, _read(folder / IMAGE), constants)
     data = _read(folder / PROGRAM)
+    needed = max((step.stop for step in steps if isinstance(step, slice)), default=0)
+    if len(data) != needed:
+        raise ProgramError(
+            f"{folder / PROGRAM} has {len(data)} bytes, and {MANIFEST} says {needed}",
+            hint="it is written by 'isamap map .. --emit bin -o DIR'",
+        )
     texts = []
     for step in steps:
         if isinstance(step, HostStep):
