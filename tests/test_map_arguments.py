@@ -186,3 +186,12 @@ def test_an_assignment_that_was_meant_as_a_sum_is_explained(tmp_path: Path) -> N
     assert (
         "updates its target by '+=', the kernel by '=' over j, of which only the last counts"
     ) in reasons
+
+
+@pytest.mark.parametrize("seed", [-1, 2**31, 1.5])
+def test_a_seed_that_is_none_is_refused_wherever_one_is_given(seed: int) -> None:
+    with pytest.raises(isamap.IsamapError, match="expected a whole number from 0 to 2147483647"):
+        isamap.run_on("gemm", "arm_neon", seed=seed)
+    schedule = Path(__file__).parent / "files" / "golden" / "gemm_on_gemmini.yaml"
+    with pytest.raises(isamap.IsamapError, match="expected a whole number from 0 to 2147483647"):
+        isamap.evaluate(schedule, seed=seed)

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from isamap.compile import PlanResult, Request, Result, judge
+from isamap.scheduler import Wishes
 from isamap.verify import Check
 
 from .read_schedule import read_schedule
@@ -51,7 +52,7 @@ def evaluate(
         Check(verify),
         0.0,
         1,
-        content.options.seed if seed is None else seed,
+        content.options.seed if seed is None else Wishes(seed=seed).seed,
         content.options.reassociate,
     )
     result = judge(request, built.kernel, built.hardware, built.file, built.found)

@@ -36,7 +36,9 @@ class Options(Model):
     """What the check depends on."""
 
     reassociate: StrictBool = Field(default=False, description="May float sums be reordered?")
-    seed: StrictInt = Field(default=0, description="Of the check's random inputs.")
+    seed: StrictInt = Field(
+        default=0, ge=0, le=2**31 - 1, description="Of the check's random inputs."
+    )
 
 
 class RewriteRef(Model):

@@ -67,7 +67,9 @@ def run_on(
     Raises:
         IsamapError: compiler or emulator is not installed (the hint names packages), or failed.
     """
-    wishes = Wishes(layouts=layouts, time_limit_s=time_limit_s, may_reassociate=may_reassociate)
+    wishes = Wishes(
+        layouts=layouts, time_limit_s=time_limit_s, seed=seed, may_reassociate=may_reassociate
+    )
     mapped = map_program(kernel, hw, wishes, sizes=sizes, name=name)
     source = generate_c(mapped.program, mapped.hardware, mapped.given)
     toolchain = find_toolchain(mapped.hardware)
