@@ -8,8 +8,6 @@ from pathlib import Path
 
 import click
 
-from isamap.resources import find_hardware
-
 from .exit_codes import EXIT_USAGE, EXIT_WRONG
 
 
@@ -25,10 +23,11 @@ from .exit_codes import EXIT_USAGE, EXIT_WRONG
 def check_command(specs: tuple[str, ...], exercise: bool, seed: int) -> None:
     """Check hardware files (SPECS: files or bundled names)."""
     from isamap.hwdesc import check_hardware  # start-up time
+    from isamap.processor import find_machine
 
     total, different = 0, 0
     for spec in specs:
-        path = find_hardware(spec)
+        path = find_machine(spec)
         errors = check_hardware(path)
         total += len(errors)
         for error in errors:

@@ -89,6 +89,7 @@ def explore_command(
     """
     from isamap.compile import cost_model  # start-up time
     from isamap.costmodels import Metric
+    from isamap.processor import NATIVE, find_machine
     from isamap.resources import find_hardware
     from isamap.sweep import Asking, Kept, combine
 
@@ -101,11 +102,12 @@ def explore_command(
         raise IsamapError("--csv - and --json - cannot both be standard output")
     check_places(csv_path, json_path)
     cost_model(cost)  # is there one?
-    for file in hardware:
+    machines = [find_machine(file).stem if file == NATIVE else file for file in hardware]
+    for file in machines:
         find_hardware(file)  # is there one?
     sweep = Sweep(
         read_workloads(kernels, sizes, table),
-        combine(hardware, read_settings(settings), zipped=zipped),
+        combine(machines, read_settings(settings), zipped=zipped),
         Asking(cost, layouts, check, time_limit, "reassociate" in allowed,
                read_aim(objective, None, None, None), effort=effort),
         Metric(objective), cost_text,
