@@ -1,11 +1,13 @@
 """The root of the command line: a table of commands, loaded when run; errors and exit codes.
 
 In: arguments. Out: exit code 0 fine, 1 wrong program, 2 the user's mistake, 3 nothing found, 130
-interrupted.
+interrupted, 141 whoever reads has seen enough.
 Not its job: what the commands do. `isamap --help` loads none of them.
 """
 
 import errno
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -15,7 +17,7 @@ import click
 import isamap
 from isamap.errors import IsamapError, MappingError
 
-from .exit_codes import EXIT_INTERRUPTED, EXIT_NOTHING_FOUND, EXIT_USAGE
+from .exit_codes import EXIT_INTERRUPTED, EXIT_NOTHING_FOUND, EXIT_UNREAD, EXIT_USAGE
 
 COMMANDS = {  # command: (module, one-line help)
     "map": ("map_command", "Map a kernel onto a machine: mapping, schedule, proof, check."),
@@ -80,8 +82,11 @@ def _told(ctx: click.Context) -> Iterator[None]:
         is_empty = isinstance(error, MappingError)
         ctx.exit(EXIT_NOTHING_FOUND if is_empty else EXIT_USAGE)
     except OSError as error:  # where files are named, messages are: this is standard output
-        if ctx.params.get("debug") or error.errno in (None, errno.EPIPE):
-            raise  # a reader that has seen enough is no mistake
+        if error.errno == errno.EPIPE:  # a reader that has seen enough is no mistake
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor what is left
+            ctx.exit(EXIT_UNREAD)
+        if ctx.params.get("debug") or error.errno is None:
+            raise
         named = "" if error.filename is None else f"{error.filename}: "
         click.echo(f"error: {named}{error.strerror}", err=True)
         ctx.exit(EXIT_USAGE)

@@ -92,3 +92,13 @@ def test_full_standard_output_is_named_without_a_traceback(arguments: list[str])
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")
+
+
+def test_a_reader_that_has_seen_enough_is_no_wrong_program() -> None:
+    command = [sys.executable, "-m", "isamap", "kernels"]
+    piped = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert piped.stdout is not None and piped.stderr is not None
+    piped.stdout.close()
+    assert piped.stderr.read() == b""
+    assert piped.wait() == 141
+    piped.stderr.close()
