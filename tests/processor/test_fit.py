@@ -124,6 +124,20 @@ def test_native_is_measured_once(processor: _Processor) -> None:
     assert find_machine("vta") == find_hardware("vta")
 
 
+def test_check_and_explore_know_native(processor: _Processor, tmp_path: Path) -> None:
+    checked = CliRunner().invoke(main, ["check", "native"])
+    assert checked.exit_code == 0 and checked.output.endswith("x86_avx512.yaml: fine\n")
+    table = tmp_path / "found.csv"
+    sizes = [word for size in ("m=2", "n=16", "k=2") for word in ("--size", size)]
+    explored = CliRunner().invoke(
+        main,
+        ["explore", "gemm:gemm_f32", "--hw", "native", "--verify", "off", "--allow", "reassociate",
+         "--cache", str(tmp_path / "kept"), "--csv", str(table), *sizes],
+    )  # fmt: skip
+    assert explored.exit_code == 0, explored.output
+    assert "x86_avx512" in table.read_text()
+
+
 def test_detect_measures_again_what_native_means(processor: _Processor) -> None:
     find_machine("native")
     processor.paces = {"x86_avx2": 90.0, "x86_avx512": 1.0}
