@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-from isamap.errors import IsamapError
-
 from .exit_codes import EXIT_INTERRUPTED, EXIT_NOTHING_FOUND, EXIT_USAGE, EXIT_WRONG
 from .options import (
     OBJECTIVES,
@@ -98,8 +96,6 @@ def explore_command(
     from .read_workloads import read_workloads
     from .show_explore import Show, Sweep, show_explore
 
-    if csv_path == "-" and json_path == "-":
-        raise IsamapError("--csv - and --json - cannot both be standard output")
     check_places(csv_path, json_path)
     cost_model(cost)  # is there one?
     machines = [find_machine(file).stem if file == NATIVE else file for file in hardware]

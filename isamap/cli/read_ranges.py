@@ -28,6 +28,8 @@ def read_range(text: str, where: str, example: str) -> tuple[int, ...] | None:
         while numbers[-1] * step <= last:
             numbers.append(numbers[-1] * step)
         return tuple(numbers) if first <= last else ()
-    if step < 1 or (last - first) // step >= MOST:
+    if step < 1:
+        raise IsamapError(f"{where}: {text!r} never ends", hint=example)
+    if (last - first) // step >= MOST:
         raise IsamapError(f"{where}: more than {MOST} numbers", hint=example)
     return tuple(range(first, last + 1, step))

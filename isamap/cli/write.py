@@ -6,18 +6,34 @@ In: a path and text or data. Out: the file. Not its job: what it says.
 import json
 from pathlib import Path
 
+from isamap.errors import IsamapError
 from isamap.write_all import check_target, write_all
 
 
 def check_places(*paths: str | None) -> None:
-    """Before anything is searched: could `write_text` write there? `None` and `-` are fine.
+    """Before anything is searched: could `write_text` write to all of these? `None` and one `-` are
+    fine.
 
     Raises:
-        IsamapError: a folder is missing, or closed.
+        IsamapError: a folder is missing, or closed, or two would be written to one file.
     """
+    taken: set[Path | str] = set()
     for path in paths:
-        if path is not None and path != "-":
+        if path is None:
+            continue
+        if path != "-":
             check_target(Path(path))
+        place = path if path == "-" else Path(path).resolve()
+        if place in taken and not _is_sink(path):
+            where = "standard output" if path == "-" else path
+            raise IsamapError(f"two outputs are to be written to {where}: one would be lost")
+        taken.add(place)
+
+
+def _is_sink(path: str) -> bool:
+    """May several be written there, one after the other? Not to standard output, which one program
+    reads."""
+    return path != "-" and Path(path).exists() and not Path(path).is_file()
 
 
 def write_text(path: str, text: str) -> None:

@@ -85,7 +85,7 @@ class TaskRef(Model):
         default={}, description="Operands of the instruction with 'route' and 'layout'."
     )
     choice: StrictInt = Field(
-        default=0, description="Which of the coverings that are alike in all this, from 0."
+        default=0, ge=0, description="Which of the coverings that are alike in all this, from 0."
     )
     cores: dict[str, dict[str, StrictInt]] = Field(
         default={}, description="Loops that cores share: the number of shares along each axis."

@@ -164,7 +164,8 @@ def test_many_rows_are_cut_to_the_front_first() -> None:
         (["--hw", "vecdto"], "no hardware file 'vecdto'"),
         (["--cost", "emulatd"], "no cost model 'emulatd'"),
         (["--cost-of", "clok"], "vecdot has no number 'clok'"),
-        (["--csv", "-", "--json", "-"], "cannot both be standard output"),
+        (["--csv", "-", "--json", "-"], "two outputs are to be written to standard output"),
+        (["--set", "parameters.lanes=4..16:0"], "'4..16:0' never ends"),
     ],
 )
 def test_mistakes_are_told(arguments: list[str], message: str) -> None:

@@ -182,3 +182,17 @@ def test_an_answer_far_below_what_is_emulated_says_what_to_try() -> None:
     longer = replace(result.timing, cycles=2 * result.timing.cycles)
     lines = cycle_lines(replace(result, timing=longer))
     assert any(line.endswith("% against emulated: try --cost emulated") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--json", "--program"), ("--json", "--trace"), ("--json", "--report"),
+     ("--program", "--report")],
+)  # fmt: skip
+def test_two_outputs_in_one_file_are_refused_before_the_search(
+    options: tuple[str, str], tmp_path: Path
+) -> None:
+    one, other = options
+    done = run_map("gemm", "--hw", "vta", one, str(tmp_path / "x"), other, f"{tmp_path}/./x")
+    assert done.exit_code == 2
+    assert "x: one would be lost" in done.output and not (tmp_path / "x").exists()

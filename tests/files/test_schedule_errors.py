@@ -27,6 +27,8 @@ SHAPE: list[Case] = [
     (GEMM, "slots: 2, keeps: [i]", "slots: two", "two", "'slots' must be a whole number",
      "1, or 2"),
     (GEMM, "runs: compute", "runs: [", "", "not valid YAML", "indentation"),
+    (GEMM, "  tiles:", "  choice: -1\n  tiles:", "-1",
+     "'choice': Input should be greater than or equal to 0", ""),
     (GEMM, "seed: 0", "seed: -1", "-1", "'seed': Input should be greater than or equal to 0", ""),
     (GEMM, "inner: [p, j, i]", "inner: p", "p", "'inner' must be a list", "Loops over the blocks"),
 ]  # fmt: skip
