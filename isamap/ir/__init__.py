@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from .interp import interpret
     from .interp_slow import interpret_slow
     from .numpy_types import nearest_float, numpy_dtype, strided_view
-    from .random_inputs import random_arrays
+    from .random_inputs import keep_lawful, random_arrays
     from .rounding import rounding_errors
 
 LAZY = {
@@ -75,6 +75,7 @@ LAZY = {
     "nearest_float": ".numpy_types",
     "numpy_dtype": ".numpy_types",
     "strided_view": ".numpy_types",
+    "keep_lawful": ".random_inputs",
     "random_arrays": ".random_inputs",
     "rounding_errors": ".rounding",
 }
@@ -124,6 +125,7 @@ __all__ = [
     "is_float",
     "is_integer",
     "is_widening",
+    "keep_lawful",
     "kernel_loop_kinds",
     "kind_within",
     "leaves_elements",

@@ -14,7 +14,7 @@ from isamap.errors import KernelError
 from .dtypes import integer_range, is_integer, wrap_integer
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, Role, Statement
 from .numpy_types import numpy_dtype
-from .ops import OPS, UPDATES, Typing
+from .ops import OPS, SHIFTS, UPDATES, Typing
 from .type_of import argument_types
 
 Number = Any  # Python integers; NumPy scalars (of NumPy's or ml_dtypes' types) for floats
@@ -141,7 +141,7 @@ def apply_scalar(op: str, args: list[Number], from_dtype: str, dtype: str) -> Nu
     """One operation on single numbers, rounded or wrapped to its result type."""
     if OPS[op].typing is Typing.CAST:
         return cast_scalar(args[0], from_dtype, dtype, OPS[op].is_saturating)
-    if op in ("<<", ">>", "rshift_round") and int(args[1]) < 0:
+    if op in SHIFTS and int(args[1]) < 0:
         raise KernelError("negative shift count")
     if op == "//" and args[1] == 0:
         raise KernelError("integer division by zero")

@@ -16,6 +16,8 @@ from enum import Enum
 
 from .dtypes import DTYPES, is_float
 
+SHIFTS = ("<<", ">>", "rshift_round")  # by a count that is not negative
+
 
 class Notation(Enum):
     """How an operation is written."""

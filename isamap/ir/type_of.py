@@ -13,10 +13,8 @@ from isamap.errors import KernelError, closest
 
 from .dtypes import integer_range, is_float, is_integer
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal
-from .ops import OPS, Domain, Operation, Typing, is_cast
+from .ops import OPS, SHIFTS, Domain, Operation, Typing, is_cast
 from .pretty import pretty_expr
-
-SHIFTS = ("<<", ">>", "rshift_round")
 
 
 def type_of(expr: Expr, kernel: Kernel, expected: str | None = None) -> str:

@@ -20,6 +20,7 @@ from isamap.ir import (
     Statement,
     interpret,
     is_float,
+    keep_lawful,
     loop_kinds,
     random_arrays,
     rounding_errors,
@@ -139,8 +140,10 @@ def telling_arrays(kernel: Kernel, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def tell_sums(kernel: Kernel, arrays: Arrays) -> None:
-    """Make every other i32 small, in place, unless the kernel is a single statement."""
+    """Make every other i32 small, in place, unless the kernel is a single statement; what it is
+    divided by stays positive."""
     if len(kernel.statements) > 1:
         for array in arrays.values():
             if array.dtype == np.int32:
                 array.reshape(-1)[::2] >>= SHIFT
+    keep_lawful(kernel, arrays)

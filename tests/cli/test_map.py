@@ -175,6 +175,20 @@ def test_a_size_may_be_zero_where_the_kernel_allows_it() -> None:
     assert done.exit_code == 0 and "bit-exact" in done.stdout
 
 
+@pytest.mark.parametrize("value", ["a[i] << b[i]", "a[i] // b[i]", "a[i] << i32(t[i])"])
+def test_numbers_that_a_kernel_cannot_take_are_not_drawn(value: str, tmp_path: Path) -> None:
+    file = tmp_path / "by_data.py"
+    file.write_text(
+        "from isamap.lang import In, Out, Temp, i8, i32, kernel\n\n\n@kernel\ndef by_data(n=33):\n"
+        "    a, b, c = In(i32, n), In(i32, n), In(i8, n)\n    t, y = Temp(i8, n), Out(i32, n)\n"
+        "    for i in range(n):\n        t[i] = c[i]\n"
+        f"    for i in range(n):\n        y[i] = {value}\n"
+    )
+    for check in ("quick", "full"):
+        done = run_map(str(file), "--hw", "gemmini", "--verify", check)
+        assert done.exit_code == 0 and "WRONG" not in done.output, done.output
+
+
 def test_an_answer_far_below_what_is_emulated_says_what_to_try() -> None:
     result = isamap.map("gemm", "vta", sizes={"m": 16, "n": 16, "k": 16}, verify="off")
     assert result.timing is not None
