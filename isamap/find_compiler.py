@@ -1,7 +1,7 @@
 """The C compiler that is to be used.
 
 In: $CC, where programs are looked for; commands. Out: the words that a command begins with, what
-the compiler answers. Not its job: flags, what its failing means.
+the compiler answers. Not its job: flags.
 """
 
 import os
@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 from .errors import IsamapError
 
@@ -64,3 +65,21 @@ def run_compiler(command: Sequence[str], limit_s: float) -> subprocess.Completed
     except OSError as error:
         message = f"cannot run {command[0]}: {error.strerror}"
         raise IsamapError(message, hint=OTHER_COMPILER) from error
+
+
+def expect_made(
+    done: subprocess.CompletedProcess[str], compiler: str, made: Path, most: int, hint: str = ""
+) -> None:
+    """Raise unless the compiler has made the file.
+
+    Args:
+        most: characters of its own words that the message repeats.
+
+    Raises:
+        IsamapError: it failed, or wrote nothing.
+    """
+    if done.returncode:
+        said = done.stderr[:most] or f"status {done.returncode}, without a word"
+        raise IsamapError(f"{compiler} failed: {said}", hint=hint)
+    if not made.exists():
+        raise IsamapError(f"{compiler} wrote nothing", hint=OTHER_COMPILER)

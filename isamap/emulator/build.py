@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from isamap.errors import IsamapError
-from isamap.find_compiler import OTHER_COMPILER, find_compiler, run_compiler
+from isamap.find_compiler import expect_made, find_compiler, run_compiler
 
 # floats must round after every operation, integers wrap, bytes may alias
 FLAGS = (
@@ -52,17 +52,9 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
     with tempfile.TemporaryDirectory() as work:
         source, made = Path(work, "program.c"), Path(work, "program")
         source.write_text(text)
-        _compile([*compiler, *flags, str(source), "-lm"], made)
+        command = [*compiler, *flags, str(source), "-lm", "-o", str(made)]
+        expect_made(run_compiler(command, COMPILE_SECONDS), command[0], made, 600)
         return _keep(made, name)
-
-
-def _compile(command: list[str], made: Path) -> None:
-    done = run_compiler([*command, "-o", str(made)], COMPILE_SECONDS)
-    if done.returncode:
-        said = done.stderr[:600] or f"status {done.returncode}, without a word"
-        raise IsamapError(f"{command[0]} failed: {said}")
-    if not made.exists():
-        raise IsamapError(f"{command[0]} wrote nothing", hint=OTHER_COMPILER)
 
 
 def _keep(made: Path, name: str) -> Path:

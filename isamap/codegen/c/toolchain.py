@@ -15,7 +15,7 @@ from pathlib import Path
 
 from isamap.errors import IsamapError
 from isamap.find_compiler import (
-    OTHER_COMPILER,
+    expect_made,
     find_compiler,
     run_compiler,
     wanted_compiler,
@@ -110,12 +110,8 @@ class Toolchain:
             done = run_compiler([*command, *rest], COMPILE_SECONDS)
             if not done.returncode:
                 give_up(ahead)
-        if done.returncode:
-            hint = NO_OPENMP if OPENMP_LIBRARY in done.stderr else ""
-            said = done.stderr[:1500] or f"status {done.returncode}, without a word"
-            raise IsamapError(f"{self.compiler} failed: {said}", hint=hint)
-        if not target.exists():
-            raise IsamapError(f"{self.compiler} wrote nothing", hint=OTHER_COMPILER)
+        hint = NO_OPENMP if OPENMP_LIBRARY in done.stderr else ""
+        expect_made(done, self.compiler, target, 1500, hint)
 
 
 def load_functions(library: Path, names: Iterable[str]) -> dict[str, Callable[..., None]]:
