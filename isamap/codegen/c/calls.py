@@ -42,8 +42,7 @@ class CallWriter:
 
     `variables`: memories whose registers are variables. `host_calls`: instructions that the host
     runs; `may_reassociate`: it may sum floats in any order. `array_bytes`: used of memories.
-    `kept`: memories of each core that keep what is in them between regions; `is_region`: it writes
-    one.
+    `kept`: memories of each core that keep what is in them between regions.
     """
 
     def __init__(
@@ -55,8 +54,6 @@ class CallWriter:
         may_reassociate: bool = False,
         array_bytes: Mapping[str, int] = MappingProxyType({}),
         kept: frozenset[str] = frozenset(),
-        *,
-        is_region: bool = False,
     ) -> None:
         self.hw = hw
         self.host_calls = host_calls
@@ -66,7 +63,6 @@ class CallWriter:
         self.arrays: dict[str, None] = {}
         self.array_bytes = array_bytes
         self.kept = kept
-        self.is_region = is_region
         self.registers: dict[tuple[str, int, str], None] = {}  # memory, register, C type
         self.regions: list[CallWriter] = []  # of what all cores run
         self.bases: dict[Group, tuple[str, int]] = {}  # pointers to a group's first place
@@ -75,7 +71,7 @@ class CallWriter:
     def region(self) -> "CallWriter":
         """A writer for a region, whose registers and arrays each core has for itself."""
         own = (self.hw, self.parameters, self.variables, self.host_calls, self.may_reassociate)
-        self.regions.append(CallWriter(*own, self.array_bytes, self.kept, is_region=True))
+        self.regions.append(CallWriter(*own, self.array_bytes, self.kept))
         return self.regions[-1]
 
     def is_static(self, memory: str) -> bool:

@@ -33,6 +33,7 @@ from .toolchain import FLAGS, GCC_FLAGS, LIBRARIES, OPTIMISED
 
 LINE_COLUMNS = 100
 CORE = "isamap_core"  # number of the core that runs an iteration of a parallel loop
+FIRST_CORE = "0"  # runs what no loop shares out
 OF_CORES = "_of_cores"  # ends the name of what is kept for all cores, one after the other
 THREAD_FLAGS = ("-fopenmp",)
 UNROLLED = 4  # rounds of a loop that are compiled as one, on machines that gain by it
@@ -216,7 +217,7 @@ def _write_region(
             lines.append(f"  if ({loop.name} >= {loop.limit}) continue;")
     body = _write_nodes(nodes, calls, depth + 1)
     begin = rule.begin.splitlines()
-    lines += [*_declarations(calls), *(f"  {line}" for line in begin)]
+    lines += [*_declarations(calls, CORE), *(f"  {line}" for line in begin)]
     ends = [f"{indent}  {line}" for line in rule.end.splitlines()]
     pragma = f"#pragma omp parallel for num_threads({count}) schedule(static, 1)"
     again = [indent + line for line in begin]
@@ -256,7 +257,7 @@ def _file_text(
     lines += _signature(name, calls.parameters, " {")
     for memory in sorted(calls.kept):
         lines += (f"  {x}" for x in place_static(memory, calls.static_bytes(memory), OF_CORES))
-    lines += _declarations(calls)
+    lines += _declarations(calls, FIRST_CORE)
     lines += [f"  {line}" for line in (*clear, *rule.begin.splitlines())]
     lines += body
     lines += [f"  {line}" for line in rule.end.splitlines()]
@@ -287,14 +288,14 @@ def _clearing(parameters: tuple[Parameter, ...]) -> list[str]:
     return lines
 
 
-def _declarations(calls: CallWriter) -> list[str]:
+def _declarations(calls: CallWriter, core: str) -> list[str]:
     lines = []
     for memory in calls.arrays:
         row = calls.hw.memory(memory)
         assert row.kind is MemoryKind.MANAGED, "buffers are parameters"
         if memory in calls.kept:
-            place = f" + {CORE} * INT64_C({calls.array_bytes[memory]})" if calls.is_region else ""
-            lines.append(f"  uint8_t *const {memory} = {memory}{OF_CORES}{place};")
+            place = f"{core} * INT64_C({calls.array_bytes[memory]})"
+            lines.append(f"  uint8_t *const {memory} = {memory}{OF_CORES} + {place};")
         elif not calls.is_static(memory):
             lines.append(f"  _Alignas(64) uint8_t {memory}[{row.size_bytes}];")
     for c_type, names in calls.variables_by_type.items():
