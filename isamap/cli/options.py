@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ParamSpec
 import click
 
 from isamap.errors import IsamapError
-from isamap.write_all import check_target
+
+from .write import check_places
 
 if TYPE_CHECKING:
     from isamap.costmodels import CostModel
@@ -195,11 +196,10 @@ class Views:
         for option, path in (("--trace", self.trace), ("--report", self.report)):
             if path == "-":
                 raise IsamapError(f"{option} - : it is a file", hint=f"for example {option} out")
-            if path is not None:
-                check_target(Path(path))
         paths = [Path(path).resolve() for path in (self.trace, self.report) if path is not None]
         if len(paths) > len(set(paths)):
             raise IsamapError(f"--trace and --report are both {self.trace}")
+        check_places(self.trace, self.report)
 
 
 def view_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
