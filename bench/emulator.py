@@ -16,8 +16,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from isamap.c_compiler import find_compiler  # noqa: E402
 from isamap.emulator import run, time_program  # noqa: E402
-from isamap.find_compiler import find_compiler  # noqa: E402
 from tests.emulator.hand_programs import gemm, machine  # noqa: E402
 
 SIZES = ((2048, 704, 2048), (5124, 700, 2048))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from isamap.find_compiler import find_compiler
+from isamap.c_compiler import find_compiler
 
 
 def header(packages: Iterable[str]) -> list[str]:

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from isamap.c_compiler import expect_made, find_compiler, run_compiler
 from isamap.errors import IsamapError
-from isamap.find_compiler import expect_made, find_compiler, run_compiler
 
 # floats must round after every operation, integers wrap, bytes may alias
 FLAGS = (

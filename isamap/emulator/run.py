@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError, ProgramError, closest
-from isamap.find_compiler import find_compiler
 from isamap.hwdesc import Hardware
 from isamap.program import Placement, Program, pack, unpack
 

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError
-from isamap.find_compiler import find_compiler
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.program import Node, Program, Run, map_issues
 

@@ -7,8 +7,8 @@ contract is docs/timing.md.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError, ProgramError
-from isamap.find_compiler import find_compiler
 from isamap.hwdesc import Hardware, Unit
 from isamap.program import Program
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError
-from isamap.find_compiler import find_compiler
 from isamap.hwdesc import Hardware
 from isamap.program import Program
 

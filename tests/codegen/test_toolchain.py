@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import isamap
+from isamap.c_compiler import find_compiler
 from isamap.codegen import Toolchain, find_toolchain, load_functions
 from isamap.codegen.c.read_ahead import ENOUGH
 from isamap.emulator.build import compile_c, run_executable
 from isamap.errors import IsamapError
-from isamap.find_compiler import find_compiler
 from isamap.measured import Measured
 from isamap.measured.timed_process import TimedProcess
 from isamap.native import tune

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from isamap.errors import IsamapError
-from isamap.find_compiler import (
+from isamap.c_compiler import (
     expect_made,
     find_compiler,
     run_compiler,
     wanted_compiler,
 )
+from isamap.errors import IsamapError
 from isamap.hwdesc import CompilerRule, Hardware
 
 from .read_ahead import give_up, read_ahead

@@ -1,4 +1,4 @@
-"""The C compiler that is to be used.
+"""The C compiler of this machine: which one, and what it answers.
 
 In: $CC, where programs are looked for; commands. Out: the words that a command begins with, what
 the compiler answers. Not its job: flags.
