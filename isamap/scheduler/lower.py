@@ -21,6 +21,7 @@ from .emit import Call, Walk, at_first_and_later, emit_walks
 from .frame import Frame, Spot, tile_name, unit_name
 from .fuse_tokens import fuse_tokens
 from .late import Loops, block_before, last_tile, leaves_late, passed_late, tile_before
+from .order_fills import order_fills
 from .place import NOTHING, Homes, Slot, place
 from .tokens import Tokens, plan_tokens
 from .transfers import Transfers
@@ -111,7 +112,8 @@ class _Nest:
         """Blocks of fine stays in, the call, blocks out."""
         by_residence = sorted(self.frame.places.slots, key=lambda s: s.stay.residence)
         fine = [slot for slot in by_residence if self.frame.is_fine(slot)]
-        enters = [n for slot in fine[::-1] for n in self.transfers.enter(slot)]
+        filled = order_fills(self.frame, fine[::-1])
+        enters = [n for slot in filled for n in self.transfers.enter(slot)]
         leaves: list[Node] = []
         for slot in fine:
             leaves += self.transfers.finish(slot)
