@@ -23,6 +23,7 @@ OBJECTIVES = ("cycles", "energy", "edp", "dram-bytes")  # the values of costmode
 NUM_CANDIDATES = 8  # measured.Learned
 PER_ROUND, SECONDS = 10, 22.0  # measured.Measured
 OPTIONS_OF = {  # that only some cost models take
+    "emulated": ("--candidates",),
     "measured": ("--candidates", "--database", "--seconds"),
     "learned": ("--candidates", "--database"),
 }
@@ -74,7 +75,8 @@ def cost_options(command: Callable[Arguments, None]) -> Callable[Arguments, None
                 "--candidates",
                 type=click.IntRange(2),
                 help=f"How many are measured in a round (default: {PER_ROUND}), or judged"
-                f" (default: {NUM_CANDIDATES}).",
+                f" (default: {NUM_CANDIDATES}), or emulated in a round (default: only the best of"
+                " each covering).",
             ),
             seconds_option(),
             click.option(
@@ -100,7 +102,11 @@ def read_cost(
             texts = " and ".join(f"--cost {model}" for model in models)
             hint = "add one of them" if len(models) > 1 else "add it"
             raise IsamapError(f"{name} is for {texts}", hint=hint)
-    if cost not in OPTIONS_OF:
+    if cost == "emulated" and candidates is not None:
+        from isamap.costmodels import Emulated  # start-up time
+
+        return Emulated(candidates)
+    if cost not in ("measured", "learned"):
         return cost
     from isamap.measured import Learned, Measured  # start-up time
 

@@ -108,9 +108,12 @@ def _advice(result: Result) -> str:
     """What to ask for where the closed form leaves out much of what the emulator counts: it may
     have taken others to be slower. Empty where another model chose, or caches decide."""
     timing, chosen = result.timing, result.schedule.estimate.cycles
-    if timing is None or result.hardware.caches or result.request.cost != ANALYTICAL.name:
+    if timing is None or result.hardware.caches or chosen >= FAR_BELOW * timing.cycles:
         return ""
-    return ": try --cost emulated" if chosen < FAR_BELOW * timing.cycles else ""
+    ways = {ANALYTICAL.name: ": try --cost emulated --candidates 8"}
+    if not result.answer.contenders:
+        ways["emulated"] = ": try --candidates 8"
+    return ways.get(result.request.cost, "")
 
 
 def cycle_lines(result: Result) -> list[str]:

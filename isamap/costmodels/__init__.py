@@ -12,6 +12,7 @@ from .bounds import Bound, find_bounds
 from .compulsory import compulsory_bytes
 from .contest import Contest, TakesRounds, open_contest, share_time
 from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fill
+from .emulated import Emulated
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .flow import Flow
 from .handover import copies_as_written
@@ -82,6 +83,7 @@ __all__ = [
     "CostModel",
     "Costs",
     "Ends",
+    "Emulated",
     "Estimate",
     "FASTEST",
     "Flow",

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from isamap.costmodels import Stay, Tiling
+from isamap.costmodels import Stay, Tiling, may_double
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
-from .options import may_keep_units, tile_options
+from .options import may_keep_units, stay_choices, tile_options
 from .place import external_bytes
 
 Kept = Mapping[tuple[str, int], tuple[str, ...]]  # per operand and residence the loops it keeps
 STEPS = (1, 2, 4, 8)  # places in the list of tile sizes
+MOST_SLOTS = 4  # of a stay, where the closed form asks for none of them
 PARTS = (2, 3, 4, 6, 8, 12, 16)  # of a sum
 
 
@@ -49,7 +50,7 @@ def neighbours(
     covering: Covering, tiling: Tiling, sizes: dict[str, list[int]], hw: Hardware
 ) -> Iterator[Tiling]:
     """One tile smaller or larger, two loops in the other order, or a packed stay that keeps tiles
-    of one loop more or less, or a sum in parts."""
+    of one loop more or less, or a sum in parts; where no caches decide, what stays otherwise."""
     for name, _ in tiling.tiles:
         yield from resized(tiling, name, sizes[name])
     free = [n for n in tiling.outer if n not in covering.held]
@@ -58,13 +59,37 @@ def neighbours(
     for order in swapped(tiling.inner):
         yield replace(tiling, inner=order)
     yield from summed_in_parts(covering, tiling, sizes, hw)
-    for number, stay in enumerate(tiling.stays):
+    for stay in tiling.stays:
         plan = covering.operand(stay.operand)
         if plan.residences[stay.residence].is_packed:
             for kept in _kept(tiling.outer, plan.loops, stay.kept):
-                changed = replace(stay, kept=kept)
-                stays = (*tiling.stays[:number], changed, *tiling.stays[number + 1 :])
-                yield replace(tiling, stays=stays)
+                yield _with_stay(tiling, replace(stay, kept=kept))
+    if not hw.caches:
+        yield from stayed_otherwise(covering, tiling, hw)
+
+
+def stayed_otherwise(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterator[Tiling]:
+    """One stay with a slot more or less, or holding a tile instead of a block, or the other way."""
+    now = {(stay.operand, stay.residence): stay for stay in tiling.stays}
+    for stay in tiling.stays:
+        may_more = may_double(covering.operand(stay.operand), stay.residence, hw)
+        for slots in (stay.slots - 1, stay.slots + 1):
+            if 1 <= slots <= (MOST_SLOTS if may_more else 1):
+                yield _with_stay(tiling, replace(stay, slots=slots))
+    for choice in stay_choices(covering, hw):
+        named = zip(covering.operands, choice, strict=True)
+        levels = {(plan.name, n): level for plan, chosen in named for n, level in enumerate(chosen)}
+        changed = [key for key, level in levels.items() if now[key].level != level]
+        if len(changed) == 1:
+            (key,) = changed
+            yield _with_stay(tiling, replace(now[key], level=levels[key], kept=()))
+
+
+def _with_stay(tiling: Tiling, changed: Stay) -> Tiling:
+    """The stay of the same operand and residence exchanged."""
+    key = changed.operand, changed.residence
+    stays = (changed if (s.operand, s.residence) == key else s for s in tiling.stays)
+    return replace(tiling, stays=tuple(stays))
 
 
 def swapped_loops(covering: Covering, tiling: Tiling) -> Iterator[Tiling]:

@@ -195,7 +195,11 @@ def test_an_answer_far_below_what_is_emulated_says_what_to_try() -> None:
     assert not any("--cost emulated" in line for line in cycle_lines(result))
     longer = replace(result.timing, cycles=2 * result.timing.cycles)
     lines = cycle_lines(replace(result, timing=longer))
-    assert any(line.endswith("% against emulated: try --cost emulated") for line in lines)
+    asked = "% against emulated: try --cost emulated --candidates 8"
+    assert any(line.endswith(asked) for line in lines)
+    request = replace(result.request, cost="emulated")
+    lines = cycle_lines(replace(result, timing=longer, request=request))
+    assert any(line.endswith("% against emulated: try --candidates 8") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""The emulator as a judge of what lies near the closed form's best.
+
+Oracle: the emulator itself, and the same search without it.
+"""
+
+from dataclasses import replace
+
+from click.testing import CliRunner
+
+import isamap
+from isamap.cli import main
+from isamap.costmodels import Emulated, Price
+from isamap.costmodels.emulated import EmulatedContest
+from isamap.emulator import time_program
+from isamap.hwdesc import load_hardware
+from isamap.ir import parse_semantics
+from tests.scheduler.cases import ROOT
+
+FILE = ROOT / "tests" / "specs" / "machines" / "rows_and_numbers.yaml"
+LARGE = load_hardware(FILE)
+ROOM = {"rows": 12 * 32, "numbers": 4 * 4}
+HW = replace(
+    LARGE,
+    memories=tuple(replace(m, size_bytes=ROOM.get(m.name, m.size_bytes)) for m in LARGE.memories),
+)
+PRODUCT = """
+A, B, C = In(i32, 16, 9), In(i32, 9, 12), InOut(i32, 16, 12)
+for i, j, p in grid(16, 12, 9):
+  C[i, j] += A[i, p] * B[p, j]
+"""
+
+
+def test_rounds_end_when_two_bring_nothing() -> None:
+    contest = EmulatedContest(Emulated(2), HW)
+    wanted = []
+    for cycles in (9, 8, 8, 7, 7, 7):
+        wanted.append(contest.wanted)
+        contest.model = Prices(cycles)
+        contest.see([])
+        contest.model = Emulated(2)
+    assert [*wanted, contest.wanted] == [2, 2, 2, 2, 2, 2, 0]
+    assert [price.cycles for price in contest.settle()] == [9, 8, 8, 7, 7, 7]
+
+
+class Prices(Emulated):
+    """Of one candidate, without asking anybody."""
+
+    __slots__ = ("cycles",)
+
+    def __init__(self, cycles: int) -> None:
+        object.__setattr__(self, "cycles", cycles)
+
+    def price(self, candidates: object, hw: object) -> tuple[Price, ...]:
+        return (Price(self.cycles),)
+
+
+def test_the_best_that_was_emulated_is_the_answer() -> None:
+    """Where one queue brings rows and numbers the closed form takes what waits to be as good."""
+    kernel = parse_semantics(PRODUCT, "product")
+    plain = isamap.map(kernel, HW, verify="off")
+    found = isamap.map(kernel, HW, cost=Emulated(8), verify="full")
+    assert isinstance(found, isamap.Result) and isinstance(plain, isamap.Result)
+    assert found.verification.is_verified and found.timing and plain.timing
+    contenders = found.answer.contenders
+    assert len(contenders) > 8
+    for contender in contenders:
+        counted = time_program(contender.schedule.program, HW).cycles
+        assert contender.price.cycles == counted == contender.schedule.cost_cycles
+    assert found.timing.cycles == min(c.schedule.cost_cycles for c in contenders)
+    assert found.timing.cycles < 0.9 * plain.timing.cycles
+    stays = {c.schedule.solution.tiling.stays for c in contenders if c.schedule.solution.tiling}
+    assert len(stays) > 4, "what stays differs, too"
+
+
+def test_tasks_of_a_plan_are_judged_each() -> None:
+    plain = isamap.map("mlp", "gemmini", cost="emulated", verify="off")
+    found = isamap.map("mlp", "gemmini", cost=Emulated(4), verify="quick")
+    assert isinstance(found, isamap.PlanResult) and found.verification.is_verified
+    assert found.timing and plain.timing and found.timing.cycles <= plain.timing.cycles
+
+
+def test_the_command_asks_for_candidates() -> None:
+    sizes = [word for size in ("m=6", "n=16", "k=12") for word in ("--size", size)]
+    command = ["map", "gemm", "--hw", "gemmini", *sizes, "--cost", "emulated"]
+    text = CliRunner().invoke(main, [*command, "--candidates", "3"]).output
+    assert "priced by emulated" in text, text
