@@ -3,6 +3,7 @@
 In: a question. Out: an Outcome. Not its job: which questions there are, keeping answers.
 """
 
+import os
 import signal
 import threading
 import time
@@ -10,6 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing import parent_process
 
 from isamap.compile import PlanResult, Result, map
 from isamap.costmodels import FASTEST, Aim, CostModel
@@ -85,6 +87,19 @@ def ask_apart(question: Question) -> Outcome:
         return ask(question)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def end_with_parent() -> None:
+    """From now on this process ends with the one that started it, which may be killed: it would
+    wait for that one's next question for ever."""
+    threading.Thread(target=_follow_parent, daemon=True).start()
+
+
+def _follow_parent() -> None:
+    parent = parent_process()
+    assert parent is not None, "processes of a sweep are started by one"
+    parent.join()
+    os._exit(1)
 
 
 @contextmanager

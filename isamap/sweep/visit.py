@@ -20,7 +20,7 @@ from isamap.errors import IsamapError, SpecErrors
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.resources import find_hardware
 
-from .ask import Asking, Question, ask, ask_apart, interrupts_ignored
+from .ask import Asking, Question, ask, ask_apart, end_with_parent, interrupts_ignored
 from .keep import Kept, question_key
 from .outcome import Outcome, Standing
 from .variant import Variant, Workload
@@ -124,7 +124,7 @@ def _together(stream: Iterator[Point | _Open], kept: Kept, jobs: int) -> Iterato
     """In processes; a question that equals one under way waits for its answer."""
     context = get_context("spawn")  # the solver's threads do not survive a fork
     others = active_children()
-    executor = ProcessPoolExecutor(jobs, context)
+    executor = ProcessPoolExecutor(jobs, context, end_with_parent)
     under_way: dict[Future[Outcome], list[_Open]] = {}
     by_key: dict[str, Future[Outcome]] = {}
     try:

@@ -5,11 +5,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.processes import awaited, is_there
 
 ENDLESS = r"""
 import sys
@@ -25,21 +25,6 @@ int main(int argc, char **argv) {
 '''
 run_executable(compile_c(PRELUDE + MAIN), (sys.argv[1],), 60)
 """
-WAIT_SECONDS = 30
-
-
-def awaited(found: Callable[[], str | bool]) -> str | bool:
-    """What it finds, as soon as it finds anything."""
-    end = time.monotonic() + WAIT_SECONDS
-    while not (result := found()) and time.monotonic() < end:
-        time.sleep(0.01)
-    return result
-
-
-def is_there(process: int) -> bool:
-    """Does the process run?"""
-    status = Path(f"/proc/{process}/stat")
-    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
 @pytest.mark.skipif(

@@ -3,6 +3,10 @@
 In: small kernels on a small machine. Out: verdicts. Not its job: comparing variants.
 """
 
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from importlib import import_module
 from multiprocessing import active_children
@@ -18,6 +22,7 @@ from isamap.sweep import Asking, Axis, Kept, Outcome, Point, Standing, Workload,
 from isamap.sweep.ask import Question, ask
 from isamap.sweep.keep import question_key
 from isamap.sweep.outcome import outcome_from_json, outcome_to_json
+from tests.processes import awaited, is_there
 
 VECDOT = bundled("hw_specs", ".yaml")["vecdot"]
 SIZES = (("m", 6), ("n", 20), ("k", 12))
@@ -222,6 +227,37 @@ def test_a_process_that_is_killed_is_told(tmp_path: Path) -> None:
         list(stream)
     (again,) = visit([WORK], [first.variant], ASKING, Kept(tmp_path))
     assert again.is_recalled, "it goes on from there"
+
+
+ENDLESS = """
+import os, time
+from pathlib import Path
+
+def endless(candidate, hw):
+    Path(f"{os.getpid()}.process").touch()
+    while True:
+        time.sleep(1)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_processes_end_with_a_sweep_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(ENDLESS)
+    sweep = subprocess.Popen(
+        [sys.executable, "-m", "isamap", "explore", "gemm", "--hw", "vecdot", "--jobs", "2",
+         "--set", f"{REGS}=2KiB,512bytes", "--cost", "mine.py:endless", "--cache", "kept"],
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert awaited(lambda: len(list(tmp_path.glob("*.process"))) == 2)
+    processes = [int(path.stem) for path in tmp_path.glob("*.process")]
+    try:
+        assert all(map(is_there, processes))
+        sweep.kill()
+        sweep.wait()
+        assert awaited(lambda: not any(map(is_there, processes))), "they end too"
+    finally:
+        for process in filter(is_there, processes):
+            os.kill(process, signal.SIGKILL)
 
 
 def test_a_damaged_answer_is_asked_again(tmp_path: Path) -> None:
