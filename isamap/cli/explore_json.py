@@ -10,13 +10,15 @@ from isamap.sweep import Comparison, Total, Workload, rows
 
 from .json_parts import Json, versions_to_json
 
+SCHEMA = "isamap-explore"
+
 
 def explore_to_json(
     found: Comparison, workloads: Sequence[Workload], *, is_whole: bool
 ) -> dict[str, Json]:
     """Everything; `rows` are those of the CSV file."""
     return {
-        "schema": "isamap-explore",
+        "schema": SCHEMA,
         "schema_version": 1,
         "versions": versions_to_json(),
         "is_whole": is_whole,

@@ -81,6 +81,26 @@ def test_files_of_a_sweep_say_the_same_and_variants_are_machines(tmp_path: Path)
         assert answer["analytical_cycles"] == row["analytical_cycles"]
 
 
+def test_files_of_an_earlier_sweep_go_and_others_stay(tmp_path: Path) -> None:
+    def names() -> set[str]:
+        return {path.name for path in Path("out").glob("*.yaml")}
+
+    both = "memories.regs.size=512 bytes,1 KiB"
+    assert invoke("--set", both, "--cost-of", "-managed_bytes", "-o", "out").exit_code == 0
+    assert names() == {"variant_2.yaml"}
+    Path("out/variant_3.yaml").write_text("base: vecdot\nname: mine\nsource: estimate\n")
+    assert invoke("-o", "out").exit_code == 0
+    assert names() == {"variant_1.yaml", "variant_3.yaml"}
+    own = ["explore", *SMALL[1:2], *SMALL[4:], "--set", both, "--cost-of", "-managed_bytes"]
+    again = [*own, "--hw", "out/variant_1.yaml", "-o", "out"]
+    assert CliRunner().invoke(main, again).exit_code == 0
+    assert names() == {"variant_1.yaml", "variant_2.yaml", "variant_3.yaml"}, "it is built on"
+    done = CliRunner().invoke(main, [*own, "--hw", "out/variant_2.yaml", "-o", "out"])
+    assert done.exit_code == 2
+    assert "out/variant_2.yaml is among the hardware files that are swept" in done.output
+    assert "base: variant_1.yaml" in Path("out/variant_2.yaml").read_text(), "it is as it was"
+
+
 def test_standard_output_has_nothing_else(tmp_path: Path) -> None:
     done = invoke("--csv", "-")
     assert len(list(csv.DictReader(done.stdout.splitlines()))) == 1
