@@ -43,6 +43,20 @@ def check_target(path: Path) -> None:
         raise IsamapError(f"cannot write {path}: {reason}")
 
 
+def check_folder(folder: Path) -> None:
+    """Could `make_folder` make it, and files be put there, as far as one can say before?
+
+    Raises:
+        IsamapError: they could not.
+    """
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    reason = "" if there.is_dir() else "Not a directory"
+    if not reason and not os.access(there, os.W_OK | os.X_OK):
+        reason = "Permission denied"
+    if reason:
+        raise IsamapError(f"cannot write into the folder {folder}: {reason}")
+
+
 def write_all(texts: Mapping[Path, str | bytes]) -> None:
     """Write temporary files beside the paths, then put all of them in their places. What is there
     and no file (a pipe, `/dev/null`) is written to, before that.

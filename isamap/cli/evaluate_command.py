@@ -7,6 +7,7 @@ import click
 
 from .exit_codes import EXIT_WRONG
 from .options import Views, verify_option, view_options
+from .write import check_places
 
 
 @click.command()
@@ -41,6 +42,7 @@ def evaluate_command(
 
     views = Views(trace, report, trace_calls)
     views.check()
+    check_places(json_path, trace, report, folder=folder)
     found = evaluate(schedule, verify=check, seed=seed)
     if folder is not None:  # first: who reads the answer may close the pipe
         show_evaluation.write_folder(folder, found.result)

@@ -96,7 +96,7 @@ def explore_command(
     from .read_workloads import read_workloads
     from .show_explore import Show, Sweep, show_explore
 
-    check_places(csv_path, json_path)
+    check_places(csv_path, json_path, folder=folder)
     cost_model(cost)  # is there one?
     machines = [find_machine(file).stem if file == NATIVE else file for file in hardware]
     for file in machines:

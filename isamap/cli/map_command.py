@@ -90,7 +90,7 @@ def map_command(
 
     views = Views(trace, report, trace_calls)
     views.check()
-    check_places(json_path, program_path, trace, report)
+    check_places(json_path, program_path, trace, report, folder=folder)
     show = show_map.Show(top, explain, listing, json_path, program_path, folder, views)
     question = show_map.Question(
         kernel, hardware, read_sizes(sizes), name, read_cost(cost, candidates, seconds, database),

@@ -7,16 +7,18 @@ import json
 from pathlib import Path
 
 from isamap.errors import IsamapError
-from isamap.write_all import check_target, write_all
+from isamap.write_all import check_folder, check_target, write_all
 
 
-def check_places(*paths: str | None) -> None:
-    """Before anything is searched: could `write_text` write to all of these? `None` and one `-` are
-    fine.
+def check_places(*paths: str | None, folder: str | None = None) -> None:
+    """Before anything is searched: could `write_text` write to all of these, and could files be put
+    into `folder`, which need not be there? `None` and one `-` are fine.
 
     Raises:
         IsamapError: a folder is missing, or closed, or two would be written to one file.
     """
+    if folder is not None:
+        check_folder(Path(folder))
     taken: set[Path | str] = set()
     for path in paths:
         if path is None:

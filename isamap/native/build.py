@@ -21,7 +21,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.scheduler import Wishes
 from isamap.verify import Check
-from isamap.write_all import make_folder, write_all
+from isamap.write_all import check_folder, make_folder, write_all
 
 from .built import BuiltKernel, CFiles
 from .mapped import map_program
@@ -96,6 +96,7 @@ def _read_folder(out: str | PathLike[str]) -> Path:
         raise IsamapError(f"out={out!r}, expected the path of a folder") from None
     if "\0" in str(folder):
         raise IsamapError(f"out={out!r}, expected a path without a null character")
+    check_folder(folder)
     return folder
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isamap.errors import IsamapError
-from isamap.write_all import check_target, make_folder, write_all
+from isamap.write_all import check_folder, check_target, make_folder, write_all
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -61,6 +61,16 @@ def test_folders_are_made_only_when_asked_for(tmp_path: Path) -> None:
     with pytest.raises(IsamapError, match="cannot make the folder"):
         make_folder(tmp_path / "file" / "below")
     assert contents(tmp_path) == {"file": ""}
+
+
+def test_a_closed_folder_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_folder(tmp_path / "new" / "folder")
+    monkeypatch.setattr("isamap.write_all.os.access", lambda path, mode: False)
+    with pytest.raises(IsamapError, match="into the folder .*/new/folder: Permission denied"):
+        check_folder(tmp_path / "new" / "folder")
+    assert contents(tmp_path) == {}
 
 
 def test_failing_write_leaves_the_old_files(tmp_path: Path) -> None:

@@ -1,0 +1,46 @@
+"""Places where nothing can be written are refused before anything is searched.
+
+In: commands whose next mistake would be a kernel that does not exist. Out: messages. Not its job:
+files of views (`test_views`).
+"""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import isamap
+from isamap.cli.main import main
+
+COMMANDS = {
+    "map": ["map", "gem", "--hw", "gemmini"],
+    "explore": ["explore", "gem", "--hw", "gemmini"],
+    "build": ["build", "gem", "--hw", "x86_avx2"],
+    "evaluate": ["evaluate", "none.yaml"],
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+
+
+def refused(command: str, *arguments: str) -> str:
+    done = CliRunner().invoke(main, [*COMMANDS[command], *arguments])
+    assert done.exit_code == 2, done.output
+    return done.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("folder", ["file", "file/below"])
+def test_a_folder_where_a_file_is_is_refused(command: str, folder: str) -> None:
+    message = f"cannot write into the folder {folder}: Not a directory"
+    assert message in refused(command, "-o", folder)
+    assert "gem" in refused(command, "-o", "new/folder") or command == "evaluate"
+    assert not Path("new").exists()
+
+
+def test_python_says_so_too() -> None:
+    with pytest.raises(isamap.IsamapError, match="into the folder file: Not a directory"):
+        isamap.build("gem", "x86_avx2", out="file")
