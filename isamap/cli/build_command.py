@@ -17,6 +17,7 @@ from .options import (
     subject_options,
     time_limit_option,
 )
+from .write import check_apart
 
 
 @click.command()
@@ -62,6 +63,7 @@ def build_command(
     from .show_measured import measured_lines
     from .show_verification import show_verification
 
+    check_apart(out, database)
     model = cost_model(read_cost(cost, candidates, seconds, database))
     try:
         built = build(

@@ -18,7 +18,7 @@ from .options import (
     time_limit_option,
     verify_option,
 )
-from .write import check_places
+from .write import check_apart, check_places
 
 
 @click.command()
@@ -97,6 +97,7 @@ def explore_command(
     from .show_explore import Show, Sweep, show_explore
 
     check_places(csv_path, json_path, folder=folder)
+    check_apart(cache, csv_path, json_path)
     cost_model(cost)  # is there one?
     machines = [find_machine(file).stem if file == NATIVE else file for file in hardware]
     for file in machines:

@@ -23,7 +23,7 @@ from .options import (
     view_options,
 )
 from .read_limits import read_rooms
-from .write import check_places
+from .write import check_apart, check_places
 
 
 @click.command()
@@ -91,6 +91,7 @@ def map_command(
     views = Views(trace, report, trace_calls)
     views.check()
     check_places(json_path, program_path, trace, report, folder=folder)
+    check_apart(database, json_path, program_path, trace, report)
     show = show_map.Show(top, explain, listing, json_path, program_path, folder, views)
     question = show_map.Question(
         kernel, hardware, read_sizes(sizes), name, read_cost(cost, candidates, seconds, database),

@@ -19,7 +19,7 @@ from .options import (
     sizes_table_option,
     time_limit_option,
 )
-from .write import check_places
+from .write import check_apart, check_places
 
 
 @click.command()
@@ -66,6 +66,7 @@ def tune_command(
     from .show_tune import show_tune
 
     check_places(json_path)
+    check_apart(database, json_path)
     shapes = read_shapes(sizes, table, kernel_sizes(kernel, name))
     path = None if database is None else Path(database)
     model = Measured(candidates, path, seconds=SECONDS if seconds is None else seconds)

@@ -19,6 +19,7 @@ def check_places(*paths: str | None, folder: str | None = None) -> None:
     """
     if folder is not None:
         check_folder(Path(folder))
+        check_apart(folder, *paths)
     taken: set[Path | str] = set()
     for path in paths:
         if path is None:
@@ -27,9 +28,26 @@ def check_places(*paths: str | None, folder: str | None = None) -> None:
             check_target(Path(path))
         place = path if path == "-" else Path(path).resolve()
         if place in taken and not _is_sink(path):
-            where = "standard output" if path == "-" else path
-            raise IsamapError(f"two outputs are to be written to {where}: one would be lost")
+            raise _lost("standard output" if path == "-" else path)
         taken.add(place)
+
+
+def check_apart(place: str | None, *files: str | None) -> None:
+    """Before anything is searched: is a folder, or a database, none of the files?
+
+    Raises:
+        IsamapError: it is, or it lies below one as if that were a folder.
+    """
+    if place is None:
+        return
+    whole = Path(place).resolve()
+    for file in files:
+        if file is not None and file != "-" and Path(file).resolve() in (whole, *whole.parents):
+            raise _lost(file)
+
+
+def _lost(where: str) -> IsamapError:
+    return IsamapError(f"two outputs are to be written to {where}: one would be lost")
 
 
 def _is_sink(path: str) -> bool:

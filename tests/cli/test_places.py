@@ -16,6 +16,7 @@ COMMANDS = {
     "map": ["map", "gem", "--hw", "gemmini"],
     "explore": ["explore", "gem", "--hw", "gemmini"],
     "build": ["build", "gem", "--hw", "x86_avx2"],
+    "tune": ["tune", "gem", "--hw", "x86_avx2"],
     "evaluate": ["evaluate", "none.yaml"],
 }
 
@@ -32,13 +33,35 @@ def refused(command: str, *arguments: str) -> str:
     return done.output
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "tune"])
 @pytest.mark.parametrize("folder", ["file", "file/below"])
 def test_a_folder_where_a_file_is_is_refused(command: str, folder: str) -> None:
     message = f"cannot write into the folder {folder}: Not a directory"
     assert message in refused(command, "-o", folder)
     assert "gem" in refused(command, "-o", "new/folder") or command == "evaluate"
     assert not Path("new").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "second"),
+    [
+        ("map", "-o", "--json"),
+        ("map", "-o", "--program"),
+        ("map", "-o", "--report"),
+        ("map", "--database", "--json"),
+        ("explore", "-o", "--csv"),
+        ("explore", "-o", "--json"),
+        ("explore", "--cache", "--json"),
+        ("build", "-o", "--database"),
+        ("evaluate", "-o", "--trace"),
+        ("tune", "--database", "--json"),
+    ],
+)
+def test_two_outputs_are_not_written_to_one_place(command: str, first: str, second: str) -> None:
+    message = "two outputs are to be written to new: one would be lost"
+    for below in ("new", "./new", "new/below"):
+        assert message in refused(command, first, below, second, "new")
+    assert message not in refused(command, first, "new", second, "other")
 
 
 def test_python_says_so_too() -> None:
