@@ -7,6 +7,10 @@ reads. Not its job: deciding that something is wrong, printing, exit codes.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import index
+from os import PathLike
+from pathlib import Path
+from typing import SupportsIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,32 @@ def expect_mapping(name: str, value: object, example: Mapping[str, object]) -> N
     """
     if not isinstance(value, Mapping):
         raise IsamapError(f"{name}={value!r}, expected a mapping", hint=f"{example}")
+
+
+def expect_whole(name: str, value: object, least: int, most: int) -> None:
+    """An argument that must be a whole number, NumPy's too.
+
+    Raises:
+        IsamapError: it is none, or beyond the limits.
+    """
+    whole = index(value) if isinstance(value, SupportsIndex) else None
+    if whole is None or isinstance(value, bool) or not least <= whole <= most:
+        raise IsamapError(f"{name}={value!r}, expected a whole number from {least} to {most}")
+
+
+def expect_folder(name: str, value: str | PathLike[str]) -> Path:
+    """An argument that must be the path of a folder.
+
+    Raises:
+        IsamapError: it is none.
+    """
+    try:
+        folder = Path(value)
+    except TypeError:
+        raise IsamapError(f"{name}={value!r}, expected the path of a folder") from None
+    if "\0" in str(folder):
+        raise IsamapError(f"{name}={value!r}, expected a path without a null character")
+    return folder
 
 
 class KernelError(IsamapError):

@@ -78,7 +78,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "sweep": (
         "errors", "cache_folder", "resources", "ir", "hwdesc", "costmodels", "scheduler", "compile",
-        "measured", "write_all",
+        "measured", "processor", "verify", "write_all",
     ),
     "cli": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",

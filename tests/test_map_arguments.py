@@ -4,6 +4,7 @@ In: calls of `isamap.map`. Out: answers in a line, messages. Not its job: the an
 """
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import isamap
 from isamap.bindings import explain, list_mappings
 from isamap.ir import load_reference
 from isamap.lang import kernel
+from isamap.sweep import Outcome, Standing
 
 SIZES = {"m": 5, "n": 7, "k": 3}
 
@@ -97,6 +99,66 @@ def test_settings_of_variants_are_a_mapping() -> None:
     with pytest.raises(isamap.IsamapError, match=message) as raised:
         isamap.explore("gemm", "gemmini", ["parameters.dim=8"])  # type: ignore[arg-type]
     assert raised.value.hint == "{'parameters.dim': [8, 16]}"
+
+
+@pytest.mark.parametrize(
+    ("choice", "message", "hint"),
+    [
+        ({"kernels": []}, r"kernels=\[\], expected at least one", "['gemm']"),
+        ({"kernels": 5}, "kernels: int, expected a path or a bundled name", "gemm"),
+        ({"kernels": ["gemm", "gem"]}, "no kernel file 'gem'", "did you mean"),
+        ({"kernels": [marked]}, "kernel 'marked' is given as a function", "marked"),
+        ({"hw": ()}, r"hw=\(\), expected at least one", "['gemmini']"),
+        ({"hw": [None]}, "hw: NoneType, expected a path or a bundled name", "gemmini"),
+        ({"hw": ["outer", "vecdto"]}, "no hardware file 'vecdto'", "'vecdot'"),
+        (
+            {"settings": {"clock": "1 GHz"}},
+            "settings of 'clock': '1 GHz', expected one or",
+            "8, 16",
+        ),
+        ({"settings": {"clock": []}}, r"settings of 'clock': \[\], expected one or", "8, 16"),
+        ({"settings": {"a..b": [1]}}, "settings: 'a..b' is no place", "'parameters.dim': [8, 16]"),
+        ({"settings": {3: [1]}}, "settings: 3 is no place", "'parameters.dim': [8, 16]"),
+        ({"sizes": {"q": 3}}, "sizes: no kernel has a size 'q'", "sizes are k, m, n"),
+        ({"sizes": {"m": "3"}}, "size m must be an integer, not '3'", ""),
+        ({"objective": "cycels"}, "no objective 'cycels'", "did you mean 'cycles'?"),
+        ({"cost": "emulatd"}, "no cost model 'emulatd'", "did you mean 'emulated'?"),
+        ({"layouts": "natrual"}, "no layouts 'natrual'", "natural, packed"),
+        ({"verify": "fast"}, "no check 'fast'", "full, quick, off"),
+        ({"time_limit_s": -1}, "a time limit of -1, expected a number of seconds", ""),
+        ({"effort": "3"}, "an effort of '3', expected a number of seconds", ""),
+        ({"may_reassociate": "no"}, "may_reassociate='no', expected True or False", ""),
+        ({"jobs": -1}, "jobs=-1, expected a whole number from 1", ""),
+        ({"jobs": 1.5}, "jobs=1.5, expected a whole number from 1", ""),
+        ({"cache": 5}, "cache=5, expected the path of a folder", ""),
+    ],
+)
+def test_mistaken_sweeps_are_named_before_anything_is_asked(
+    choice: dict[str, Any], message: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("isamap.sweep.visit"), "ask", None)
+    with pytest.raises(isamap.IsamapError, match=message) as raised:
+        isamap.explore(**{"kernels": "gemm", "hw": "vecdot", **choice})
+    assert hint in raised.value.hint
+
+
+def test_sweeps_know_native_take_numpys_numbers_and_give_kernels_their_own_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finder = import_module("isamap.sweep.find_machines")
+    monkeypatch.setattr(finder, "find_machine", lambda name: Path("vecdot.yaml"))
+    answer = Outcome(Standing.OPTIMAL, emulated_cycles=9)
+    monkeypatch.setattr(import_module("isamap.sweep.visit"), "ask", lambda question: answer)
+    found = isamap.explore(
+        ["gemm", Path("gemv")], "native", {"parameters.lanes": np.array([8, 16]),
+        "host": [None]}, sizes={"m": np.int64(5), "n": 7}, cache=tmp_path,
+    )  # fmt: skip
+    assert [total.variant.hardware for total in found.totals] == ["vecdot"] * 2
+    points = found.totals[0].points
+    sizes = [dict(point.workload.sizes) for point in points]
+    assert sizes == [{"m": 5, "n": 7, "k": 64}, {"m": 5, "k": 64}]
+    assert all(type(size) is int for own in sizes for size in own.values())
+    assert all(point.hardware is not None and point.hardware.host is None for point in points)
 
 
 @pytest.mark.parametrize("name", ["workers", "seed"])

@@ -87,9 +87,7 @@ def explore_command(
     """
     from isamap.compile import cost_model  # start-up time
     from isamap.costmodels import Metric
-    from isamap.processor import NATIVE, find_machine
-    from isamap.resources import find_hardware
-    from isamap.sweep import Asking, Kept, combine
+    from isamap.sweep import Asking, Kept, combine, find_machines
 
     from .read_aim import read_aim
     from .read_settings import read_settings
@@ -99,12 +97,9 @@ def explore_command(
     check_places(csv_path, json_path, folder=folder)
     check_apart(cache, csv_path, json_path)
     cost_model(cost)  # is there one?
-    machines = [find_machine(file).stem if file == NATIVE else file for file in hardware]
-    for file in machines:
-        find_hardware(file)  # is there one?
     sweep = Sweep(
         read_workloads(kernels, sizes, table),
-        combine(machines, read_settings(settings), zipped=zipped),
+        combine(find_machines(hardware), read_settings(settings), zipped=zipped),
         Asking(cost, layouts, check, time_limit, "reassociate" in allowed,
                read_aim(objective, None, None, None), effort=effort),
         Metric(objective), cost_text,

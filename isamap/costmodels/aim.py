@@ -6,7 +6,9 @@ In: costs. Out: one number to minimise, and whether limits hold. Not its job: co
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import assert_never
+from typing import Never, assert_never
+
+from isamap.errors import IsamapError, closest
 
 
 class Metric(Enum):
@@ -16,6 +18,12 @@ class Metric(Enum):
     ENERGY = "energy"  # picojoules
     EDP = "edp"  # energy-delay product: picojoules x cycles
     DRAM_BYTES = "dram-bytes"  # read from and written to the external memory
+
+    @classmethod
+    def _missing_(cls, value: object) -> Never:
+        known = [metric.value for metric in cls]
+        hint = closest(str(value), known) or f"objectives are {', '.join(known)}"
+        raise IsamapError(f"no objective {value!r}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,9 @@ class Setting:
     @staticmethod
     def of(path: str, value: object) -> "Setting":
         """One that stands in no text."""
-        text = f"{path}={value}"
-        return Setting(path, str(value), Loc("setting", 1, 1, text), len(path) + 2)
+        said = "null" if value is None else str(value)
+        text = f"{path}={said}"
+        return Setting(path, said, Loc("setting", 1, 1, text), len(path) + 2)
 
     @property
     def keys(self) -> Path:

@@ -16,7 +16,7 @@ from pathlib import Path
 from isamap.codegen import CSource, Toolchain, find_toolchain, generate_c, load_functions
 from isamap.compile import cost_model
 from isamap.costmodels import CostModel
-from isamap.errors import IsamapError
+from isamap.errors import IsamapError, expect_folder
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.scheduler import Wishes
@@ -64,7 +64,9 @@ def build(
         IsamapError: the machine's programs run elsewhere, or there is no compiler.
     """
     check = Check(verify)
-    folder = None if out is None else _read_folder(out)
+    folder = None if out is None else expect_folder("out", out)
+    if folder is not None:
+        check_folder(folder)
     wishes = Wishes(cost_model(cost), layouts, time_limit_s, may_reassociate=may_reassociate)
     mapped = map_program(
         kernel, hw, wishes.within(effort),
@@ -87,17 +89,6 @@ def build(
     origins = [*mapped.hardware.files, *([str(mapped.file.path)] if mapped.file else [])]
     _write_files(files, source, code, origins)
     return replace(built, verification=found)
-
-
-def _read_folder(out: str | PathLike[str]) -> Path:
-    try:
-        folder = Path(out)
-    except TypeError:
-        raise IsamapError(f"out={out!r}, expected the path of a folder") from None
-    if "\0" in str(folder):
-        raise IsamapError(f"out={out!r}, expected a path without a null character")
-    check_folder(folder)
-    return folder
 
 
 def _temporary_folder() -> Path:

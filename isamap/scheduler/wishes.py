@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from types import MappingProxyType
-from typing import SupportsIndex
 
 from isamap.costmodels import ANALYTICAL, FASTEST, Aim, CostModel
-from isamap.errors import IsamapError
+from isamap.errors import IsamapError, expect_whole
 from isamap.mapper import ALONE, Setting
 from isamap.program import Layout
 
@@ -56,8 +55,8 @@ class Wishes:
         seconds = self.time_limit_s
         if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
             raise IsamapError(f"a time limit of {seconds!r}, expected a number of seconds")
-        _check_whole("workers", self.workers, 1, MOST_WORKERS)
-        _check_whole("seed", self.seed, 0, LARGEST_SEED)
+        expect_whole("workers", self.workers, 1, MOST_WORKERS)
+        expect_whole("seed", self.seed, 0, LARGEST_SEED)
         if self.may_reassociate not in (True, False):
             raise IsamapError(f"may_reassociate={self.may_reassociate!r}, expected True or False")
         if not self.clock.is_wall and self.workers != 1:
@@ -74,12 +73,6 @@ class Wishes:
         if not isinstance(effort, Real) or not effort >= 0:
             raise IsamapError(f"an effort of {effort!r}, expected a number of seconds")
         return replace(self, time_limit_s=effort, clock=EffortClock())
-
-
-def _check_whole(name: str, number: int, least: int, most: int) -> None:
-    is_whole = isinstance(number, SupportsIndex) and not isinstance(number, bool)
-    if not is_whole or not least <= number <= most:
-        raise IsamapError(f"{name}={number!r}, expected a whole number from {least} to {most}")
 
 
 @dataclass(frozen=True, slots=True)

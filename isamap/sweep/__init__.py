@@ -6,6 +6,7 @@ In: kernels, machines, settings. Out: points, their comparison, rows. Not its jo
 from .ask import Asking
 from .compare import Comparison, Total, compare
 from .explore import explore
+from .find_machines import find_machines
 from .keep import Kept
 from .measure_machine import MANAGED, cost_of, machine_numbers
 from .outcome import Outcome, Standing
@@ -30,6 +31,7 @@ __all__ = [
     "compare",
     "cost_of",
     "explore",
+    "find_machines",
     "machine_numbers",
     "rows",
     "table_text",
