@@ -29,7 +29,7 @@ def check_target(path: Path) -> None:
     Raises:
         IsamapError: it could not.
     """
-    folder = path.parent
+    folder = _real(path).parent
     reason = ""
     if path.is_dir():
         reason = "Is a directory"
@@ -58,8 +58,9 @@ def check_folder(folder: Path) -> None:
 
 
 def write_all(texts: Mapping[Path, str | bytes]) -> None:
-    """Write temporary files beside the paths, then put all of them in their places. What is there
-    and no file (a pipe, `/dev/null`) is written to, before that.
+    """Write temporary files beside the paths, then put all of them in their places; of a link, in
+    the place that it names. What is there and no file (a pipe, `/dev/null`) is written to, before
+    that.
 
     Whatever fails, the old files are there again afterwards. (A computer that stops between two
     renamings leaves some new and some old, each of them whole.)
@@ -73,7 +74,8 @@ def write_all(texts: Mapping[Path, str | bytes]) -> None:
         streams = [target for target in texts if _is_stream(target)]
         for target, text in texts.items():
             if target not in streams:
-                made[target] = _write_beside(target, text)
+                real = _real(target)
+                made[real] = _write_beside(real, text)
         for target in streams:
             target.write_bytes(_as_bytes(texts[target]))
         _replace(made)
@@ -83,6 +85,11 @@ def write_all(texts: Mapping[Path, str | bytes]) -> None:
     finally:
         for temporary in made.values():
             temporary.unlink(missing_ok=True)
+
+
+def _real(path: Path) -> Path:
+    """Where a link leads, there or not: a renaming would put a file in the link's place."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _is_stream(path: Path) -> bool:

@@ -87,6 +87,25 @@ def test_text_that_cannot_be_encoded_leaves_no_file(tmp_path: Path) -> None:
     assert contents(tmp_path) == {}
 
 
+def test_what_a_link_names_is_written_and_the_link_stays(tmp_path: Path) -> None:
+    far = tmp_path / "far"
+    far.mkdir()
+    (far / "old").write_text("old")
+    links = [tmp_path / name for name in ("to old", "to new", "to nowhere")]
+    for link, name in zip(links, ("old", "new", "nowhere/new"), strict=True):
+        link.symlink_to(Path("far", name))
+    old, new, nowhere = links
+    second = tmp_path / "second"
+    second.symlink_to(old)
+    check_target(new)
+    write_all({second: "1", new: "2"})
+    assert contents(far) == {"new": "2", "old": "1"}
+    assert all(link.is_symlink() for link in (second, *links))
+    for write in (check_target, lambda path: write_all({path: "3"})):
+        with pytest.raises(IsamapError, match="cannot write .*: No such file or directory"):
+            write(nowhere)
+
+
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
