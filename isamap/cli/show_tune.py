@@ -54,11 +54,12 @@ def show_tune(stream: Iterator[Tuned], count: int, json_path: str | None) -> Sho
 
 
 def tuned_line(tuned: Tuned) -> str:
-    """`m 64, n 64, k 64: 12.1 µs, the model's number 3 of 8 (its first 12.9 µs); ..`."""
+    """`m 64, n 64, k 64: 12.1 µs, the model's number 3 of 8 (its first 12.9 µs); ..`; of a problem
+    with a hint, two lines."""
     shape = ", ".join(f"{name} {value}" for name, value in tuned.shape.items()) or "default sizes"
     found = tuned.outcome
     if found is None:
-        return f"{shape}: {tuned.problem}"
+        return f"{shape}: {tuned.problem}" + (f"\nhint: {tuned.hint}" if tuned.hint else "")
     origin = ", known" if tuned.is_recalled else ""
     if not found.num_candidates:
         return f"{shape}: {show_seconds(found.seconds)}, {NOTHING}{origin}"
@@ -103,6 +104,7 @@ def _to_json(done: Sequence[Tuned], is_whole: bool) -> dict[str, Json]:
         {
             "sizes": dict(tuned.shape),
             "problem": tuned.problem,
+            "hint": tuned.hint,
             "is_recalled": tuned.is_recalled,
             **(asdict(tuned.outcome) if tuned.outcome is not None else {}),
         }

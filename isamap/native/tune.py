@@ -25,12 +25,14 @@ Shape = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A shape's outcome, or the problem that it has. `is_recalled`: it was finished before."""
+    """A shape's outcome, or the problem that it has, and what may help. `is_recalled`: it was
+    finished before."""
 
     shape: Shape
     outcome: Outcome | None
     problem: str = ""
     is_recalled: bool = False
+    hint: str = ""
 
 
 def tune(
@@ -85,7 +87,7 @@ def tune(
 
 
 def _failed(shape: Shape, error: IsamapError) -> Tuned:
-    return Tuned(shape, None, error.message.partition("\n")[0])
+    return Tuned(shape, None, error.message.partition("\n")[0].rstrip(":"), hint=error.hint)
 
 
 def _outcome(mapped: Mapped, model: Measured) -> Outcome:

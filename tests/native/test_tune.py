@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from isamap.cli.main import main
 from isamap.cli.read_shapes import read_shapes
 from isamap.cli.show_tune import show_tune, summary_lines, tuned_line
 from isamap.codegen import CSource, Toolchain
+from isamap.errors import MappingError
 from isamap.ir import interpret, random_arrays
 from isamap.measured import Measured, Measurement, Outcome, correlate_ranks
 from isamap.native import Tuned, tune
@@ -135,6 +137,20 @@ def test_a_shape_that_is_none_is_told_and_the_others_go_on(tmp_path: Path) -> No
     assert second.outcome is not None
     with pytest.raises(isamap.IsamapError, match="has no kernel 'none'"):
         next(tune(SGEMM, VEC4, shapes, model=model, name="none"))
+
+
+@needs_compiler
+def test_a_problem_is_told_with_its_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: object) -> None:
+        raise MappingError("nothing fits:\nhere", hint="give it more room")
+
+    monkeypatch.setattr(import_module("isamap.native.tune"), "map_program", fails)
+    file = tmp_path / "tune.json"
+    arguments = ["tune", SGEMM, "--hw", str(VEC4), "--size", "m=2", "--json", str(file)]
+    answer = CliRunner().invoke(main, [*arguments, "--database", str(tmp_path / "m")])
+    assert "m 2: nothing fits\nhint: give it more room\n1 shape could not be" in answer.output
+    (row,) = json.loads(file.read_text())["shapes"]
+    assert (row["problem"], row["hint"]) == ("nothing fits", "give it more room")
 
 
 @needs_compiler
