@@ -27,6 +27,7 @@ from isamap.verify import (
     is_bounded,
     largest,
     loop_extents,
+    no_meaning,
     samples,
     scaled_arrays,
     tells,
@@ -112,8 +113,7 @@ def verify_built(built: BuiltKernel, check: Check, seed: int = 0) -> Verificatio
     try:
         return _on_trials(built, check, _trials(built, check, seed))
     except KernelError as error:  # it divides by a difference, or shifts by one
-        what = error.message.splitlines()[0]  # and then where
-        return Verification(check, sizes, failure=f"{what} on all random inputs that were tried")
+        return no_meaning(check, sizes, error)
 
 
 def _on_trials(built: BuiltKernel, check: Check, trials: Iterator[_Trial]) -> Verification:

@@ -17,7 +17,7 @@ from .tolerance import (
     telling_inputs,
     tells,
 )
-from .verification import Check, Reference, Verification
+from .verification import Check, Reference, Verification, no_meaning
 from .whole_numbers import whole_arrays, whole_numbers
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "is_bounded",
     "largest",
     "loop_extents",
+    "no_meaning",
     "plan_tolerance",
     "samples",
     "scaled_arrays",

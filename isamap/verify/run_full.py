@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from isamap.emulator import run
-from isamap.errors import ProgramError
+from isamap.errors import KernelError, ProgramError
 from isamap.hwdesc import Hardware
 from isamap.ir import (
     Kernel,
@@ -27,7 +27,9 @@ from isamap.program import Placement, Program
 from .ask_reference import ask_reference
 from .compare import Mismatch, compare, float_tolerance
 from .tolerance import Tolerance, is_bounded, largest, reference_tolerance, telling_inputs
-from .verification import Check, Reference, Verification
+from .verification import Check, Reference, Verification, no_meaning
+
+Arrays = Mapping[str, np.ndarray]
 
 REFERENCE_ITERATIONS = 10**8  # beyond, NumPy's integer products take seconds
 
@@ -62,27 +64,34 @@ def execute(
     program: Program, kernel: Kernel, hw: Hardware, check: Check, seed: int
 ) -> Verification:
     """Emulator against interpreter on one kernel; a program that the emulator rejects fails."""
-    arrays = random_arrays(kernel, seed)
-    return execute_on(arrays, program, kernel, hw, check, float_tolerance(kernel, arrays))
+
+    def inputs() -> tuple[Arrays, Tolerance]:
+        arrays = random_arrays(kernel, seed)
+        return arrays, float_tolerance(kernel, arrays)
+
+    return execute_on(inputs, program, kernel, hw, check)
 
 
 def execute_on(
-    arrays: Mapping[str, np.ndarray],
+    inputs: Callable[[], tuple[Arrays, Tolerance]],
     program: Program,
     kernel: Kernel,
     hw: Hardware,
     check: Check,
-    tolerance: Tolerance,
 ) -> Verification:
     """The same on given inputs, with a given tolerance."""
     sizes = loop_extents(kernel)
+    try:
+        arrays, tolerance = inputs()
+        expected = interpret(kernel, arrays)
+    except KernelError as error:  # the emulator would say so too, as if the program were wrong
+        return no_meaning(check, sizes, error)
     shaped = {p.buffer: _input(p, arrays) for p in program.inputs}
     try:
         outputs = run(program, hw, shaped).outputs
     except ProgramError as error:
         failure = f"the emulator rejects the program: {error}"
         return Verification(check, sizes, failure=failure, is_wrong=True)
-    expected = interpret(kernel, arrays)
     if not is_bounded(tolerance) and compare(outputs, expected, "", 0.0) is not None:
         failure = "not bit-exact, and rounding errors have no bound on these inputs"
         return Verification(check, sizes, failure=failure)
@@ -91,7 +100,7 @@ def execute_on(
     return Verification(check, sizes, allowed, wrong, is_wrong=wrong is not None)
 
 
-def _input(placement: Placement, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+def _input(placement: Placement, arrays: Arrays) -> np.ndarray:
     """What a placement holds before the run: the kernel's input, or the zeros a buffer begins
     with."""
     layout = placement.layout
@@ -115,26 +124,29 @@ def with_reference(
         return found
     if num_iterations(kernel) > REFERENCE_ITERATIONS:
         return _replace(found, None, Reference.TOO_LARGE)
-    wrong, is_known = _hold_against(reference, kernel, seed)
-    return _replace(found, wrong, agreement if is_known else Reference.NO_BOUND)
+    wrong, unknown = _hold_against(reference, kernel, seed)
+    return _replace(found, wrong, unknown or agreement)
 
 
 def _hold_against(
     reference: Callable[..., Mapping[str, object]], kernel: Kernel, seed: int
-) -> tuple[Mismatch | None, bool]:
-    """The first difference, and whether anything can be said."""
+) -> tuple[Mismatch | None, Reference | None]:
+    """The first difference, and why nothing can be said."""
     is_single = len(kernel.statements) == 1
     allowed = float_tolerance if is_single else reference_tolerance
-    arrays, tolerance = telling_inputs(kernel, seed, partial(allowed, kernel))
-    meaning = interpret(kernel, arrays)
+    try:
+        arrays, tolerance = telling_inputs(kernel, seed, partial(allowed, kernel))
+        meaning = interpret(kernel, arrays)
+    except KernelError:
+        return None, Reference.NO_MEANING
     expected = ask_reference(reference, arrays, meaning)
     source = "the file's NumPy reference"
     exact = compare(meaning, expected, source)
     if exact is None:
-        return None, True
+        return None, None
     if not is_bounded(tolerance):
-        return None, False
-    return compare(meaning, expected, source, tolerance), True
+        return None, Reference.NO_BOUND
+    return compare(meaning, expected, source, tolerance), None
 
 
 def _replace(found: Verification, wrong: Mismatch | None, reference: Reference) -> Verification:

@@ -55,8 +55,8 @@ def verify_plan(
 def _execute(
     plan: Plan, program: Program, kernel: Kernel, hw: Hardware, check: Check, seed: int
 ) -> Verification:
-    arrays, tolerance = telling_inputs(kernel, seed, partial(plan_tolerance, plan, kernel))
-    return execute_on(arrays, program, kernel, hw, check, tolerance)
+    inputs = partial(telling_inputs, kernel, seed, partial(plan_tolerance, plan, kernel))
+    return execute_on(inputs, program, kernel, hw, check)
 
 
 def _execute_small(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Never
 
-from isamap.errors import IsamapError
+from isamap.errors import IsamapError, KernelError
 
 from .compare import Mismatch
 
@@ -33,6 +33,7 @@ class Reference(Enum):
     AGREES_AT_DEFAULTS = "agrees at the kernel's default sizes"
     TOO_LARGE = "not compared: too large"
     NO_BOUND = "not compared: rounding errors have no bound on these inputs"
+    NO_MEANING = "not compared: on the random inputs at its sizes the kernel has no meaning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +58,12 @@ class Verification:
     def is_verified(self) -> bool:
         """Was something executed, and was it right?"""
         return self.check is not Check.OFF and not self.failure and not self.is_wrong
+
+
+def no_meaning(
+    check: Check, sizes: tuple[tuple[str, int], ...], error: KernelError
+) -> Verification:
+    """Nothing could be compared: random inputs make the kernel divide by zero, or shift by fewer
+    than no bits, as the interpreter says."""
+    what = error.message.partition("\n")[0]  # and then where
+    return Verification(check, sizes, failure=f"{what} on all random inputs that were tried")

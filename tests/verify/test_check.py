@@ -17,13 +17,16 @@ from isamap.resources import find_hardware, find_kernel
 from isamap.scheduler import find_schedule, lower
 from isamap.verify import (
     Check,
+    KernelFile,
     Reference,
+    Verification,
     compare,
     float_tolerance,
     run_quick,
     verify_full,
     verify_quick,
 )
+from isamap.verify.run_full import with_reference
 
 SIZES = {"m": 40, "n": 40, "k": 40}  # square, so that a transposed program runs and is wrong
 FLOAT_GEMM = """
@@ -47,6 +50,33 @@ def test_right_programs_are_verified(machine: str, check: Check) -> None:
     assert found.verification.is_verified
     assert found.verification.reference is Reference.AGREES
     assert found.verification.tolerance == 0.0
+
+
+@pytest.mark.parametrize(
+    ("types", "value", "reason"),
+    [
+        ("i32", "a[i] // (b[i] - b[i])", "integer division by zero"),
+        ("i8", "a[i] << (b[i] - c[i])", "negative shift count"),
+    ],
+)
+def test_a_kernel_without_a_meaning_on_random_inputs_is_not_verified_but_not_wrong(
+    types: str, value: str, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "by_data.py"
+    inputs = ", ".join([f"In({types}, n)"] * 3)
+    path.write_text(
+        f"from isamap.lang import In, Out, i8, i32, kernel\n\n\n@kernel\ndef by_data(n=33):\n"
+        f"    a, b, c, y = {inputs}, Out({types}, n)\n    for i in range(n):\n"
+        f"        y[i] = {value}\n\n\ndef by_data_reference(a, b, c):\n    return {{'y': a}}\n"
+    )
+    for check in (Check.QUICK, Check.FULL):
+        found = isamap.map(path, "gemmini", verify=check).verification
+        assert not found.is_verified and not found.is_wrong
+        assert found.failure == f"{reason} on all random inputs that were tried"
+    small = Verification(Check.QUICK)  # by chance
+    file = KernelFile(path, "by_data", ())
+    found = with_reference(small, load_kernel(path), file, 0)
+    assert found.is_verified and found.reference is Reference.NO_MEANING
 
 
 def test_floats_agree_within_a_derived_tolerance(tmp_path: Path) -> None:
