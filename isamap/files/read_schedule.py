@@ -11,6 +11,7 @@ from isamap.errors import SpecErrors
 from isamap.hwdesc import ANY, Models, Problems, Reader, read_document, validate_as
 
 from .schema import (
+    FORMAT,
     HardwareRef,
     KernelRef,
     OperandRef,
@@ -56,7 +57,7 @@ def read_schedule(path: Path) -> ScheduleFile:
         SpecErrors: everything that is wrong in its shape, sorted by position.
     """
     problems = Problems()
-    document = read_document(path, problems)
+    document = read_document(path, problems, first=f"format: {FORMAT}")
     content = validate_as(document, problems, ScheduleModel, MODELS) if document else None
     if content is None or document is None or problems.count:
         raise SpecErrors(problems.sorted())

@@ -53,6 +53,21 @@ class _TilingReader:
     def _known_loop(self, name: str, path: Path) -> bool:
         return self.reader.known("loop", name, (x.name for x in self.covering.loops), path)
 
+    def _listed(self, names: tuple[str, ...], path: Path) -> list[str]:
+        """Loops of a list, each once."""
+        found: list[str] = []
+        for position, name in enumerate(names):
+            place = (*path, position)
+            if not self._known_loop(name, place):
+                continue
+            if name in found:
+                self.reader.error(
+                    f"loop {name} is in '{path[-1]}' twice", place, "drop one of them"
+                )
+                continue
+            found.append(name)
+        return found
+
     def _tile(self, loop: TiledLoop) -> int:
         """Units in a tile."""
         path = (*self.path, "tiles", loop.name)
@@ -78,15 +93,7 @@ class _TilingReader:
         self, key: str, names: tuple[str, ...], counts: dict[str, int], what: str
     ) -> tuple[str, ...]:
         """Every loop once; those that run once may be left out."""
-        order: list[str] = []
-        for position, name in enumerate(names):
-            place = (*self.path, key, position)
-            if not self._known_loop(name, place):
-                continue
-            if name in order:
-                self.reader.error(f"loop {name} is in '{key}' twice", place, "drop one of them")
-                continue
-            order.append(name)
+        order = self._listed(names, (*self.path, key))
         left = [loop for loop in self.covering.loops if loop.name not in order]
         for loop in left:
             if counts[loop.name] > 1:
@@ -130,8 +137,7 @@ class _TilingReader:
         if not 1 <= ref.slots <= MAX_SLOTS:
             self.reader.error(f"slots are 1 to {MAX_SLOTS}, not {ref.slots}", (*path, "slots"))
         level = 1 if ref.holds == "tile" else 0
-        for position, name in enumerate(ref.keeps):
-            self._known_loop(name, (*path, "keeps", position))
+        self._listed(ref.keeps, (*path, "keeps"))
         number = memories.index(ref.memory)
         if ref.keeps and not level and not may_keep_units(plan, number, hw):
             self.reader.error("single blocks keep no tiles", (*path, "keeps"), "'holds: tile'")

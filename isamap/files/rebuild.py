@@ -57,6 +57,8 @@ def rebuild(schedule: ScheduleFile) -> Rebuilt:
     builder = _Builder(schedule)
     kernel, file = builder.kernel()
     hw = builder.hardware()
+    if schedule.content.form == "single":
+        builder.check_single()
     schedule.raise_problems()
     assert kernel is not None and file is not None and hw is not None, "no problem was found"
     form = builder.rewritten(kernel)
@@ -121,6 +123,23 @@ class _Builder:
                 self.reader.error(message, ("rewrites", number))
                 return None
         return form
+
+    def check_single(self) -> None:
+        """Is there nothing that only tasks have?"""
+        ref = self.content.tasks[0]
+        written: dict[Path, object] = {
+            ("rewrites",): self.content.rewrites,
+            ("homes",): self.content.homes,
+            ("tasks", 0, "joined"): ref.joined,
+            ("tasks", 0, "not_kept"): ref.not_kept,
+        }
+        for path, value in written.items():
+            if value:
+                message = f"a single schedule has no '{path[-1]}'"
+                self.reader.error(message, path, "drop it, or 'form: tasks'", True)
+        if ref.number:
+            message = f"there is no task {ref.number}"
+            self.reader.error(message, ("tasks", 0, "number"), "a single schedule has task 0")
 
     def single(self, kernel: Kernel, hw: Hardware) -> Answer | None:
         """One statement by itself."""

@@ -3,10 +3,11 @@
 In: plain data. Out: models. Not its job: positions, whether names exist and rules hold (`rebuild`).
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
+Name = Annotated[StrictStr, Field(min_length=1)]
 FORMAT, VERSION = "isamap-schedule", 1
 
 
@@ -19,8 +20,8 @@ class Model(BaseModel):
 class KernelRef(Model):
     """Which kernel, at which sizes."""
 
-    file: StrictStr = Field(description="A kernel file, or a bundled name.")
-    name: StrictStr = Field(description="The kernel in the file.")
+    file: Name = Field(description="A kernel file, or a bundled name.")
+    name: Name = Field(description="The kernel in the file.")
     sizes: dict[str, StrictInt] = Field(description="Every size of the kernel.")
     digest: StrictStr = Field(default="", description="Of the kernel as it was.")
 
@@ -28,7 +29,7 @@ class KernelRef(Model):
 class HardwareRef(Model):
     """Which machine."""
 
-    file: StrictStr = Field(description="A hardware file, or a bundled name.")
+    file: Name = Field(description="A hardware file, or a bundled name.")
     digest: StrictStr = Field(default="", description="Of the machine as it was.")
 
 
@@ -44,25 +45,25 @@ class Options(Model):
 class RewriteRef(Model):
     """One step from the kernel as it is written to the kernel that is mapped."""
 
-    rewrite: StrictStr = Field(description="Name of a rewrite.")
-    site: StrictStr = Field(description="Where it applies.")
+    rewrite: Name = Field(description="Name of a rewrite.")
+    site: Name = Field(description="Where it applies.")
 
 
 class OperandRef(Model):
     """How an operand gets to its unit and back."""
 
-    route: StrictStr = Field(description="Memories and the copies between them.")
-    layout: StrictStr = Field(description="How its buffer lies in the external memory.")
+    route: Name = Field(description="Memories and the copies between them.")
+    layout: Name = Field(description="How its buffer lies in the external memory.")
 
 
 class StayRef(Model):
     """What is held of an operand in one memory."""
 
-    operand: StrictStr = Field(description="An operand of the instruction.")
-    memory: StrictStr = Field(description="A memory on the operand's route.")
+    operand: Name = Field(description="An operand of the instruction.")
+    memory: Name = Field(description="A memory on the operand's route.")
     holds: Literal["tile", "block"] = Field(description="A whole tile, or single blocks.")
     slots: StrictInt = Field(description="1, or 2 for double buffering; more for slow fetches.")
-    keeps: tuple[StrictStr, ...] = Field(
+    keeps: tuple[Name, ...] = Field(
         default=(), description="Loops all of whose tiles are kept side by side."
     )
 
@@ -74,11 +75,11 @@ class TaskRef(Model):
     joined: tuple[StrictInt, ...] = Field(
         default=(), description="Numbers of all statements that the task computes."
     )
-    not_kept: dict[str, tuple[StrictStr, ...]] = Field(
+    not_kept: dict[str, tuple[Name, ...]] = Field(
         default={}, description="Held loops over which nothing of a buffer stays on chip."
     )
-    runs: StrictStr = Field(description="'host', or the instruction that computes the task.")
-    binding: dict[str, tuple[StrictStr, ...]] = Field(
+    runs: Name = Field(description="'host', or the instruction that computes the task.")
+    binding: dict[str, tuple[Name, ...]] = Field(
         default={}, description="Loops of the instruction: the kernel's loops that each runs over."
     )
     operands: dict[str, OperandRef] = Field(
@@ -90,16 +91,14 @@ class TaskRef(Model):
     cores: dict[str, dict[str, StrictInt]] = Field(
         default={}, description="Loops that cores share: the number of shares along each axis."
     )
-    multicast: dict[str, StrictStr] = Field(
+    multicast: dict[str, Name] = Field(
         default={}, description="Operands that come to several cores at once: by which instruction."
     )
     tiles: dict[str, StrictInt] = Field(
         default={}, description="Iterations of each loop in a tile, on each core."
     )
-    outer: tuple[StrictStr, ...] = Field(
-        default=(), description="Loops over tiles, outermost first."
-    )
-    inner: tuple[StrictStr, ...] = Field(
+    outer: tuple[Name, ...] = Field(default=(), description="Loops over tiles, outermost first.")
+    inner: tuple[Name, ...] = Field(
         default=(), description="Loops over the blocks of a tile, outermost first."
     )
     stays: tuple[StayRef, ...] = Field(default=(), description="What is held in which memory.")
@@ -133,7 +132,7 @@ class ScheduleModel(Model):
         description="One nest by itself, or tasks that hand arrays on."
     )
     rewrites: tuple[RewriteRef, ...] = Field(default=(), description="Steps, in order.")
-    homes: dict[str, StrictStr] = Field(
+    homes: dict[str, Name] = Field(
         default={}, description="Buffers that lie in a memory on chip between tasks, and which."
     )
     tasks: tuple[TaskRef, ...] = Field(min_length=1, description="Every task, in program order.")

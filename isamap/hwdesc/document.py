@@ -140,11 +140,14 @@ class Document:
         return place.text.at(start.line - 1, start.column - 1 + offset)
 
 
-def read_document(path: FilePath, problems: Problems, asked: Loc | None = None) -> Document | None:
+def read_document(
+    path: FilePath, problems: Problems, asked: Loc | None = None, first: str = "name: ..."
+) -> Document | None:
     """Read a YAML file; None if it cannot even be parsed (a problem says why).
 
     Args:
         asked: where another file names this one.
+        first: how such files begin.
 
     Errors recorded: unreadable file, YAML syntax, duplicate keys, non-text keys, tags, endless
     aliases, too many entries or too many within each other, top level not a mapping.
@@ -163,8 +166,8 @@ def read_document(path: FilePath, problems: Problems, asked: Loc | None = None) 
         problems.add(_syntax_error(error, source))
         return None
     if not isinstance(root, yaml.MappingNode):
-        message = f"{file} is not a mapping of keys to values"
-        problems.add(SpecError(message, loc=asked, hint="begin with 'name: ...'"))
+        message = f"{file} is {'not a mapping of keys to values' if root else 'empty'}"
+        problems.add(SpecError(message, loc=asked, hint=f"begin with '{first}'"))
         return None
     return _Builder(source, problems).build(root)
 

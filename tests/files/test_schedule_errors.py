@@ -30,6 +30,11 @@ SHAPE: list[Case] = [
     (GEMM, "  tiles:", "  choice: -1\n  tiles:", "-1",
      "'choice': Input should be greater than or equal to 0", ""),
     (GEMM, "seed: 0", "seed: -1", "-1", "'seed': Input should be greater than or equal to 0", ""),
+    (GEMM, "file: gemm,", "file: '',", "'", "'file' must be text that is not empty",
+     "A kernel file, or a bundled name."),
+    (GEMM, "runs: compute", "runs: ''", "'", "'runs' must be text that is not empty", "'host', or"),
+    (GEMM, "inner: [p, j, i]", "inner: [p, '', i]", "'", "'inner' must be text that is not empty",
+     ""),
     (GEMM, "inner: [p, j, i]", "inner: p", "p", "'inner' must be a list", "Loops over the blocks"),
 ]  # fmt: skip
 NAMES: list[Case] = [
@@ -66,6 +71,8 @@ RULES: list[Case] = [
      "16 or 32"),
     (GEMM, "i: 16 ", "i: 64 ", "64", "a tile of i has 1 to 40 iterations, not 64", ""),
     (GEMM, A_STAY, A_STAY.replace("2", "17"), "17", "slots are 1 to 16, not 17", ""),
+    (GEMM, C_STAY, C_STAY.replace("[i, j]", "[i, j, i]"), "i]", "loop i is in 'keeps' twice",
+     "drop one of them"),
     (GEMM, A_STAY, A_STAY.replace("[i]", "[j]"), "j]", "loop j does not move A", "drop j"),
     (GEMM, W_BLOCK, W_BLOCK.replace("}", ", keeps: [j]}"), "[j]", "single blocks keep no tiles",
      "'holds: tile'"),
@@ -81,6 +88,15 @@ TASKS: list[Case] = [
     (GRU, "joined: [2, 3]", "not_kept: {q: [t_3]}\n  joined: [2, 3]", "[t_3]",
      "unknown buffer 'q'", "there are"),
     (GEMM, "runs: compute", "runs: host", "host", "the host runs tasks only", "'form: tasks'"),
+    (GEMM, "number: 0", "number: 7", "7", "there is no task 7", "a single schedule has task 0"),
+    (GEMM, "  runs:", "  joined: [0, 1]\n  runs:", "joined", "a single schedule has no 'joined'",
+     "drop it, or 'form: tasks'"),
+    (GEMM, "  runs:", "  not_kept: {C: [i]}\n  runs:", "not_kept",
+     "a single schedule has no 'not_kept'", "drop it"),
+    (GEMM, "tasks:\n", "homes: {C: scratchpad}\ntasks:\n", "homes",
+     "a single schedule has no 'homes'", "drop it"),
+    (GEMM, "tasks:\n", "rewrites: [{rewrite: factor, site: i}]\ntasks:\n", "rewrites",
+     "a single schedule has no 'rewrites'", "drop it"),
     (EPILOGUE, "runs: gemm", "runs: host", "host", "the host runs statements one by one",
      "drop 'joined'"),
 ]  # fmt: skip
@@ -129,6 +145,22 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(SpecErrors) as caught:
         evaluate(path)
     assert len(caught.value.errors) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "is empty"), ("# later\n", "is empty"), ("- a", "is not a mapping of keys to values")],
+)
+def test_a_file_that_says_nothing_is_told_how_one_begins(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "schedule.yaml"
+    path.write_text(text)
+    with pytest.raises(SpecErrors) as caught:
+        evaluate(path)
+    (error,) = caught.value.errors
+    assert error.message == f"{path} {message}"
+    assert error.hint == "begin with 'format: isamap-schedule'"
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:

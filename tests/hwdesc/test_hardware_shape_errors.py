@@ -243,7 +243,7 @@ def test_files_that_are_no_hardware(tmp_path: Path) -> None:
     assert binary.message.endswith("not UTF-8 text")
     for text in ("", "- a\n", "word\n"):
         (wrong,) = errors_of(text, tmp_path)
-        assert wrong.message.endswith("is not a mapping of keys to values")
+        assert wrong.message.endswith("is not a mapping of keys to values" if text else "is empty")
         assert wrong.hint == "begin with 'name: ...'"
 
 
