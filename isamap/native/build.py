@@ -4,12 +4,13 @@ In: a kernel, a machine with `emit: c`. Out: files and a callable. Not its job: 
 C text (`codegen`).
 """
 
-import atexit
 import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
+from multiprocessing.util import Finalize
 from os import PathLike
 from pathlib import Path
 
@@ -54,8 +55,8 @@ def build(
             in the order of its use, and `BuiltKernel.prepare` packs them, once.
         threads: how many share the work, as the schedule splits it; integers, and floats without
             `may_reassociate`, stay the same, for any number of threads.
-        out: folder for the C file, header, depfile and library; if left out, one that goes with
-            this process.
+        out: folder for the C file, header, depfile and library; if left out, one that is made
+            when `BuiltKernel.files` is asked for, and goes with this process.
         verify: how much of what the function computes on random inputs is compared: quick, at the
             real sizes what can be computed again in a few tenths of a second.
 
@@ -81,20 +82,21 @@ def build(
         )
     functions, code = _compile(source, toolchain)
     packers = {parameter: functions[name] for parameter, name in source.packers.items()}
-    files = _name_files(folder or _temporary_folder(), source.name)
-    built = BuiltKernel(mapped, source, files, functions[source.name], packers)
+    origins = [*mapped.hardware.files, *([str(mapped.file.path)] if mapped.file else [])]
+    write = cache(partial(_write_files, folder, source, code, origins))
+    built = BuiltKernel(mapped, source, write, functions[source.name], packers)
     found = verify_built(built, check)
     if found.is_wrong:
         raise WrongError(mapped.kernel.name, found)
-    origins = [*mapped.hardware.files, *([str(mapped.file.path)] if mapped.file else [])]
-    _write_files(files, source, code, origins)
+    if folder is not None:
+        write()
     return replace(built, verification=found)
 
 
 def _temporary_folder() -> Path:
-    """A folder that goes when Python ends: whoever built without one may still read its files."""
+    """A folder that goes when this process ends, not when one does that it forked off."""
     folder = tempfile.mkdtemp(prefix="isamap-build-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    Finalize(None, shutil.rmtree, (folder,), {"ignore_errors": True}, exitpriority=0)
     return Path(folder)
 
 
@@ -111,23 +113,23 @@ def _compile(source: CSource, toolchain: Toolchain) -> tuple[Functions, bytes]:
         return functions, compiled.read_bytes()
 
 
-def _name_files(folder: Path, name: str) -> CFiles:
-    stem = folder / name
-    library = folder / f"lib{name}.so"
-    return CFiles(stem.with_suffix(".c"), stem.with_suffix(".h"), library, stem.with_suffix(".d"))
-
-
-def _write_files(files: CFiles, source: CSource, code: bytes, origins: Sequence[str]) -> None:
+def _write_files(
+    folder: Path | None, source: CSource, code: bytes, origins: Sequence[str]
+) -> CFiles:
     made_of = " ".join(_escaped(path) for path in origins if Path(path).is_file())
-    make_folder(files.source.parent)
+    folder = folder or _temporary_folder()
+    stem, library = folder / source.name, folder / f"lib{source.name}.so"
+    files = CFiles(stem.with_suffix(".c"), stem.with_suffix(".h"), library, stem.with_suffix(".d"))
+    make_folder(folder)
     write_all(
         {
             files.source: source.text,
             files.header: source.header,
             files.library: code,
-            files.depfile: f"{_escaped(str(files.library))}: {made_of}\n",
+            files.depfile: f"{_escaped(str(library))}: {made_of}\n",
         }
     )
+    return files
 
 
 def _escaped(path: str) -> str:

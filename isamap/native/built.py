@@ -65,10 +65,16 @@ class BuiltKernel:
 
     mapped: Mapped = field(repr=False)
     source: CSource = field(repr=False)
-    files: CFiles
+    _write: Callable[[], CFiles] = field(repr=False)  # again: the same files
     _function: Callable[..., None] = field(repr=False)
     _packers: Packers = field(default_factory=dict, repr=False)
     verification: Verification = Verification(Check.OFF)
+
+    @property
+    def files(self) -> CFiles:
+        """In the folder that was asked for; else in one that is made now and goes with this
+        process."""
+        return self._write()
 
     @property
     def kernel(self) -> Kernel:

@@ -86,9 +86,23 @@ def made(makefile: Path) -> str:
     return ran.stdout
 
 
-def test_files_without_a_folder_of_their_own_last_as_long_as_the_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "print(built.files.source.read_text())",
+        "built.files; os.fork() or sys.exit(); os.wait(); print(built.files.source.read_text())",
+        "print(built.source.text, flush=True); os._exit(0)",
+        "Process(target=lambda: print(build().files.source.read_text())).start()",
+    ],
+)
+def test_files_without_a_folder_of_their_own_last_as_long_as_the_process(
+    ending: str, tmp_path: Path
+) -> None:
     given = f"{f'{KERNELS}:sgemm'!r}, {str(MACHINES / 'vec4.yaml')!r}, may_reassociate=True"
-    script = f"import isamap; print(isamap.build({given}).files.source.read_text())"
+    script = (
+        "import isamap, os, sys, multiprocessing\nProcess = multiprocessing.get_context('fork')"
+        f".Process\nbuild = lambda: isamap.build({given})\nbuilt = build()\n{ending}"
+    )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
