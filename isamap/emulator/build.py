@@ -73,8 +73,13 @@ def _keep(made: Path, name: str) -> Path:
     raise IsamapError(problem, hint="name a folder with room by ISAMAP_CACHE_DIR")
 
 
-def run_executable(path: Path, arguments: tuple[str, ...], timeout_s: float) -> str:
+def run_executable(
+    path: Path, arguments: tuple[str, ...], timeout_s: float, files: tuple[int, ...] = ()
+) -> str:
     """Standard output of the executable, whatever its exit status means.
+
+    Args:
+        files: open here, and there by the same numbers.
 
     Raises:
         IsamapError: it cannot be run, ran longer than `timeout_s`, or a signal ended it.
@@ -86,6 +91,7 @@ def run_executable(path: Path, arguments: tuple[str, ...], timeout_s: float) -> 
             text=True,
             timeout=timeout_s,
             check=False,
+            pass_fds=files,
             process_group=0,  # Ctrl-C is for this process to answer
         )
     except subprocess.TimeoutExpired:

@@ -3,8 +3,10 @@
 In: a Program, a Hardware, arrays. Out: arrays, or ProgramError. Not its job: time (`time_program`).
 """
 
+import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from .optimisation import choose_optimisation
 from .python_functional import interpret_functional
 from .result import RunResult
 
-SHARED_MEMORY = Path("/dev/shm")  # a file system in memory, where there is one
+OPEN_FILES = Path("/proc/self/fd")  # by number, where there is such a folder
 
 
 def run(
@@ -83,16 +85,29 @@ def _read_placement(image: np.ndarray, placement: Placement) -> np.ndarray:
 def _run_compiled(bound: Bound, image: np.ndarray, timeout_s: float) -> np.ndarray:
     """The image after the run."""
     executable = compile_c(emit_functional(bound), choose_optimisation(bound))
-    folder = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(dir=folder) as work:
-        path = Path(work, "image")
+    with _image_file() as (path, files):
         if image.size:
             image.tofile(path)
         else:
             path.write_bytes(b"\0")
-        words = run_executable(executable, (str(path),), timeout_s).split()
+        words = run_executable(executable, (str(path),), timeout_s, files).split()
         if words[0] == "memory":
             raise IsamapError(f"the emulator could not get {words[1]} bytes of memory")
         if words[0] != "ok":
             raise fault_error(bound, parse_report(words))
         return np.fromfile(path, np.uint8)[: image.size]
+
+
+@contextmanager
+def _image_file() -> Iterator[tuple[Path, tuple[int, ...]]]:
+    """A file and the numbers by which it is open; in memory, where there are such files: they go
+    with those who have them open, however these end."""
+    if not hasattr(os, "memfd_create") or not OPEN_FILES.is_dir():
+        with tempfile.TemporaryDirectory() as work:
+            yield Path(work, "image"), ()
+        return
+    file = os.memfd_create("image")
+    try:
+        yield OPEN_FILES / str(file), (file,)
+    finally:
+        os.close(file)

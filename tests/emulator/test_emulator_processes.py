@@ -27,10 +27,13 @@ run_executable(compile_c(PRELUDE + MAIN), (sys.argv[1],), 60)
 """
 
 
-@pytest.mark.skipif(
+needs_linux_and_compiler = pytest.mark.skipif(
     not sys.platform.startswith("linux") or not any(map(shutil.which, ("cc", "gcc", "clang"))),
     reason="needs Linux and a C compiler",
 )
+
+
+@needs_linux_and_compiler
 def test_an_executable_ends_with_whoever_waits_for_it(tmp_path: Path) -> None:
     note = tmp_path / "process"
     waiting = subprocess.Popen([sys.executable, "-c", ENDLESS, str(note)])
@@ -43,3 +46,33 @@ def test_an_executable_ends_with_whoever_waits_for_it(tmp_path: Path) -> None:
     finally:
         if is_there(process):
             os.kill(process, signal.SIGKILL)
+
+
+KILLED = r"""
+import os, sys
+from importlib import import_module
+import isamap
+
+run = import_module("isamap.emulator.run")
+given = run.run_executable
+
+def killed(executable, arguments, *others):
+    print(os.path.realpath(arguments[0]), flush=True)
+    given(executable, arguments, *others)
+    os.kill(os.getpid(), 9)
+
+run.run_executable = killed
+isamap.map("gemm", "vecdot", sizes={"m": 4, "n": 4, "k": 4})
+"""
+
+
+@needs_linux_and_compiler
+@pytest.mark.parametrize("has_memory", [True, False])
+def test_the_memory_of_a_program_goes_with_the_process(has_memory: bool, tmp_path: Path) -> None:
+    script = KILLED if has_memory else "import os; del os.memfd_create" + KILLED
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    image = Path(done.stdout.split()[0])
+    assert image.exists() != has_memory and image.is_relative_to(tmp_path) != has_memory
