@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "write_all": ("errors",),
     "shortest_paths": (),
     "cache_folder": (),
+    "work_folder": (),
     "c_compiler": ("errors",),
     "lazy": (),
     "import_file": (),
@@ -31,7 +32,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "rewrites": ("errors", "ir"),
     "hwdesc": ("errors", "lazy", "resources", "shortest_paths", "ir"),
     "program": ("errors", "ir", "hwdesc"),
-    "emulator": ("errors", "c_compiler", "ir", "cexpr", "hwdesc", "program"),
+    "emulator": ("errors", "c_compiler", "work_folder", "ir", "cexpr", "hwdesc", "program"),
     "codegen": (
         "errors", "cache_folder", "c_compiler", "ir", "cexpr", "hwdesc", "program", "write_all",
     ),
@@ -49,11 +50,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "scheduler",
     ),
     "processor": (
-        "errors", "cache_folder", "resources", "write_all", "ir", "hwdesc", "codegen",
+        "errors", "cache_folder", "resources", "work_folder", "write_all", "ir", "hwdesc",
+        "codegen",
     ),
     "measured": (  # where candidates meet the C that runs them
-        "errors", "cache_folder", "ir", "hwdesc", "program", "codegen", "costmodels", "processor",
-        "version",
+        "errors", "cache_folder", "work_folder", "ir", "hwdesc", "program", "codegen", "costmodels",
+        "processor", "version",
     ),
     "verify": (
         "errors", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper", "costmodels",
@@ -70,7 +72,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "native": (
         "errors", "ir", "hwdesc", "program", "emulator", "codegen", "costmodels", "scheduler",
-        "planner", "measured", "compile", "verify", "write_all",
+        "planner", "measured", "compile", "verify", "work_folder", "write_all",
     ),
     "files": (
         "errors", "resources", "ir", "rewrites", "hwdesc", "program", "emulator", "mapper",

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from isamap.c_compiler import expect_made, find_compiler, run_compiler
 from isamap.errors import IsamapError
+from isamap.work_folder import work_folder
 
 # floats must round after every operation, integers wrap, bytes may alias
 FLAGS = (
@@ -49,7 +50,7 @@ def compile_c(text: str, optimisation: str = "-O3", defines: tuple[str, ...] = (
     for folder in _folders():
         if (folder / name).exists():
             return folder / name
-    with tempfile.TemporaryDirectory() as work:
+    with work_folder() as work:
         source, made = Path(work, "program.c"), Path(work, "program")
         source.write_text(text)
         command = [*compiler, *flags, str(source), "-lm", "-o", str(made)]

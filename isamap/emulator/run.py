@@ -4,7 +4,6 @@ In: a Program, a Hardware, arrays. Out: arrays, or ProgramError. Not its job: ti
 """
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError, ProgramError, closest
 from isamap.hwdesc import Hardware
 from isamap.program import Placement, Program, pack, unpack
+from isamap.work_folder import work_folder
 
 from .bind import Bound, bind
 from .build import compile_c, run_executable
@@ -103,7 +103,7 @@ def _image_file() -> Iterator[tuple[Path, tuple[int, ...]]]:
     """A file and the numbers by which it is open; in memory, where there are such files: they go
     with those who have them open, however these end."""
     if not hasattr(os, "memfd_create") or not OPEN_FILES.is_dir():
-        with tempfile.TemporaryDirectory() as work:
+        with work_folder() as work:
             yield Path(work, "image"), ()
         return
     file = os.memfd_create("image")

@@ -15,7 +15,6 @@ for long then waits for their end. So all is also placed with some cycles kept f
 what ends clearly earlier is taken.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware, Synchronisation
 from isamap.program import Node, Program, Run, map_issues
+from isamap.work_folder import work_folder
 
 from .bind import Bound, bind
 from .build import compile_c, run_executable
@@ -101,7 +101,7 @@ def _run_compiled(
     """As `_run_python`."""
     text = emit_timing(bound)
     memories = [memory.name for memory in bound.hardware.memories]
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         path, given = Path(folder, "starts"), Path(folder, "floors")
         np.array([n for name in memories for n in _listed(floors.get(name, {}))]).tofile(given)
         made = compile_c(text, choose_optimisation(bound))

@@ -4,7 +4,6 @@ In: a Program and a Hardware. Out: a Trace, or ProgramError. Not its job: when c
 (`c_timing`, `python_timing`), showing them (`report`).
 """
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.program import Program
+from isamap.work_folder import work_folder
 
 from .bind import Bound, bind
 from .build import compile_c, run_executable
@@ -93,7 +93,7 @@ def _run_compiled(
     bound: Bound, max_calls: int, bucket_cycles: int, num_buckets: int, timeout_s: float
 ) -> _Events:
     made = compile_c(emit_timing(bound, is_recorded=True), choose_optimisation(bound))
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         numbers = (str(max_calls), str(bucket_cycles), str(num_buckets))
         words = run_executable(made, (folder, *numbers), timeout_s).split()
         if words[0] == "memory":

@@ -13,7 +13,6 @@ also where others outlived it.
 
 import os
 import statistics
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -24,6 +23,7 @@ from typing import Protocol
 
 from isamap.codegen import CSource, Toolchain, generate_timer
 from isamap.errors import IsamapError
+from isamap.work_folder import work_folder
 
 from .timed_process import RunError, TimedProcess
 
@@ -79,7 +79,7 @@ class ProcessTimer:
 
     def _time(self, sources: Sequence[CSource], toolchain: Toolchain) -> list[Measurement]:
         threads = max(source.num_threads for source in sources)
-        with tempfile.TemporaryDirectory(prefix="isamap-time-") as name, ExitStack() as open_:
+        with work_folder() as name, ExitStack() as open_:
             folders = [Path(name, str(number)) for number in range(len(sources))]
             with ThreadPoolExecutor(COMPILERS) as pool:
                 made = [pool.submit(compile_timer, *p, toolchain) for p in zip(sources, folders)]

@@ -22,6 +22,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.scheduler import Wishes
 from isamap.verify import Check
+from isamap.work_folder import work_folder
 from isamap.write_all import check_folder, make_folder, write_all
 
 from .built import BuiltKernel, CFiles
@@ -104,7 +105,7 @@ def _compile(source: CSource, toolchain: Toolchain) -> tuple[Functions, bytes]:
     """The library's functions, loaded from a file of its own that is gone by then, and its bytes:
     the loader opens no path twice, and what is built next would change code under those who still
     call it."""
-    with tempfile.TemporaryDirectory(prefix="isamap-compile-") as place:
+    with work_folder() as place:
         text, compiled = Path(place, f"{source.name}.c"), Path(place, f"lib{source.name}.so")
         text.write_text(source.text)
         text.with_suffix(".h").write_text(source.header)

@@ -4,7 +4,6 @@ In: Programs of one machine, arrays by buffer name. Out: outputs. Not its job: m
 right.
 """
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from isamap.codegen import CSource, Parameter, find_toolchain, generate_c, gener
 from isamap.hwdesc import Hardware
 from isamap.ir import numpy_dtype
 from isamap.program import Program, unpack
+from isamap.work_folder import work_folder
 
 from .binding import bind
 
@@ -52,7 +52,7 @@ def execute_together(
         for number, (program, arrays) in enumerate(runs)
     ]
     toolchain = find_toolchain(hw)
-    with tempfile.TemporaryDirectory(prefix="isamap-run-") as name:
+    with work_folder() as name:
         folder = Path(name)
         files = [folder / f"{source.name}.c" for source in sources] + [folder / "main.c"]
         texts = [source.text for source in sources] + [generate_main(sources)]

@@ -4,7 +4,6 @@ In: hardware descriptions. Out: what is missing, or measured peaks. Not its job:
 """
 
 import ctypes
-import tempfile
 import time
 from dataclasses import dataclass
 from math import prod
@@ -21,6 +20,7 @@ from isamap.codegen import (
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Role
+from isamap.work_folder import work_folder
 
 ROUNDS = 200_000
 REPEATS = 40
@@ -76,7 +76,7 @@ def _adds_up(instruction: Instruction) -> bool:
 def _measure(instruction: Instruction, hw: Hardware, toolchain: Toolchain) -> Peak:
     """The best of a few runs on one core, in its own time: others may use the core in between."""
     text, calls = generate_peak(instruction, hw)
-    with tempfile.TemporaryDirectory(prefix="isamap-peak-") as folder:
+    with work_folder() as folder:
         source, library = Path(folder, "peak.c"), Path(folder, "peak.so")
         source.write_text(text)
         toolchain.compile_shared(source, library)
