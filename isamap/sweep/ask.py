@@ -8,10 +8,12 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import parent_process
+from multiprocessing.process import BaseProcess
+from types import FrameType
 
 from isamap.compile import PlanResult, Result, map
 from isamap.costmodels import FASTEST, Aim, CostModel
@@ -21,6 +23,8 @@ from isamap.scheduler import Schedule, Status, used_bytes
 
 from .outcome import Outcome, Standing
 from .variant import Workload
+
+TIDY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +86,38 @@ def _where(error: Exception) -> str:
 
 def ask_apart(question: Question) -> Outcome:
     """The same in a process of its own, which Ctrl-C stops only while it works."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, _stop)
     try:
         return ask(question)
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def end_with_parent() -> None:
-    """From now on this process ends with the one that started it, which may be killed: it would
-    wait for that one's next question for ever."""
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Once: a second one must not stop what tidies up after the first one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def stop(processes: Sequence[BaseProcess]) -> None:
+    """End processes that ask, whose answers nobody awaits; but let them tidy up, unless the solver
+    holds them up."""
+    for number in [process.pid for process in processes if process.pid is not None]:
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGINT)
+    end = time.monotonic() + TIDY_SECONDS
+    try:
+        for process in processes:
+            process.join(max(0.0, end - time.monotonic()))
+    finally:
+        for process in processes:
+            process.terminate()
+
+
+def begin_apart() -> None:
+    """How such a process begins: only `ask_apart` hears Ctrl-C, and it ends with the process that
+    started it, which may be killed: it would wait for that one's next question for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow_parent, daemon=True).start()
 
 

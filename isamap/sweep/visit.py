@@ -20,7 +20,7 @@ from isamap.errors import IsamapError, SpecErrors
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.resources import find_hardware
 
-from .ask import Asking, Question, ask, ask_apart, end_with_parent, interrupts_ignored
+from .ask import Asking, Question, ask, ask_apart, begin_apart, interrupts_ignored, stop
 from .keep import Kept, question_key
 from .outcome import Outcome, Standing
 from .variant import Variant, Workload
@@ -124,7 +124,7 @@ def _together(stream: Iterator[Point | _Open], kept: Kept, jobs: int) -> Iterato
     """In processes; a question that equals one under way waits for its answer."""
     context = get_context("spawn")  # the solver's threads do not survive a fork
     others = active_children()
-    executor = ProcessPoolExecutor(jobs, context, end_with_parent)
+    executor = ProcessPoolExecutor(jobs, context, begin_apart)
     under_way: dict[Future[Outcome], list[_Open]] = {}
     by_key: dict[str, Future[Outcome]] = {}
     try:
@@ -148,9 +148,8 @@ def _together(stream: Iterator[Point | _Open], kept: Kept, jobs: int) -> Iterato
             yield from _finished(under_way, by_key, kept)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-        for process in active_children() if under_way else ():  # nobody waits for their answers
-            if process not in others:
-                process.terminate()
+        if under_way:
+            stop([process for process in active_children() if process not in others])
 
 
 def _finished(

@@ -229,6 +229,26 @@ def test_a_process_that_is_killed_is_told(tmp_path: Path) -> None:
     assert again.is_recalled, "it goes on from there"
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sends signals")
+def test_processes_of_a_sweep_that_is_stopped_leave_nothing_behind(tmp_path: Path) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text('#!/bin/sh\ntouch "$$.compiles"\nexec sleep 60\n')
+    compiler.chmod(0o700)
+    work = tmp_path / "work"
+    work.mkdir()
+    folders = {"TMPDIR": str(work), "ISAMAP_CACHE_DIR": str(tmp_path / "made")}
+    sweep = subprocess.Popen(
+        [sys.executable, "-m", "isamap", "explore", "gemm", "--hw", "vecdot", "--jobs", "2",
+         "--set", f"{REGS}=2KiB,512bytes", "--cache", "kept"],
+        cwd=tmp_path, env={**os.environ, **folders, "CC": str(compiler)},
+    )  # fmt: skip
+    assert awaited(lambda: len(list(tmp_path.glob("*.compiles"))) == 2)
+    assert len(list(work.glob("isamap-work-*"))) == 2
+    sweep.send_signal(signal.SIGINT)
+    assert sweep.wait(60) == 130
+    assert not list(work.glob("isamap-work-*"))
+
+
 ENDLESS = """
 import os, time
 from pathlib import Path
