@@ -22,6 +22,7 @@ from .join_tasks import join_tasks, keeps_order
 from .known_coverings import FoundCoverings, KnownCoverings
 from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
+from .meets_itself import meets_itself
 from .operand import layout_rank
 from .pretty import show_layout_kind, show_layouts, show_route
 from .split_gains import may_gain_by_halves
@@ -68,6 +69,7 @@ __all__ = [
     "mappings",
     "match_statement",
     "may_gain_by_halves",
+    "meets_itself",
     "nearest_miss",
     "orientations",
     "part_size",

@@ -17,6 +17,7 @@ from isamap.hwdesc import Hardware, Instruction, Synchronisation, is_same_work
 
 from .covering import CoreShare, Covering, OperandPlan, Residence, TiledLoop, Transfer
 from .issue_cycles import unit_cycles
+from .meets_itself import meets_itself
 from .transfer import block_cycles
 
 Factors = Mapping[str, int]  # loop -> over how many positions of an axis it is shared out
@@ -125,6 +126,7 @@ def _shareable(covering: Covering) -> tuple[str, ...]:
         for loop in covering.loops
         if loop.units > 1
         and loop.name not in sliding
+        and not meets_itself(covering, loop.name)
         and all(loop.name in plan.loops for plan in outputs)
         and not loop.is_reduction
         and not loop.is_held

@@ -10,7 +10,7 @@ from itertools import product
 
 from isamap.costmodels import Stay, Work, enough_slots, is_renamed, may_double, moves_blocks
 from isamap.hwdesc import Hardware, Synchronisation
-from isamap.mapper import Covering, OperandPlan, TiledLoop
+from isamap.mapper import Covering, OperandPlan, TiledLoop, meets_itself
 
 KNOWN = 1 << 10  # answers that are remembered: every tiling of a covering asks again
 MAX_SLOTS = 16  # of single blocks
@@ -104,25 +104,9 @@ def why_alone(covering: Covering, loop: TiledLoop) -> str:
             ):
                 return f"loop {loop.name} moves a window inside the block of {plan.name}"
         sliding = {name for axis in plan.axes if axis.is_window for name in axis.loops}
-        if plan.is_output and loop.name not in sliding and _meets_itself(covering, loop.name):
+        if plan.is_output and loop.name not in sliding and meets_itself(covering, loop.name):
             return f"units of loop {loop.name} have elements of {plan.name} in common"
     return ""
-
-
-def _meets_itself(covering: Covering, name: str) -> bool:
-    """Is the loop one of several that lead to the same element of the target?"""
-    target = covering.kernel.statements[covering.statement].target
-    extents = {loop.name: loop.extent for loop in covering.loops}
-    for index in target.indices:
-        reach = 0  # of the loops with smaller steps
-        steps = sorted((abs(step), other) for other, step in index.terms if extents[other] > 1)
-        is_unique = True
-        for step, other in steps:
-            is_unique = is_unique and step > reach
-            reach += step * (extents[other] - 1)
-        if not is_unique and name in index.names:
-            return True
-    return False
 
 
 def level_options(
