@@ -11,13 +11,15 @@ from math import lcm
 from isamap.hwdesc import immediate_value
 from isamap.ir import Role, size_bytes
 
+from .alignments import alignments
 from .conversions import arrivals, ends
-from .covering import BlockDim, CopyDim, External, OperandPlan, Residence, TileAxis, Transfer
+from .covering import BlockDim, External, OperandPlan, Residence, TileAxis, Transfer
 from .external import external_layouts, holds_all, is_aligned
 from .finish import FinishStep, find_finishes
 from .geometry import Geometry
 from .home_layouts import block_strides, home_layouts, may_address
 from .passage import onward_copies, pass_through, source_memory, target_memory
+from .residence import source_residence
 from .ribbons import laid_end_to_end
 from .roles import InstructionRole, Mover, movers
 from .subject import Source, Subject, bound_windows
@@ -78,8 +80,8 @@ class Chains:
         # else it lies further out
         has_ribbon = all(a.name in dict(here.windows) for a in self.axes if a.is_ribbon)
         for mover in self._movers_to(here):
-            if here.is_packed and here.align_bytes % self._align(mover, mover.target):
-                continue  # blocks lie closer than the copy can write them
+            if not self._reaches(here, mover, mover.target):
+                continue
             source, dtype = ends(mover)[0]
             origin = self.subject.inlet or self.subject.own
             if (source, dtype) == (self._outside(origin), origin.buffer.dtype):
@@ -107,9 +109,12 @@ class Chains:
         fill = find_transfer(mover, self._dims(here, None), *sizes)
         if fill is None:
             return
-        outer = self._source_residence(fill, mover)
-        for laid in (outer, *laid_end_to_end(outer, self.axes, self.blocks, self.subject)):
-            yield from self.inward((*chain[:-1], replace(here, fill=fill), laid))
+        place = ends(mover)[0]
+        is_packed = self.hw.memory(place[0]).within is not None
+        for align in alignments(self.hw, place[0], self._align(mover, str(mover.source))):
+            outer = source_residence(fill, place, self.blocks, align, is_packed=is_packed)
+            for laid in (outer, *laid_end_to_end(outer, self.axes, self.blocks, self.subject)):
+                yield from self.inward((*chain[:-1], replace(here, fill=fill), laid))
 
     def _movers_to(self, here: Residence) -> tuple[Mover, ...]:
         """Copies into `here` from places that the operand's buffer reaches, as what it holds or,
@@ -128,6 +133,10 @@ class Chains:
         rule = mover.instruction.operand(operand)
         return lcm(rule.align_bytes, self.hw.memory(rule.memory).granule_bytes)
 
+    def _reaches(self, here: Residence, mover: Mover, operand: str) -> bool:
+        """Can the copy address all blocks of `here`, or do they lie closer than it can?"""
+        return here.align_bytes % mover.instruction.operand(operand).align_bytes == 0
+
     def _carries(self, mover: Mover) -> bool:
         return mover.instruction.semantics.buffer(mover.target).dtype == self.dtype
 
@@ -143,6 +152,8 @@ class Chains:
             if mover.role not in (InstructionRole.COPY, InstructionRole.NARROW):
                 continue
             if source_memory(mover) != here.memory:
+                continue
+            if not self._reaches(here, mover, str(mover.source)):
                 continue
             if target_memory(mover) == self._outside(self.subject.own):
                 ways = self._drains(here, mover)
@@ -163,6 +174,8 @@ class Chains:
         target = self.subject.own.access
         ends = here.memory, self._outside(outlet)
         for found in find_finishes(self.subject.value, target, dtypes, ends, self.hw):
+            if not self._reaches(here, found.store.mover, str(found.store.mover.source)):
+                continue
             updates = [self._update(here, step) for step in found.updates]
             for drain, external in self._stores(here, found.store.mover, narrow, outlet):
                 if holds_all(external.layout) and None not in updates:
@@ -211,6 +224,8 @@ class Chains:
                     yield way, external
 
     def _update(self, here: Residence, step: FinishStep) -> Transfer | None:
+        if not self._reaches(here, step.mover, step.mover.target):
+            return None
         found = find_transfer(step.mover, self._dims(here, None), self.element_bytes, 1)
         return None if found is None else replace(found, immediates=step.immediates)
 
@@ -282,6 +297,7 @@ class Chains:
         """Instructions of a role that work on a block where it lies."""
         for mover in self.movers:
             is_here = target_memory(mover) == here.memory
+            is_here = is_here and self._reaches(here, mover, mover.target)
             if mover.role is role and is_here and self._carries(mover):
                 found = find_transfer(mover, self._dims(here, None), self.element_bytes, 1)
                 if found is not None:
@@ -300,6 +316,7 @@ class Chains:
         for mover in self._movers_to(here):
             source = str(mover.source)
             is_near = mover.instruction.operand(source).memory == self._outside(self.subject.own)
+            is_near = is_near and self._reaches(here, mover, mover.target)
             if is_near and drain.planes == 1 and is_aligned(outlet, self._align(mover, source)):
                 dims = self._dims(here, outlet)
                 found = find_transfer(mover, dims, self.element_bytes, self.element_bytes)
@@ -375,21 +392,3 @@ class Chains:
                 source = external.axis_strides_bytes[names.index(name)] if external else None
                 dims.append(MoveDim(None, name, 0, True, step, source))
         return tuple(dims)
-
-    def _source_residence(self, fill: Transfer, mover: Mover) -> Residence:
-        """The residence that `fill` reads, with the strides it chose."""
-        memory, dtype = ends(mover)[0]
-        align = self._align(mover, str(mover.source))
-        dims: tuple[CopyDim, ...] = (
-            *(d for _, group in fill.assigned for d in group),
-            *fill.walked,
-        )
-        strides = [0] * len(self.blocks)
-        span = size_bytes(dtype)
-        for dim in dims:
-            assert dim.block is not None, "operands with windows pass through one memory"
-            strides[dim.block] = dim.source_stride_bytes
-            span = max(span, dim.source_stride_bytes * dim.extent)
-        is_packed = self.hw.memory(memory).within is not None
-        room = -(-span // align) * align
-        return Residence(memory, dtype, tuple(strides), room, align, is_packed=is_packed)

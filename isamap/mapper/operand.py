@@ -20,7 +20,7 @@ from .covering import (
 )
 from .direct import plan_direct
 from .passage import passing_in
-from .residence import first_residence
+from .residence import first_residences
 from .ribbons import Choice, ribbon_choices, whole_cycles
 from .subject import Subject
 from .tasks import overlaps
@@ -88,20 +88,24 @@ def _find_plans(
         direct = plan_direct(subject, choices[-1][0], blocks, gathers)
         return ([], direct) if isinstance(direct, str) else (list(direct), "")
     for axes, near in choices:
-        first = first_residence(subject, near, blocks)
-        if isinstance(first, str):
-            reason = reason or first
-            continue
-        for plan in _plans(subject, Chains(subject, axes, blocks, gathers=gathers), first):
-            if isinstance(plan, str):
-                reason = plan
-            elif subject.own.is_late and any(
-                subject.hw.memory(r.memory).has_deadline for r in plan.residences
-            ):
-                reason = "is computed too late for entries of a fifo"
-            else:
-                plans.append(plan)
+        chains = Chains(subject, axes, blocks, gathers=gathers)
+        for first in first_residences(subject, near, blocks):
+            if isinstance(first, str):
+                reason = reason or first
+                continue
+            for plan in _plans(subject, chains, first):
+                if isinstance(plan, str):
+                    reason = plan
+                elif _is_too_late(subject, plan):
+                    reason = "is computed too late for entries of a fifo"
+                else:
+                    plans.append(plan)
     return plans, reason
+
+
+def _is_too_late(subject: Subject, plan: OperandPlan) -> bool:
+    deadlines = (subject.hw.memory(r.memory).has_deadline for r in plan.residences)
+    return subject.own.is_late and any(deadlines)
 
 
 def layout_rank(plan: OperandPlan) -> int:

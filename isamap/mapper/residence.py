@@ -15,7 +15,8 @@ from math import gcd, inf, lcm
 from isamap.hwdesc import StrideRule
 from isamap.ir import Affine, size_bytes
 
-from .covering import BlockDim, Residence, TileAxis
+from .alignments import alignments
+from .covering import BlockDim, CopyDim, Residence, TileAxis, Transfer
 from .subject import Subject, bound_windows
 
 
@@ -32,10 +33,21 @@ class _Dim:
         return self.index.coefficient(block.instruction_loop)
 
 
-def first_residence(
+def first_residences(
     subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...]
+) -> tuple[Residence | str, ...]:
+    """Blocks as dense as the stride rules allow, and less dense ones that copies which ask for
+    more alignment can reach; or why there is no such place."""
+    rule = subject.match.instruction.operand(subject.name)
+    own = lcm(subject.hw.memory(rule.memory).granule_bytes, rule.align_bytes)
+    wanted = alignments(subject.hw, rule.memory, own)
+    return tuple(_first_residence(subject, axes, blocks, align) for align in wanted)
+
+
+def _first_residence(
+    subject: Subject, axes: tuple[TileAxis, ...], blocks: tuple[BlockDim, ...], align: int
 ) -> Residence | str:
-    """Blocks as dense as the stride rules allow; or why there is no such place.
+    """Of one alignment.
 
     The last dimension lies innermost if the rules permit, else the one with the least fixed stride.
     """
@@ -51,12 +63,31 @@ def first_residence(
     is_packed = subject.hw.memory(rule.memory).within is not None
     if is_packed and any(axis.is_window for axis in axes):
         return f"{rule.memory} holds what is used one after the other, not a sliding window"
-    align = lcm(subject.hw.memory(rule.memory).granule_bytes, rule.align_bytes)
     windows = bound_windows(axes, blocks)
     tries = [
         _place(_Builder(subject, windows, blocks, order, align)) for order in _orders(tuple(dims))
     ]
     return next((found for found in tries if not isinstance(found, str)), tries[0])
+
+
+def source_residence(
+    fill: Transfer,
+    place: tuple[str, str],
+    blocks: tuple[BlockDim, ...],
+    align: int,
+    is_packed: bool,
+) -> Residence:
+    """The residence that `fill` reads, in `place` (memory, type), with the strides it chose."""
+    memory, dtype = place
+    dims: tuple[CopyDim, ...] = (*(d for _, group in fill.assigned for d in group), *fill.walked)
+    strides = [0] * len(blocks)
+    span = size_bytes(dtype)
+    for dim in dims:
+        assert dim.block is not None, "operands with windows pass through one memory"
+        strides[dim.block] = dim.source_stride_bytes
+        span = max(span, dim.source_stride_bytes * dim.extent)
+    room = -(-span // align) * align
+    return Residence(memory, dtype, tuple(strides), room, align, is_packed=is_packed)
 
 
 def _orders(dims: tuple[_Dim, ...]) -> tuple[tuple[_Dim, ...], ...]:
