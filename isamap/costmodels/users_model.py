@@ -87,12 +87,13 @@ def _wrap(found: object, name: str, origin: str) -> CostModel:
         raise IsamapError(
             f"{name!r} of {origin} is a class, not a cost model", hint=f"write {name}(..) there"
         )
-    if not hasattr(found, "price"):
+    with _blamed(origin, f"the cost model {name!r}"):  # a member may be a property that raises
+        missing = [member for member in MEMBERS if not hasattr(found, member)]
+    if "price" in missing:
         if not callable(found):
             kind = type(found).__name__
             raise IsamapError(f"{name!r} of {origin} is no cost model: {kind}", hint=WANTED)
         return UsersModel(name, 1, origin, _Function(name, found))
-    missing = [member for member in MEMBERS if not hasattr(found, member)]
     if missing:
         raise IsamapError(f"{name!r} of {origin} has no {missing[0]!r}", hint=WANTED)
     model: CostModel = found  # type: ignore[assignment]  # it has all members; results are checked
@@ -180,12 +181,12 @@ def _blamed(origin: str, what: str) -> Iterator[None]:
     except SyntaxError as error:
         loc = Loc(str(error.filename), error.lineno or 1, error.offset or 1, _text(error.text))
         raise IsamapError(f"{what}: {error.msg}", loc=loc) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends itself, too
         message = f"{what}: {type(error).__name__}: {error}"
         raise IsamapError(message, loc=_where(error, origin)) from error
 
 
-def _where(error: Exception, origin: str) -> Loc | None:
+def _where(error: BaseException, origin: str) -> Loc | None:
     """The innermost line of the user's own: of the file, or of what is neither isamap's nor
     Python's import machinery."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_file()]
