@@ -24,7 +24,6 @@ from .aim import Costs
 from .caches import NO_REFILLS, Refills, each_refill, refill_cycles
 from .chains import compute_path_cycles
 from .crowded import count_inner_tiles, crowded_cycles, inner_tile_cycles
-from .direct_ports import Port
 from .ends import STARVED_ENDS, port_ends, unit_ends
 from .handover import copies_left_away, handover_cycles
 from .in_order import find_held_up, idle_cycles
@@ -32,7 +31,7 @@ from .passes import flow_passes, packs, paid_cycles
 from .rounds import round_cycles, swept_cycles
 from .startup import finish_cycles, startup_cycles
 from .tiling import Tiling
-from .traffic import Moved, add_up_moved
+from .traffic import Moved, Port, add_up_moved
 from .waiting import (
     exchange_cycles,
     resumed_cycles,

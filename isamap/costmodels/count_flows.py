@@ -12,11 +12,11 @@ from isamap.hwdesc import Direction, Hardware, Instruction
 from isamap.ir import size_bytes
 from isamap.mapper import Covering, OperandPlan, Transfer
 
+from .call_ports import split_cycles
 from .cores import received, shared_use
-from .direct_ports import Port, split_cycles
 from .flow import Flow
 from .streaming import apart_cycles, entry_cycles, overlap_cycles
-from .traffic import add_up_moved, count_moved
+from .traffic import Port, add_up_moved, count_moved
 from .transfer_calls import (
     Classes,
     first_block_cycles,

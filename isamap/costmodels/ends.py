@@ -11,8 +11,8 @@ comes that call's latency. (docs/timing.md, section 2; all of this is the least 
 
 from collections.abc import Sequence
 
-from .direct_ports import Port
 from .flow import Flow
+from .traffic import Port
 from .work import Ends, Work
 
 # a unit that fetches, and idles while byte planes drain: see waiting.starved_cycles

@@ -5,8 +5,7 @@ In: nothing but this node. Out: a frozen value. Not its job: counting it (`count
 
 from dataclasses import dataclass
 
-from .direct_ports import Port
-from .traffic import Moved
+from .traffic import Moved, Port
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,12 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, TileAxis
 
 from .aim import Costs
-from .direct_ports import Port
 from .ends import first_call_cycles, onward_cycles, port_ends, unit_ends
 from .flow import Flow
 from .passes import needs_one_slot, packs
 from .startup import first_fetch_cycles
 from .tiling import Stay, Tiling
-from .traffic import add_up_moved
+from .traffic import Port, add_up_moved
 from .work import Work
 
 MAX_POSITIONS = 2**20  # of a window, counted one by one

@@ -12,7 +12,6 @@ from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, Passage
 
 from .bursts import excess_of_bursts
-from .direct_ports import Port
 from .ends import onward_cycles, passage_ends
 from .flow import Flow
 from .passes import (
@@ -27,6 +26,7 @@ from .passes import (
     tile_cycles,
 )
 from .tiling import Stay, Tiling, guards, last_units, trips
+from .traffic import Port
 from .work import Ends, Work
 
 

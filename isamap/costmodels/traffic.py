@@ -1,7 +1,7 @@
-"""Bytes that calls move and the energy they take, as the emulator counts them.
+"""Bytes that calls move, cycles of ports and the energy they take, as the emulator counts them.
 
-In: an instruction, how many calls have which extents. Out: bytes per memory, picojoules. Not its
-job: how many calls there are (`work`), how often a flow is repeated (`passes`).
+In: an instruction, how many calls have which extents. Out: bytes per memory, cycles per port,
+picojoules. Not its job: how many calls there are (`work`), how often a flow is repeated (`passes`).
 
 Contract: docs/timing.md, sections 5 and 6. A hardware loop counts once per round, so calls are
 priced one round at a time.
@@ -9,13 +9,16 @@ priced one round at a time.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
+from math import ceil
 
 from isamap.emulator import find_regions
-from isamap.hwdesc import Hardware, Instruction
+from isamap.hwdesc import Direction, Hardware, Instruction
 from isamap.ir import Affine
 from isamap.program import Address, Issue, Operand, Repeat, Span
 
 CallClass = tuple[float, Mapping[str, int]]  # how many calls, their extents by loop and repeat
+Port = tuple[str, str]  # memory, port
 ENERGY_STEPS = 10**6  # the emulator rounds a call's own energy up to millionths of a picojoule
 
 
@@ -67,6 +70,28 @@ def count_moved(
     for name, moved in written.items():
         energy += moved * hw.memory(name).write_energy_pj_per_byte
     return Moved(tuple(read.items()), tuple(written.items()), energy)
+
+
+def count_ports(
+    instruction: Instruction, classes: Iterable[CallClass], hw: Hardware
+) -> tuple[tuple[Port, float], ...]:
+    """Cycles in which calls of an instruction keep each port busy: all accesses of a call that
+    share a port are added up. `classes`: as for `count_moved`."""
+    cycles: dict[Port, float] = {}
+    for times, values in classes:
+        moved: dict[Port, int] = {}
+        issue = _example(instruction, values, (), {})
+        for region in find_regions(instruction, issue):
+            each = region.num_bytes({**values, **{r.name: 1 for r in issue.repeats}})
+            ways = [Direction.READ] * region.is_read + [Direction.WRITE] * region.is_written
+            for port, way in product(hw.memory(region.memory).ports, ways):
+                if port.direction in (way, Direction.BOTH):
+                    key = region.memory, port.name
+                    moved[key] = moved.get(key, 0) + each
+        for key, count in moved.items():
+            width = next(p for p in hw.memory(key[0]).ports if p.name == key[1]).bytes_per_cycle
+            cycles[key] = cycles.get(key, 0.0) + times * ceil(count / width)
+    return tuple(cycles.items())
 
 
 def _example(

@@ -12,7 +12,6 @@ from isamap.hwdesc import Hardware, Synchronisation
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
 from .bursts import burst_cycles
-from .direct_ports import Port
 from .flow import Flow
 from .in_order import find_held_up, leaves_late, times_held_up
 from .passes import (
@@ -26,6 +25,7 @@ from .passes import (
     stay_of,
 )
 from .tiling import Stay, Tiling, guards, last_units, splits_along, trips
+from .traffic import Port
 from .work import Work
 
 

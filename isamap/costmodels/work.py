@@ -11,12 +11,12 @@ from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import accesses
 from isamap.mapper import Covering, TiledLoop, call_classes, compute_cycles
 
+from .call_ports import call_ports, served_cycles
 from .count_flows import count_flows, full_call
-from .direct_ports import Port, direct_ports, served_cycles
 from .flow import Flow
 from .lines import KnownStreams
 from .streaming import latency_cycles
-from .traffic import Moved, count_moved
+from .traffic import Moved, Port, count_moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
         ),
         count_flows(covering, hw),
         _compute_moved(covering, instruction, hw),
-        direct_ports(covering, _all_classes(covering, instruction), hw),
+        call_ports(covering, _all_classes(covering, instruction), hw),
         hw.num_units(instruction.unit),
         served_cycles(covering, _all_classes(covering, instruction), hw),
     )

@@ -1,37 +1,34 @@
-"""Port cycles of the compute calls themselves: operands used where they lie.
+"""Port cycles of the compute calls themselves.
 
 In: a covering, the machine. Out: cycles per port, or of the nearest cache, over all calls. Not its
 job: copies (`work`), refills (`caches`).
 """
 
 from collections.abc import Collection, Mapping
-from math import ceil, gcd, inf, prod
+from math import gcd, inf, prod
 
 from isamap.hwdesc import Direction, Hardware
 from isamap.ir import Role, size_bytes
-from isamap.mapper import Covering, OperandPlan, Transfer
+from isamap.mapper import Covering, OperandPlan, Transfer, call_classes
 
-from .traffic import CallClass
-
-Port = tuple[str, str]  # memory, port
+from .traffic import CallClass, Port, count_ports
 
 
-def direct_ports(
+def call_ports(
     covering: Covering, classes: Collection[CallClass], hw: Hardware
 ) -> tuple[tuple[Port, float], ...]:
-    """What operands without residences take of the external memory's ports.
+    """What the compute calls take of the ports of the memories whose operands they use, at the unit
+    or where they lie.
 
-    `classes`: of the compute instruction's calls.
+    `classes`: of the calls of all cores; of memories that each core has, the busiest core's share
+    of them is taken.
     """
-    cycles: dict[Port, float] = {}
-    for port in hw.external.ports:
-        for direction in (Direction.READ, Direction.WRITE):
-            direct = [plan for plan in covering.operands if _is_direct(plan, direction)]
-            if direct and port.direction in (direction, Direction.BOTH):
-                key = (hw.external.name, port.name)
-                for times, values in classes:
-                    moved = sum(_moved_bytes(covering, plan, values, hw) for plan in direct)
-                    cycles[key] = cycles.get(key, 0.0) + times * ceil(moved / port.bytes_per_cycle)
+    instruction = hw.instruction(covering.instruction)
+    cycles = dict(count_ports(instruction, classes, hw))
+    if covering.shares:
+        mine = call_classes(instruction, covering.binding, covering.loops)
+        own = count_ports(instruction, mine, hw)
+        cycles |= {port: busy for port, busy in own if hw.num_copies(port[0]) > 1}
     return tuple(cycles.items())
 
 
@@ -79,11 +76,6 @@ def split_cycles(covering: Covering, plan: OperandPlan, transfer: Transfer, hw: 
 
 def _is_served(plan: OperandPlan) -> bool:
     return plan.role is Role.IN and (not plan.residences or plan.residences[0].is_packed)
-
-
-def _is_direct(plan: OperandPlan, direction: Direction) -> bool:
-    end = plan.inlet if direction is Direction.READ else plan.outlet
-    return not plan.residences and end is not None and end.home is None
 
 
 def _moved_bytes(

@@ -1,0 +1,33 @@
+"""Computing calls take their time at the ports of the memories on chip that they read and write.
+
+In: products on a machine of banks whose sums pass one narrow port. Out: failures. Not its job:
+ports of the external memory (`test_shared_port`).
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import isamap
+from isamap.hwdesc import Direction, Hardware, Port, load_hardware
+from isamap.ir import load_kernel
+
+MACHINE = Path(__file__).parents[1] / "specs" / "machines" / "banked_vectors.yaml"
+PORT = Port("both", Direction.BOTH, 16.0)  # a call adds 48 bytes to 48 bytes: 6 cycles, issue 1
+
+
+def banks() -> Hardware:
+    hw = load_hardware(MACHINE)
+    memories = tuple(replace(m, ports=(PORT,)) if m.name == "wide" else m for m in hw.memories)
+    return replace(hw, memories=memories)
+
+
+def test_a_narrow_port_on_chip_sets_the_pace_of_closed_form_and_roofline() -> None:
+    kernel = load_kernel("kernels/gemm.py", {"m": 24, "n": 24, "k": 24}, "gemm")
+    result = isamap.map(kernel, banks(), verify="full", time_limit_s=5)
+    assert isinstance(result, isamap.Result) and result.timing is not None
+    assert result.verification.is_verified
+    emulated = {(port.memory, port.port): port.busy_cycles for port in result.timing.ports}
+    counted = dict(result.schedule.estimate.port_cycles)
+    assert counted["wide", "both"] == emulated["wide", "both"]
+    assert 6 * 24 * 24 * 2 <= result.roofline.cycles <= result.timing.cycles
+    assert result.analytical_cycles >= 0.9 * result.timing.cycles
