@@ -9,11 +9,10 @@ priced one round at a time.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import product
 from math import ceil
 
-from isamap.emulator import find_regions
-from isamap.hwdesc import Direction, Hardware, Instruction
+from isamap.emulator import deal_ports, find_regions
+from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Affine
 from isamap.program import Address, Issue, Operand, Repeat, Span
 
@@ -75,22 +74,17 @@ def count_moved(
 def count_ports(
     instruction: Instruction, classes: Iterable[CallClass], hw: Hardware
 ) -> tuple[tuple[Port, float], ...]:
-    """Cycles in which calls of an instruction keep each port busy: all accesses of a call that
-    share a port are added up. `classes`: as for `count_moved`."""
+    """Cycles in which calls of an instruction keep each port busy; `classes` as above."""
     cycles: dict[Port, float] = {}
     for times, values in classes:
-        moved: dict[Port, int] = {}
         issue = _example(instruction, values, (), {})
-        for region in find_regions(instruction, issue):
-            each = region.num_bytes({**values, **{r.name: 1 for r in issue.repeats}})
-            ways = [Direction.READ] * region.is_read + [Direction.WRITE] * region.is_written
-            for port, way in product(hw.memory(region.memory).ports, ways):
-                if port.direction in (way, Direction.BOTH):
-                    key = region.memory, port.name
-                    moved[key] = moved.get(key, 0) + each
-        for key, count in moved.items():
-            width = next(p for p in hw.memory(key[0]).ports if p.name == key[1]).bytes_per_cycle
-            cycles[key] = cycles.get(key, 0.0) + times * ceil(count / width)
+        regions = find_regions(instruction, issue)
+        once = {**values, **{r.name: 1 for r in issue.repeats}}
+        for (memory, name), dealt in deal_ports(regions, hw).items():
+            moved = sum(regions[number].num_bytes(once) for number in dealt)
+            width = next(p for p in hw.memory(memory).ports if p.name == name).bytes_per_cycle
+            key = memory, name
+            cycles[key] = cycles.get(key, 0.0) + times * ceil(moved / width)
     return tuple(cycles.items())
 
 

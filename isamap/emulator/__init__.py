@@ -1,7 +1,7 @@
 """Executes programs: `run` for their values, `time_program` for their time."""
 
 from .check import check_program
-from .region import find_regions
+from .region import deal_ports, find_regions
 from .result import PortTime, RunResult, Timing, Traffic, UnitTime
 from .run import run
 from .set_starts import set_starts
@@ -23,6 +23,7 @@ __all__ = [
     "UnitTime",
     "Wait",
     "check_program",
+    "deal_ports",
     "find_regions",
     "run",
     "set_starts",

@@ -9,7 +9,6 @@ from fractions import Fraction
 from math import gcd
 
 from isamap.hwdesc import (
-    Direction,
     ExtentKind,
     Hardware,
     Instruction,
@@ -23,7 +22,7 @@ from isamap.program import Issue, Placement, Program, Span
 from .check import check_program
 from .cores import Site, SpreadLoops, find_site
 from .ranges import Interval, address_divisor, address_interval, span_divisor, span_interval
-from .region import Dim, Region, find_regions
+from .region import Dim, Region, deal_ports, find_regions
 from .walk_issues import walk_issues
 
 # per memory the bytes calls may touch: all, or in the external memory the placements
@@ -200,26 +199,9 @@ def _bind_call(
 def _port_uses(
     regions: tuple[Region, ...], hardware: Hardware, ports: tuple[PortRate, ...]
 ) -> tuple[PortUse, ...]:
-    """Deal accesses to ports: the n-th access of a call in one direction takes the n-th fitting
-    port, in turn."""
     names = [(port.memory, port.name) for port in ports]
-    dealt: dict[tuple[str, Direction], int] = {}
-    uses: dict[int, list[int]] = {}
-    for number, region in enumerate(regions):
-        directions = [Direction.READ] * region.is_read + [Direction.WRITE] * region.is_written
-        for direction in directions:
-            fitting = [
-                port
-                for port in hardware.memory(region.memory).ports
-                if port.direction in (direction, Direction.BOTH)
-            ]
-            if not fitting:
-                continue
-            turn = dealt.get((region.memory, direction), 0)
-            dealt[region.memory, direction] = turn + 1
-            port = names.index((region.memory, fitting[turn % len(fitting)].name))
-            uses.setdefault(port, []).append(number)
-    return tuple(PortUse(port, tuple(uses[port])) for port in sorted(uses))
+    uses = {names.index(key): dealt for key, dealt in deal_ports(regions, hardware).items()}
+    return tuple(PortUse(number, uses[number]) for number in sorted(uses))
 
 
 def _merge_intervals(placements: tuple[Placement, ...]) -> tuple[Interval, ...]:

@@ -5,12 +5,12 @@ the operand's address.
 Not its job: the address itself, how often it is touched, in what order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
 from isamap.errors import ProgramError
-from isamap.hwdesc import Instruction
+from isamap.hwdesc import Direction, Hardware, Instruction
 from isamap.ir import Access, Affine, Kernel, Role, size_bytes
 from isamap.program import Issue
 
@@ -90,6 +90,27 @@ class Region:
                 return None
             end += dim.stride_bytes * (count - 1)
         return self.start_bytes, end
+
+
+def deal_ports(
+    regions: Sequence[Region], hardware: Hardware
+) -> dict[tuple[str, str], tuple[int, ...]]:
+    """By memory and port, numbers of a call's accesses that pass it, an update twice where one port
+    serves both ways: the n-th access in one direction takes the n-th fitting port, in turn."""
+    dealt: dict[tuple[str, Direction], int] = {}
+    uses: dict[tuple[str, str], tuple[int, ...]] = {}
+    for number, region in enumerate(regions):
+        directions = [Direction.READ] * region.is_read + [Direction.WRITE] * region.is_written
+        for direction in directions:
+            ports = hardware.memory(region.memory).ports
+            fitting = [port for port in ports if port.direction in (direction, Direction.BOTH)]
+            if not fitting:
+                continue
+            turn = dealt.get((region.memory, direction), 0)
+            dealt[region.memory, direction] = turn + 1
+            key = region.memory, fitting[turn % len(fitting)].name
+            uses[key] = (*uses.get(key, ()), number)
+    return uses
 
 
 def find_regions(instruction: Instruction, issue: Issue) -> tuple[Region, ...]:

@@ -15,15 +15,15 @@ MACHINE = Path(__file__).parents[1] / "specs" / "machines" / "banked_vectors.yam
 PORT = Port("both", Direction.BOTH, 16.0)  # a call adds 48 bytes to 48 bytes: 6 cycles, issue 1
 
 
-def banks() -> Hardware:
+def banks(*ports: Port) -> Hardware:
     hw = load_hardware(MACHINE)
-    memories = tuple(replace(m, ports=(PORT,)) if m.name == "wide" else m for m in hw.memories)
+    memories = tuple(replace(m, ports=ports) if m.name == "wide" else m for m in hw.memories)
     return replace(hw, memories=memories)
 
 
 def test_a_narrow_port_on_chip_sets_the_pace_of_closed_form_and_roofline() -> None:
     kernel = load_kernel("kernels/gemm.py", {"m": 24, "n": 24, "k": 24}, "gemm")
-    result = isamap.map(kernel, banks(), verify="full", time_limit_s=5)
+    result = isamap.map(kernel, banks(PORT), verify="full", time_limit_s=5)
     assert isinstance(result, isamap.Result) and result.timing is not None
     assert result.verification.is_verified
     emulated = {(port.memory, port.port): port.busy_cycles for port in result.timing.ports}
@@ -31,3 +31,17 @@ def test_a_narrow_port_on_chip_sets_the_pace_of_closed_form_and_roofline() -> No
     assert counted["wide", "both"] == emulated["wide", "both"]
     assert 6 * 24 * 24 * 2 <= result.roofline.cycles <= result.timing.cycles
     assert result.analytical_cycles >= 0.9 * result.timing.cycles
+
+
+def test_accesses_take_several_ports_in_turn() -> None:
+    """Two ports that read: the closed form and the roofline deal calls to them as the emulator."""
+    kernel = load_kernel("kernels/gemm.py", {"m": 7, "n": 24, "k": 5}, "gemm")
+    ways = {"in0": Direction.READ, "in1": Direction.READ, "out": Direction.WRITE}
+    ports = [Port(name, direction, 16.0) for name, direction in ways.items()]
+    result = isamap.map(kernel, banks(*ports), verify="full", time_limit_s=5)
+    assert isinstance(result, isamap.Result) and result.timing is not None
+    emulated = {(port.memory, port.port): port.busy_cycles for port in result.timing.ports}
+    counted = dict(result.schedule.estimate.port_cycles)
+    for name in ways:
+        assert counted.get(("wide", name), 0) == emulated.get(("wide", name), 0)
+    assert result.roofline.cycles <= result.timing.cycles
