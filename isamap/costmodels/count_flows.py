@@ -6,19 +6,17 @@ the computation (`work`), how often a pass is repeated, what overlaps.
 
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil, prod
+from math import prod
 
-from isamap.hwdesc import Direction, Hardware, Instruction
-from isamap.ir import size_bytes
+from isamap.hwdesc import Hardware, Instruction
 from isamap.mapper import Covering, OperandPlan, Transfer
 
 from .call_ports import split_cycles
 from .cores import received, shared_use
 from .flow import Flow
 from .streaming import apart_cycles, entry_cycles, overlap_cycles
-from .traffic import Port, add_up_moved, count_moved
+from .traffic import add_up_moved, count_moved, count_ports
 from .transfer_calls import (
-    Classes,
     first_block_cycles,
     full_values,
     short_calls,
@@ -131,6 +129,7 @@ class _Move:
         busy = computing.issue_cycles.evaluate(call)
         memory = hw.memory(plan.residences[self.residence].memory)
         split = split_cycles(covering, plan, transfer, hw)
+        partial, still = self.partial_loops(), self.still_loops()
         return Flow(
             plan.name,
             self.residence,
@@ -139,14 +138,8 @@ class _Move:
             sum(times * (issue.evaluate(values) + split) for times, values in classes),
             first,
             latency,
-            self.ports(classes),
-            count_moved(
-                instruction,
-                classes,
-                hw,
-                partial=self.partial_loops(),
-                still=self.still_loops(),
-            ),
+            count_ports(instruction, classes, hw, partial=partial, still=still),
+            count_moved(instruction, classes, hw, partial=partial, still=still),
             windows,
             overlap_cycles(instruction, computing, plan.name, first, busy),
             memory.num_entries if memory.fifo is not None else 0,
@@ -154,21 +147,6 @@ class _Move:
             short=short_calls(covering, plan, transfer, instruction, classes),
             apart_cycles=apart_cycles(computing, instruction, call, hw) if self.is_drain else 0,
         )
-
-    def ports(self, classes: Classes) -> tuple[tuple[Port, float], ...]:
-        """Cycles in which so many calls keep each port busy."""
-        cycles: dict[Port, float] = {}
-        instruction, still = self.instruction, self.still_loops()
-        for times, values in classes:
-            for rule in instruction.operands:
-                each = _operand_bytes(instruction, rule.name, values, still.get(rule.name, ()))
-                wanted = Direction.READ if rule.name in still else Direction.WRITE
-                for port in self.hw.memory(rule.memory).ports:
-                    if port.direction in (wanted, Direction.BOTH):
-                        key = (rule.memory, port.name)
-                        busy = times * ceil(each / port.bytes_per_cycle)
-                        cycles[key] = cycles.get(key, 0.0) + busy
-        return tuple(cycles.items())
 
     def partial_loops(self) -> tuple[str, ...]:
         """Instruction loops that run shorter in some calls."""
@@ -192,15 +170,3 @@ class _Move:
             if dims and all(dim.source_stride_bytes == 0 for dim in dims)
         )
         return {r.name: loops for r in self.instruction.operands if r.name != target}
-
-
-def _operand_bytes(
-    instruction: Instruction, name: str, values: dict[str, int], still: tuple[str, ...]
-) -> int:
-    """Bytes that one call moves at its port; `still`: loops that do not move the operand."""
-    access = instruction.access(name)
-    count = size_bytes(instruction.semantics.buffer(name).dtype)
-    for index in access.indices:
-        for loop in index.names:
-            count *= 1 if loop in still else values[loop]
-    return count

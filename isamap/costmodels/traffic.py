@@ -72,12 +72,17 @@ def count_moved(
 
 
 def count_ports(
-    instruction: Instruction, classes: Iterable[CallClass], hw: Hardware
+    instruction: Instruction,
+    classes: Iterable[CallClass],
+    hw: Hardware,
+    *,
+    partial: Collection[str] = (),
+    still: Mapping[str, Collection[str]] = {},
 ) -> tuple[tuple[Port, float], ...]:
-    """Cycles in which calls of an instruction keep each port busy; `classes` as above."""
+    """Cycles in which calls of an instruction keep each port busy; arguments as above."""
     cycles: dict[Port, float] = {}
     for times, values in classes:
-        issue = _example(instruction, values, (), {})
+        issue = _example(instruction, values, partial, still)
         regions = find_regions(instruction, issue)
         once = {**values, **{r.name: 1 for r in issue.repeats}}
         for (memory, name), dealt in deal_ports(regions, hw).items():
