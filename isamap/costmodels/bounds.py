@@ -11,7 +11,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, call_classes
 
 from .io_bound import chip_bytes, least_traffic
-from .least import least_load
+from .least import least_load, unit_floor
 from .occupancy import least_occupancy
 from .ports import port_cycles
 from .work import Work
@@ -33,7 +33,7 @@ def find_bounds(covering: Covering, work: Work, hw: Hardware) -> tuple[Bound, ..
     makes necessary, the longest chain of calls that wait for each other; the largest first."""
     load = least_load(covering, work)
     rows = [
-        Bound(f"unit {name}", ceil(cycles / hw.num_units(name)), "its calls, each copy once")
+        Bound(f"unit {name}", ceil(unit_floor(hw, name, cycles)), "its calls, each copy once")
         for name, cycles in load.units
     ]
     rows += [

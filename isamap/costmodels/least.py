@@ -15,6 +15,7 @@ from .aim import Costs
 from .ends import first_call_cycles, onward_cycles, port_ends, unit_ends
 from .flow import Flow
 from .passes import needs_one_slot, packs
+from .rounds_of_calls import least_shares
 from .startup import first_fetch_cycles
 from .tiling import Stay, Tiling
 from .traffic import Port, add_up_moved
@@ -122,9 +123,14 @@ def _longest(loads: Sequence[Load], hw: Hardware) -> tuple[float, str]:
             units[unit] = units.get(unit, 0.0) + cycles
         for port, cycles in load.ports:
             ports[port] = ports.get(port, 0.0) + cycles
-    rows = [(c / hw.num_units(unit), f"unit {unit}") for unit, c in units.items()]
+    rows = [(unit_floor(hw, unit, c), f"unit {unit}") for unit, c in units.items()]
     rows += [(cycles, " ".join(port)) for port, cycles in ports.items()]
     return max(rows)
+
+
+def unit_floor(hw: Hardware, unit: str, cycles: float) -> float:
+    """Of each instance of a unit whose calls the closed form counts so long, all together."""
+    return cycles * least_shares(hw).get(unit, 1.0) / hw.num_units(unit)
 
 
 def _touched_positions(covering: Covering, axis: TileAxis) -> int:

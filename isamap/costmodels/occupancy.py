@@ -17,6 +17,7 @@ from isamap.ir import Role
 from isamap.mapper import Covering, OperandPlan
 
 from .flow import Flow
+from .rounds_of_calls import least_shares
 from .work import Work
 
 
@@ -26,11 +27,12 @@ def least_occupancy(covering: Covering, work: Work, hw: Hardware) -> tuple[tuple
     if hw.cores is not None:
         return ()
     cycles: dict[str, float] = {}
+    least = min(least_shares(hw).values(), default=1.0)
     for flow in work.flows:
         plan = covering.operand(flow.operand)
         memory = hw.memory(plan.residences[flow.residence].memory)
         if plan.role is Role.IN and not flow.windows and not memory.never_waits:
-            taken = _block_cycles(covering, work, plan, flow, memory.size_bytes)
+            taken = _block_cycles(covering, work, plan, flow, memory.size_bytes) * least
             cycles[memory.name] = cycles.get(memory.name, 0.0) + taken / memory.size_bytes
     return tuple(cycles.items())
 

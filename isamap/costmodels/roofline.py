@@ -20,6 +20,7 @@ from .bounds import CRITICAL_PATH, critical_path
 from .io_bound import least_traffic
 from .least import bound_cycles
 from .ports import port_cycles
+from .rounds_of_calls import least_shares
 from .work import count_work
 
 MAX_COVERINGS = 50  # bounded one by one; real machines need a handful
@@ -65,13 +66,15 @@ def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tupl
     `MAX_COVERINGS` the next one's compute bound holds for it and all that follow.
     """
     best: tuple[int, str] | None = None
+    floor_share = min(least_shares(hw).values())
     stream = coverings(kernel, hw, [], may_reassociate=may_reassociate)
     for number, covering in enumerate(spread_coverings(stream, hw)):
         work = count_work(covering, hw)
-        if best is not None and work.shared_cycles >= best[0]:
+        floor = floor_share * work.shared_cycles
+        if best is not None and floor >= best[0]:
             break
         if best is not None and number >= MAX_COVERINGS:
-            return work.shared_cycles, f"unit {work.compute_unit}"
+            return int(floor), f"unit {work.compute_unit}"
         found = max(bound_cycles(covering, work, hw), (critical_path(covering, hw), CRITICAL_PATH))
         if best is None or found[0] < best[0]:
             best = found
