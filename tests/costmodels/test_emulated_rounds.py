@@ -16,7 +16,7 @@ from isamap.hwdesc import load_hardware
 from isamap.ir import parse_semantics
 from tests.scheduler.cases import ROOT
 
-FILE = ROOT / "tests" / "specs" / "machines" / "rows_and_numbers.yaml"
+FILE = ROOT / "tests" / "scheduler" / "rows_and_numbers.yaml"
 LARGE = load_hardware(FILE)
 ROOM = {"rows": 12 * 32, "numbers": 4 * 4}
 HW = replace(

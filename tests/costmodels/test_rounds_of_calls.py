@@ -22,7 +22,7 @@ def test_shares_are_those_of_the_most_rounds(tmp_path: Path) -> None:
     file = tmp_path / "slow_start.yaml"
     file.write_text(VTA.read_text().replace("issue: outer * inner", "issue: 7 + outer * inner"))
     shares = least_shares(load_hardware(file))
-    assert 0.125 < shares["compute"] < 0.13  # a call of very many rounds takes 7 cycles more, not each
+    assert 0.125 < shares["compute"] < 0.13  # 7 cycles a call
     assert all(share == 1.0 for unit, share in shares.items() if unit != "compute")
 
 

@@ -29,7 +29,7 @@ A, B, C = In(i32, 6, 12), In(i32, 12, 16), InOut(i32, 6, 16)
 for i, j, p in grid(6, 16, 12):
   C[i, j] += A[i, p] * B[p, j]
 """
-HW = load_hardware(ROOT / "tests" / "specs" / "machines" / "rows_and_numbers.yaml")
+HW = load_hardware(ROOT / "tests" / "scheduler" / "rows_and_numbers.yaml")
 
 
 @pytest.fixture(scope="module")
