@@ -113,8 +113,14 @@ class Chains:
         is_packed = self.hw.memory(place[0]).within is not None
         for align in alignments(self.hw, place[0], self._align(mover, str(mover.source))):
             outer = source_residence(fill, place, self.blocks, align, is_packed=is_packed)
-            for laid in (outer, *laid_end_to_end(outer, self.axes, self.blocks, self.subject)):
-                yield from self.inward((*chain[:-1], replace(here, fill=fill), laid))
+            found = [
+                way
+                for laid in (outer, *laid_end_to_end(outer, self.axes, self.blocks, self.subject))
+                for way in self.inward((*chain[:-1], replace(here, fill=fill), laid))
+            ]
+            yield from found
+            if found:  # what lies wider apart takes more room for the same
+                return
 
     def _movers_to(self, here: Residence) -> tuple[Mover, ...]:
         """Copies into `here` from places that the operand's buffer reaches, as what it holds or,

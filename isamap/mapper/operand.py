@@ -89,7 +89,10 @@ def _find_plans(
         return ([], direct) if isinstance(direct, str) else (list(direct), "")
     for axes, near in choices:
         chains = Chains(subject, axes, blocks, gathers=gathers)
+        known = len(plans)
         for first in first_residences(subject, near, blocks):
+            if len(plans) > known:  # what lies wider apart takes more room for the same
+                break
             if isinstance(first, str):
                 reason = reason or first
                 continue
