@@ -121,10 +121,18 @@ def match_statement(
 def several(instruction: Instruction) -> str:
     """Why an instruction of several statements computes none of them alone."""
     statements = instruction.semantics.statements
+    result = statements[0].target
     together = f"computes {len(statements)} statements at once; together are matched only"
+    first, *others = (s.target for s in statements if s.target.buffer == result.buffer)
+    if statements[0].update == "=" and any(_loops(other) != _loops(first) for other in others):
+        return f"{together} statements under the same loops: write {result.buffer} in one nest"
     if sum(statement.update == "+=" for statement in statements) < 2:
         return f"{together} a sum and what follows"
     return f"{together} one sum and what follows: describe one instruction per sum"
+
+
+def _loops(target: Access) -> list[str]:
+    return [name for index in target.indices for name in index.names]
 
 
 def unify(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from isamap.hwdesc import Hardware, Instruction, load_hardware
-from isamap.ir import Apply, Kernel, load_kernel
+from isamap.ir import Apply, Kernel, load_kernel, parse_semantics
 from isamap.mapper import Match, compute_cycles, coverings, match_statement
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -231,6 +231,11 @@ def test_instructions_of_several_statements_do_not_match_one(tmp_path: Path) -> 
     copied = replace(twice, statements=(only, replace(only, update="=")))
     expected = f"{together} a sum and what follows"
     assert reason(subject, replace(smopa, semantics=copied)) == expected
+    clear = "C = Out(i32, 4, 4)\nfor i, j in grid(4, 4):\n  C[i, j] = 0\n"
+    apart = "for y, x in grid(4, 4):\n  C[y, x] += 1"
+    expected = f"{together} statements under the same loops: write C in one nest"
+    semantics = parse_semantics(clear + apart, "apart")
+    assert reason(subject, replace(smopa, semantics=semantics)) == expected
 
 
 @pytest.mark.parametrize("hw_name", ["gemmini", "vta", "vecdot", "outer"])
