@@ -24,7 +24,7 @@ from .show_verification import show_verification
 from .units import align, show_count, show_cycles, show_seconds, show_share
 
 TITLE_WIDTH = 9
-FAR_BELOW = 0.85  # of what is emulated
+FAR_BELOW, FAR_ABOVE = 0.85, 1.15  # times what is emulated
 
 
 Sections = list[tuple[str, list[str]]]
@@ -105,10 +105,12 @@ def _aim_lines(result: Result) -> list[str]:
 
 
 def _advice(result: Result) -> str:
-    """What to ask for where the closed form leaves out much of what the emulator counts: it may
-    have taken others to be slower. Empty where another model chose, or caches decide."""
+    """What to ask for where the closed form is far from what the emulator counts: it may have taken
+    others to be slower. Empty where another model chose, or caches decide."""
     timing, chosen = result.timing, result.schedule.estimate.cycles
-    if timing is None or result.hardware.caches or chosen >= FAR_BELOW * timing.cycles:
+    if timing is None or result.hardware.caches:
+        return ""
+    if FAR_BELOW * timing.cycles <= chosen <= FAR_ABOVE * timing.cycles:
         return ""
     ways = {ANALYTICAL.name: ": try --cost emulated --candidates 8"}
     if not result.answer.contenders:
