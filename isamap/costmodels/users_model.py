@@ -10,9 +10,9 @@ import math
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 
 from isamap.errors import IsamapError, Loc, closest
@@ -135,7 +135,7 @@ class UsersModel:
             raise self._bad(message, "one Price per candidate, in their order")
         if all(price.cycles is None for price in prices):
             raise self._bad(f"prices none of them: {prices[0].problem}", "another --cost")
-        return prices
+        return tuple(p if p.cycles is None else replace(p, cycles=int(p.cycles)) for p in prices)
 
     def _bad(self, message: str, hint: str) -> IsamapError:
         return IsamapError(f"the cost model {self.name!r} of {self.origin} {message}", hint=hint)
@@ -168,7 +168,9 @@ class _Function:
 
 
 def _may_be(price: Price) -> bool:
-    return price.cycles is None or (isinstance(price.cycles, int) and price.cycles >= 0)
+    """No price, or a whole number, NumPy's included."""
+    is_whole = isinstance(price.cycles, Integral) and not isinstance(price.cycles, bool)
+    return price.cycles is None or (is_whole and price.cycles >= 0)
 
 
 @contextmanager

@@ -58,11 +58,9 @@ def timeloop_files(result: Result | PlanResult) -> Mapping[str, str]:
     """
     if isinstance(result, PlanResult):
         count = len(result.plan.tasks)
-        raise IsamapError(
-            f"--emit timeloop: the schedule has {count} task{'s' if count > 1 else ''} that hand"
-            " arrays on",
-            hint=HINT,
-        )
+        tasks = f"{count} task{'s' if count > 1 else ''}"
+        message = f"--emit timeloop: the schedule is a plan of {tasks}, not one nest of loops"
+        raise IsamapError(message, hint=HINT)
     tiling = result.schedule.solution.tiling
     assert tiling is not None, "a schedule has a tiling"
     return _Writer(result.kernel, result.schedule.covering, tiling, result.hardware).files()

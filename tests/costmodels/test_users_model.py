@@ -21,6 +21,7 @@ SIZES = {"m": 5, "n": 6, "k": 7}
 FUNCTION = """
 from __future__ import annotations
 from dataclasses import dataclass
+from numpy import int64
 from isamap.costmodels import Candidate, Price
 
 
@@ -43,7 +44,7 @@ class Dear:
             raise TypeError(f"not for {hw.name}")
 
     def price(self, candidates, hw):
-        return [Price(None, "no") if n == 0 else Price(100 - n) for n, _ in enumerate(candidates)]
+        return [Price(None, "no") if n == 0 else Price(int64(100 - n)) for n, _ in enumerate(candidates)]
 
 
 dear = Dear()
@@ -136,6 +137,7 @@ MISTAKES = (
     Mistake(RETURNS.format("1e30"), "f", "returns 1e+30", "def f(candidate, hw):", ""),
     Mistake(OBJECT.format(name="'o'", prices="[7]"), "f", "says 7", "", "has cycles >= 0 or None"),
     Mistake(OBJECT.format(name="'o'", prices="[Price(1.5)]"), "f", "says Price(cycles=1.5", "", ""),
+    Mistake(OBJECT.format(name="'o'", prices="[Price(True)]"), "f", "says Price(cycles=Tr", "", ""),
     Mistake(OBJECT.format(name="'o'", prices="[]"), "f", "gives 0 prices for 1 candidates", "",
             "one Price per candidate"),
     Mistake(OBJECT.format(name="'o'", prices="[Price(None, 'tired')]"), "f",
