@@ -44,7 +44,7 @@ class Dear:
             raise TypeError(f"not for {hw.name}")
 
     def price(self, candidates, hw):
-        return [Price(None, "no") if n == 0 else Price(int64(100 - n)) for n, _ in enumerate(candidates)]
+        return [Price(int64(100 - n)) if n else Price(None, "no") for n, _ in enumerate(candidates)]
 
 
 dear = Dear()
