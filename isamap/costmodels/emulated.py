@@ -5,21 +5,25 @@ for. Not its job: proposing, counting (the emulator).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from isamap.emulator import Timing, set_starts, time_program
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 
-from .registry import Candidate, Price, emulated_cycles
+from .registry import Candidate, Price
 
 STALE = 2  # rounds one after the other that bring nothing end it
+MOST_CALLS = 40_000_000  # of programs that are emulated: a quarter of a minute's
 
 
 @dataclass(frozen=True, slots=True)
 class Emulated:
-    """Round by round, `num_candidates` each; nothing is remembered."""
+    """Round by round, `num_candidates` each; nothing is remembered, and nothing depends on a clock.
+    `most_calls`: of all programs of a kernel, after which no further round ends."""
 
     num_candidates: int
+    most_calls: int = MOST_CALLS
     name: str = field(default="emulated", init=False)
 
     def check(self, hw: Hardware) -> None:
@@ -27,15 +31,15 @@ class Emulated:
 
     def price(self, candidates: Sequence[Candidate], hw: Hardware) -> tuple[Price, ...]:
         """One after the other."""
-        return tuple(Price(emulated_cycles(candidate, hw)) for candidate in candidates)
+        return tuple(Price(timing.cycles) for timing in _timings(candidates, hw))
 
     def open_contest(self, kernel: Kernel, hw: Hardware) -> "EmulatedContest":
         """As in `TakesRounds`."""
         return EmulatedContest(self, hw)
 
     def shared(self, count: int) -> "Emulated":
-        """The same: it has no time to share out."""
-        return self
+        """As in `TakesRounds`."""
+        return replace(self, most_calls=self.most_calls // max(1, count))
 
 
 class EmulatedContest:
@@ -46,16 +50,23 @@ class EmulatedContest:
         self.hw = hw
         self.prices: tuple[Price, ...] = ()
         self.num_stale = 0
+        self.num_calls = 0
+        self.last_calls = 0  # in the last round
 
     @property
     def wanted(self) -> int:
-        """A round more, unless the last ones brought nothing."""
-        return 0 if self.num_stale == STALE else self.model.num_candidates
+        """A round more, unless it would take too many calls or the last ones brought nothing."""
+        is_late = self.num_calls + self.last_calls > self.model.most_calls
+        is_over = bool(self.prices) and (is_late or self.num_stale == STALE)
+        return 0 if is_over else self.model.num_candidates
 
     def see(self, candidates: Sequence[Candidate]) -> tuple[Price, ...]:
         """As in `Contest`."""
         before = self._least()
-        self.prices += self.model.price(candidates, self.hw)
+        timings = _timings(candidates, self.hw)
+        self.prices += tuple(Price(timing.cycles) for timing in timings)
+        self.last_calls = sum(count for timing in timings for _, count in timing.calls)
+        self.num_calls += self.last_calls
         is_better = before is None or self._least() != before
         self.num_stale = 0 if is_better else self.num_stale + 1
         return self.prices
@@ -66,3 +77,7 @@ class EmulatedContest:
 
     def _least(self) -> int | None:
         return min((p.cycles for p in self.prices if p.cycles is not None), default=None)
+
+
+def _timings(candidates: Sequence[Candidate], hw: Hardware) -> list[Timing]:
+    return [time_program(set_starts(candidate.program, hw), hw) for candidate in candidates]

@@ -3,13 +3,16 @@
 Oracle: the emulator itself, and the same search without it.
 """
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
+import pytest
 from click.testing import CliRunner
 
 import isamap
 from isamap.cli import main
-from isamap.costmodels import Emulated, Price
+from isamap.costmodels import Emulated
 from isamap.costmodels.emulated import EmulatedContest
 from isamap.emulator import time_program
 from isamap.hwdesc import load_hardware
@@ -30,28 +33,31 @@ for i, j, p in grid(16, 12, 9):
 """
 
 
-def test_rounds_end_when_two_bring_nothing() -> None:
-    contest = EmulatedContest(Emulated(2), HW)
-    wanted = []
-    for cycles in (9, 8, 8, 7, 7, 7):
+def rounds(counts: tuple[int, ...], model: Emulated, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many candidates are wanted before rounds of one each, of so many cycles and of as many
+    calls as cycles, and after them."""
+    module = sys.modules[EmulatedContest.__module__]
+    contest, wanted = EmulatedContest(model, HW), []
+    for cycles in counts:
         wanted.append(contest.wanted)
-        contest.model = Prices(cycles)
+        timing = SimpleNamespace(cycles=cycles, calls=(("load", cycles),))
+        monkeypatch.setattr(module, "_timings", lambda *_, timing=timing: [timing])
         contest.see([])
-        contest.model = Emulated(2)
-    assert [*wanted, contest.wanted] == [2, 2, 2, 2, 2, 2, 0]
-    assert [price.cycles for price in contest.settle()] == [9, 8, 8, 7, 7, 7]
+    assert [price.cycles for price in contest.settle()] == [*counts]
+    return [*wanted, contest.wanted]
 
 
-class Prices(Emulated):
-    """Of one candidate, without asking anybody."""
+def test_rounds_end_when_two_bring_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = rounds((9, 8, 8, 7, 7, 7), Emulated(2), monkeypatch)
+    assert wanted == [2, 2, 2, 2, 2, 2, 0]
 
-    __slots__ = ("cycles",)
 
-    def __init__(self, cycles: int) -> None:
-        object.__setattr__(self, "cycles", cycles)
-
-    def price(self, candidates: object, hw: object) -> tuple[Price, ...]:
-        return (Price(self.cycles),)
+def test_rounds_end_before_they_take_too_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third round is as long as the second one, it is assumed; tasks share calls out."""
+    assert rounds((9, 8), Emulated(2, 25), monkeypatch) == [2, 2, 2]
+    assert rounds((9, 8), Emulated(2, 24), monkeypatch) == [2, 2, 0]
+    assert rounds((9,), Emulated(2, 1), monkeypatch) == [2, 0]
+    assert Emulated(2, 25).shared(2) == Emulated(2, 12)
 
 
 def test_the_best_that_was_emulated_is_the_answer() -> None:
