@@ -11,7 +11,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, call_classes
 
 from .io_bound import chip_bytes, least_traffic
-from .least import least_load, unit_floor
+from .least import SUMMED, least_load, unit_floor
 from .occupancy import least_occupancy
 from .ports import port_cycles
 from .work import Work
@@ -33,15 +33,15 @@ def find_bounds(covering: Covering, work: Work, hw: Hardware) -> tuple[Bound, ..
     makes necessary, the longest chain of calls that wait for each other; the largest first."""
     load = least_load(covering, work)
     rows = [
-        Bound(f"unit {name}", ceil(unit_floor(hw, name, cycles)), "its calls, each copy once")
-        for name, cycles in load.units
+        Bound(f"unit {name}", ceil(unit_floor(hw, name, c) - SUMMED), "its calls, each copy once")
+        for name, c in load.units
     ]
     rows += [
-        Bound(f"port {memory}.{port}", ceil(cycles), "each byte once")
+        Bound(f"port {memory}.{port}", ceil(cycles - SUMMED), "each byte once")
         for (memory, port), cycles in load.ports
     ]
     rows += [
-        Bound(f"room of {memory}", ceil(cycles), "blocks come, are used, and go")
+        Bound(f"room of {memory}", ceil(cycles - SUMMED), "blocks come, are used, and go")
         for memory, cycles in least_occupancy(covering, work, hw)
     ]
     rows += _traffic_bounds(covering, hw)

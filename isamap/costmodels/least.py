@@ -22,7 +22,7 @@ from .traffic import Port, add_up_moved
 from .work import Work
 
 MAX_POSITIONS = 2**20  # of a window, counted one by one
-SUMMED = 1e-6  # cycles by which the closed form, which sums in another order, may be lower
+SUMMED = 1e-6  # cycles by which a sum of parts may be too high, as floats add up
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def bound_cycles(covering: Covering, work: Work, hw: Hardware) -> tuple[int, str
 def busiest(loads: Sequence[Load], hw: Hardware) -> tuple[int, str]:
     """The unit or port that is busy longest under several loads together, and how long."""
     longest, name = _longest(loads, hw)
-    return ceil(longest), name
+    return ceil(longest - SUMMED), name
 
 
 def _longest(loads: Sequence[Load], hw: Hardware) -> tuple[float, str]:

@@ -79,7 +79,11 @@ def count_ports(
     partial: Collection[str] = (),
     still: Mapping[str, Collection[str]] = {},
 ) -> tuple[tuple[Port, float], ...]:
-    """Cycles in which calls of an instruction keep each port busy; arguments as above."""
+    """Cycles in which calls of an instruction keep each port busy; arguments as above.
+
+    The emulator rounds up once a call: what a round of a hardware loop takes is not rounded, else
+    it would be a cycle too long as often as there are rounds.
+    """
     cycles: dict[Port, float] = {}
     for times, values in classes:
         issue = _example(instruction, values, partial, still)
@@ -89,7 +93,8 @@ def count_ports(
             moved = sum(regions[number].num_bytes(once) for number in dealt)
             width = next(p for p in hw.memory(memory).ports if p.name == name).bytes_per_cycle
             key = memory, name
-            cycles[key] = cycles.get(key, 0.0) + times * ceil(moved / width)
+            busy = times * moved / width if instruction.repeats else times * ceil(moved / width)
+            cycles[key] = cycles.get(key, 0.0) + busy
     return tuple(cycles.items())
 
 

@@ -37,3 +37,16 @@ def test_no_bound_is_above_what_is_emulated(size: int, tmp_path: Path) -> None:
     best = found.schedule
     bounds = find_bounds(best.covering, best.work, found.hardware)
     assert all(bound.cycles <= found.timing.cycles for bound in bounds)
+
+
+def test_rounds_of_a_call_share_what_a_port_is_busy(tmp_path: Path) -> None:
+    """A round reads 16 bytes, at 12 a cycle: two cycles by itself, three rounds four."""
+    room = "    size: 32 KiB\n    granule: block bytes\n"
+    file = tmp_path / "narrow.yaml"
+    file.write_text(VTA.read_text().replace(room, f"{room}    ports: {{read: 12 bytes/cycle}}\n"))
+    found = isamap.map("gemm", str(file), sizes=dict.fromkeys("mnk", 64), verify="off")
+    assert isinstance(found, isamap.Result) and found.timing is not None
+    busy = {f"port {port.memory}.{port.port}": port.busy_cycles for port in found.timing.ports}
+    assert 1024 < busy["port inp.read"] < 2 * 1024
+    for bound in find_bounds(found.schedule.covering, found.schedule.work, found.hardware):
+        assert bound.cycles <= busy.get(bound.name, found.timing.cycles), bound.name
