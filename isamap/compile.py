@@ -22,7 +22,14 @@ from isamap.costmodels import (
     roofline,
 )
 from isamap.emulator import Timing, set_starts, time_program
-from isamap.errors import IsamapError, KernelError, ProgramError, closest, expect_mapping
+from isamap.errors import (
+    IsamapError,
+    KernelError,
+    ProgramError,
+    closest,
+    expect_mapping,
+    expect_whole,
+)
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, KernelSource, drop_zeros, load_kernels
 from isamap.measured import Learned, Measured
@@ -45,6 +52,7 @@ from .resources import find_kernel
 from .verify import Check, KernelFile, Verification, verify_full, verify_plan, verify_quick
 
 ON_THIS_PROCESSOR: dict[str, CostModel] = {model.name: model for model in (Measured(), Learned())}
+MOST_CANDIDATES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +301,8 @@ def cost_model(cost: str | CostModel) -> CostModel:
     """
     models = {**COST_MODELS, **ON_THIS_PROCESSOR}
     if not isinstance(cost, str):
-        if hasattr(cost, "num_candidates"):
+        if hasattr(cost, "num_candidates") and not isinstance(cost, type):
+            expect_whole("num_candidates", cost.num_candidates, 1, MOST_CANDIDATES)
             return cost
         hint = f"cost models are {', '.join(models)}, or FILE.py:NAME"
         raise IsamapError(f"cost={cost!r}, expected a cost model or its name", hint=hint)

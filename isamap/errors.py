@@ -5,6 +5,7 @@ reads. Not its job: deciding that something is wrong, printing, exit codes.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from operator import index
@@ -63,7 +64,10 @@ def expect_whole(name: str, value: object, least: int, most: int) -> None:
     Raises:
         IsamapError: it is none, or beyond the limits.
     """
-    whole = index(value) if isinstance(value, SupportsIndex) else None
+    whole = None
+    if isinstance(value, SupportsIndex):
+        with suppress(TypeError):  # an array of several
+            whole = index(value)
     if whole is None or isinstance(value, bool) or not least <= whole <= most:
         raise IsamapError(f"{name}={value!r}, expected a whole number from {least} to {most}")
 

@@ -13,6 +13,7 @@ import pytest
 
 import isamap
 from isamap.bindings import explain, list_mappings
+from isamap.costmodels import Emulated
 from isamap.ir import load_reference
 from isamap.lang import kernel
 from isamap.sweep import Outcome, Standing
@@ -51,6 +52,8 @@ def test_reasons_and_mappings_print_in_a_line_too() -> None:
         ({"sizes": [("m", 3)]}, r"sizes=\[\('m', 3\)\], expected a mapping", "{'m': 512}"),
         ({"sizes": ["m=3"]}, r"sizes=\['m=3'\], expected a mapping", "{'m': 512}"),
         ({"cost": 3}, "cost=3, expected a cost model or its name", "analytical, emulated"),
+        ({"cost": Emulated}, "Emulated'>, expected a cost model or its name", "emulated"),
+        ({"cost": Emulated(0)}, "num_candidates=0, expected a whole number from 1", ""),
         ({"time_limit_s": "3"}, "a time limit of '3', expected a number of seconds", ""),
         ({"time_limit_s": -1}, "a time limit of -1, expected a number of seconds", ""),
         ({"may_reassociate": "no"}, "may_reassociate='no', expected True or False", ""),
@@ -130,6 +133,7 @@ def test_settings_of_variants_are_a_mapping() -> None:
         ({"may_reassociate": "no"}, "may_reassociate='no', expected True or False", ""),
         ({"jobs": -1}, "jobs=-1, expected a whole number from 1", ""),
         ({"jobs": 1.5}, "jobs=1.5, expected a whole number from 1", ""),
+        ({"jobs": np.array([1, 2])}, r"jobs=array\(\[1, 2\]\), expected a whole number", ""),
         ({"cache": 5}, "cache=5, expected the path of a folder", ""),
     ],
 )
