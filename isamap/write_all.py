@@ -29,10 +29,13 @@ def check_target(path: Path) -> None:
     Raises:
         IsamapError: it could not.
     """
-    folder = _real(path).parent
+    real = _real(path)
+    folder = real.parent
     reason = ""
     if path.is_dir():
         reason = "Is a directory"
+    elif real.is_symlink():
+        reason = "Too many levels of symbolic links"
     elif _is_stream(path):
         reason = "" if os.access(path, os.W_OK) else "Permission denied"
     elif not folder.is_dir():

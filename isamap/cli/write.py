@@ -4,6 +4,7 @@ In: a path and text or data. Out: the file. Not its job: what it says.
 """
 
 import json
+import os
 from pathlib import Path
 
 from isamap.errors import IsamapError
@@ -26,7 +27,7 @@ def check_places(*paths: str | None, folder: str | None = None) -> None:
             continue
         if path != "-":
             check_target(Path(path))
-        place = path if path == "-" else Path(path).resolve()
+        place = path if path == "-" else _real(path)
         if place in taken and not _is_sink(path):
             raise _lost("standard output" if path == "-" else path)
         taken.add(place)
@@ -40,10 +41,15 @@ def check_apart(place: str | None, *files: str | None) -> None:
     """
     if place is None:
         return
-    whole = Path(place).resolve()
+    whole = _real(place)
     for file in files:
-        if file is not None and file != "-" and Path(file).resolve() in (whole, *whole.parents):
+        if file is not None and file != "-" and _real(file) in (whole, *whole.parents):
             raise _lost(file)
+
+
+def _real(path: str) -> Path:
+    """Without links; of links that lead to each other, with them: `Path.resolve` raises then."""
+    return Path(os.path.realpath(path))
 
 
 def _lost(where: str) -> IsamapError:

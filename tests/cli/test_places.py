@@ -64,6 +64,15 @@ def test_two_outputs_are_not_written_to_one_place(command: str, first: str, seco
     assert message not in refused(command, first, "new", second, "other")
 
 
+def test_links_that_lead_to_each_other_are_no_place() -> None:
+    Path("there").symlink_to("back")
+    Path("back").symlink_to("there")
+    message = "cannot write there: Too many levels of symbolic links"
+    assert message in refused("map", "--json", "there")
+    assert message in refused("tune", "--database", "back", "--json", "there")
+    assert "into the folder back: Not a directory" in refused("build", "-o", "back")
+
+
 def test_python_says_so_too() -> None:
     with pytest.raises(isamap.IsamapError, match="into the folder file: Not a directory"):
         isamap.build("gem", "x86_avx2", out="file")
