@@ -17,7 +17,7 @@ from .place import external_bytes
 
 Kept = Mapping[tuple[str, int], tuple[str, ...]]  # per operand and residence the loops it keeps
 STEPS = (1, 2, 4, 8)  # places in the list of tile sizes
-MOST_SLOTS = 4  # of a stay, where the closed form asks for none of them
+MOST_SLOTS = 4  # of a stay that began with fewer
 PARTS = (2, 3, 4, 6, 8, 12, 16)  # of a sum
 
 
@@ -73,8 +73,9 @@ def stayed_otherwise(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterat
     now = {(stay.operand, stay.residence): stay for stay in tiling.stays}
     for stay in tiling.stays:
         may_more = may_double(covering.operand(stay.operand), stay.residence, hw)
+        most = max(MOST_SLOTS, stay.slots) if may_more else 1
         for slots in (stay.slots - 1, stay.slots + 1):
-            if 1 <= slots <= (MOST_SLOTS if may_more else 1):
+            if 1 <= slots <= most:
                 yield _with_stay(tiling, replace(stay, slots=slots))
     for choice in stay_choices(covering, hw):
         named = zip(covering.operands, choice, strict=True)
