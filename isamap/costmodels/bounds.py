@@ -17,6 +17,7 @@ from .ports import port_cycles
 from .work import Work
 
 CRITICAL_PATH = "critical path"
+CALLS = "its calls, each copy once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,14 @@ def find_bounds(covering: Covering, work: Work, hw: Hardware) -> tuple[Bound, ..
     """Every unit, every port, memories through which blocks pass, the traffic that the chip's room
     makes necessary, the longest chain of calls that wait for each other; the largest first."""
     load = least_load(covering, work)
+    passed = {port: CALLS for port, _ in work.ports}  # by each call again
     rows = [
-        Bound(f"unit {name}", ceil(unit_floor(hw, name, c) - SUMMED), "its calls, each copy once")
+        Bound(f"unit {name}", ceil(unit_floor(hw, name, c) - SUMMED), CALLS)
         for name, c in load.units
     ]
     rows += [
-        Bound(f"port {memory}.{port}", ceil(cycles - SUMMED), "each byte once")
-        for (memory, port), cycles in load.ports
+        Bound(f"port {'.'.join(port)}", ceil(cycles - SUMMED), passed.get(port, "each byte once"))
+        for port, cycles in load.ports
     ]
     rows += [
         Bound(f"room of {memory}", ceil(cycles - SUMMED), "blocks come, are used, and go")

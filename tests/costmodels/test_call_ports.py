@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import isamap
+from isamap.costmodels import find_bounds
 from isamap.hwdesc import Direction, Hardware, Port, load_hardware
 from isamap.ir import load_kernel
 
@@ -31,6 +32,9 @@ def test_a_narrow_port_on_chip_sets_the_pace_of_closed_form_and_roofline() -> No
     assert counted["wide", "both"] == emulated["wide", "both"]
     assert 6 * 24 * 24 * 2 <= result.roofline.cycles <= result.timing.cycles
     assert result.analytical_cycles >= 0.9 * result.timing.cycles
+    best = result.schedule
+    reasons = {b.name: b.reason for b in find_bounds(best.covering, best.work, result.hardware)}
+    assert reasons["port wide.both"] == "its calls, each copy once"
 
 
 def test_accesses_take_several_ports_in_turn() -> None:
