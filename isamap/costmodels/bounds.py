@@ -13,6 +13,7 @@ from isamap.mapper import Covering, OperandPlan, call_classes
 from .io_bound import chip_bytes, least_traffic
 from .least import SUMMED, least_load, unit_floor
 from .occupancy import least_occupancy
+from .outlast import port_floor
 from .ports import port_cycles
 from .work import Work
 
@@ -38,10 +39,9 @@ def find_bounds(covering: Covering, work: Work, hw: Hardware) -> tuple[Bound, ..
         Bound(f"unit {name}", ceil(unit_floor(hw, name, c) - SUMMED), CALLS)
         for name, c in load.units
     ]
-    rows += [
-        Bound(f"port {'.'.join(port)}", ceil(cycles - SUMMED), passed.get(port, "each byte once"))
-        for port, cycles in load.ports
-    ]
+    for port, busy in load.ports:
+        cycles = ceil(port_floor(hw, port, busy) - SUMMED)
+        rows.append(Bound(f"port {'.'.join(port)}", cycles, passed.get(port, "each byte once")))
     rows += [
         Bound(f"room of {memory}", ceil(cycles - SUMMED), "blocks come, are used, and go")
         for memory, cycles in least_occupancy(covering, work, hw)

@@ -14,6 +14,7 @@ from isamap.mapper import Covering, TileAxis
 from .aim import Costs
 from .ends import first_call_cycles, onward_cycles, port_ends, unit_ends
 from .flow import Flow
+from .outlast import port_floor
 from .passes import needs_one_slot, packs
 from .rounds_of_calls import least_shares
 from .startup import first_fetch_cycles
@@ -124,7 +125,7 @@ def _longest(loads: Sequence[Load], hw: Hardware) -> tuple[float, str]:
         for port, cycles in load.ports:
             ports[port] = ports.get(port, 0.0) + cycles
     rows = [(unit_floor(hw, unit, c), f"unit {unit}") for unit, c in units.items()]
-    rows += [(cycles, " ".join(port)) for port, cycles in ports.items()]
+    rows += [(port_floor(hw, port, c), " ".join(port)) for port, c in ports.items()]
     return max(rows)
 
 
