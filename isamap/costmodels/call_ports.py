@@ -15,19 +15,23 @@ from .traffic import CallClass, Port, count_ports
 
 
 def call_ports(
-    covering: Covering, classes: Collection[CallClass], hw: Hardware
+    covering: Covering,
+    classes: Collection[CallClass],
+    hw: Hardware,
+    *,
+    partial: Collection[str],
 ) -> tuple[tuple[Port, float], ...]:
     """What the compute calls take of the ports of the memories whose operands they use, at the unit
     or where they lie.
 
     `classes`: of the calls of all cores; of memories that each core has, the busiest core's share
-    of them is taken.
+    of them is taken. `partial`: loops of which some calls run less.
     """
     instruction = hw.instruction(covering.instruction)
-    cycles = dict(count_ports(instruction, classes, hw))
+    cycles = dict(count_ports(instruction, classes, hw, partial=partial))
     if covering.shares:
         mine = call_classes(instruction, covering.binding, covering.loops)
-        own = count_ports(instruction, mine, hw)
+        own = count_ports(instruction, mine, hw, partial=partial)
         cycles |= {port: busy for port, busy in own if hw.num_copies(port[0]) > 1}
     return tuple(cycles.items())
 

@@ -103,6 +103,7 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
     instruction = hw.instruction(covering.instruction)
     values = full_call(covering, instruction)
     latency = latency_cycles(instruction, values)
+    classes, partial = _all_classes(covering, instruction), _partial_loops(covering)
     calls = 1
     for loop in covering.loops:
         calls *= loop.units
@@ -117,10 +118,10 @@ def count_work(covering: Covering, hw: Hardware) -> Work:
             (loop.name, _last_issue(covering, instruction, values, loop)) for loop in covering.loops
         ),
         count_flows(covering, hw),
-        _compute_moved(covering, instruction, hw),
-        call_ports(covering, _all_classes(covering, instruction), hw),
+        count_moved(instruction, classes, hw, partial=partial),
+        call_ports(covering, classes, hw, partial=partial),
         hw.num_units(instruction.unit),
-        served_cycles(covering, _all_classes(covering, instruction), hw),
+        served_cycles(covering, classes, hw),
     )
 
 
@@ -138,16 +139,15 @@ def _apart_cycles(
     return latency if is_read or not is_once else instruction.issue_cycles.evaluate(values)
 
 
-def _compute_moved(covering: Covering, instruction: Instruction, hw: Hardware) -> Moved:
-    """Of all compute calls on all cores, the partial ones included."""
-    covering = covering.on_one_core
-    partial = [
+def _partial_loops(covering: Covering) -> list[str]:
+    """Loops of the instruction that run shorter in some calls, on whichever core."""
+    whole = covering.on_one_core
+    return [
         loop
-        for loop, _ in covering.binding
-        for name in covering.group(loop)[:1]
-        if covering.loop(name).is_partial
+        for loop, _ in whole.binding
+        for name in whole.group(loop)[:1]
+        if whole.loop(name).is_partial
     ]
-    return count_moved(instruction, _all_classes(covering, instruction), hw, partial=partial)
 
 
 def _all_classes(

@@ -10,7 +10,7 @@ from pathlib import Path
 import isamap
 from isamap.costmodels import find_bounds
 from isamap.hwdesc import Direction, Hardware, Port, load_hardware
-from isamap.ir import load_kernel
+from isamap.ir import load_kernel, parse_semantics
 
 MACHINE = Path(__file__).parents[1] / "specs" / "machines" / "banked_vectors.yaml"
 PORT = Port("both", Direction.BOTH, 16.0)  # a call adds 48 bytes to 48 bytes: 6 cycles, issue 1
@@ -48,4 +48,26 @@ def test_accesses_take_several_ports_in_turn() -> None:
     counted = dict(result.schedule.estimate.port_cycles)
     for name in ways:
         assert counted.get(("wide", name), 0) == emulated.get(("wide", name), 0)
+    assert result.roofline.cycles <= result.timing.cycles
+
+
+def test_calls_of_fewer_taps_read_what_is_moved_once_for_each(tmp_path: Path) -> None:
+    """A window with steps of two whose taps may be few has no gapless row, for the emulator."""
+    text = MACHINE.with_name("sliding_filter.yaml").read_text()
+    text = text.replace("x[q + s]", "x[2*q + s]").replace(
+        "positions + taps - 1)", "2 * positions + taps - 2)"
+    )
+    text = text.replace("granule: 1 byte,", "granule: 1 byte, ports: {read: 1 bytes/cycle},")
+    file = tmp_path / "steps.yaml"
+    file.write_text(text)
+    kernel = parse_semantics(
+        "X, W, Y = In(i8, 64), In(i8, 7), InOut(i32, 22)\nfor i, r in grid(22, 7):\n"
+        "  Y[i] += i32(X[2*i + r]) * i32(W[r])\n",
+        "steps",
+    )
+    result = isamap.map(kernel, file, verify="quick")
+    assert isinstance(result, isamap.Result) and result.timing is not None
+    assert result.verification.is_verified
+    (busy,) = (port.busy_cycles for port in result.timing.ports)
+    assert dict(result.schedule.estimate.port_cycles) == {("line", "read"): busy}
     assert result.roofline.cycles <= result.timing.cycles
