@@ -6,6 +6,7 @@ exists. Not its job: tile sizes, order, other operands.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 from isamap.hwdesc import Hardware, opened_by
 from isamap.ir import Role, pretty_expr
@@ -46,13 +47,15 @@ def plan_operand(subject: Subject) -> tuple[OperandPlan, ...] | str:
     if any(source and source.home for source in (subject.own, subject.inlet, subject.outlet)):
         return tuple(plans)  # which of them others can live with is not known yet
     front: list[OperandPlan] = []
-    fastest: dict[tuple[str, ...], float] = {}
+    fastest: dict[tuple[tuple[str, ...], int], float] = {}
     for rank, cycles, plan in sorted(rows, key=lambda row: row[:2]):
         staged = tuple(r.memory for r in plan.residences if r.is_packed)
         if staged and rank:
             continue  # the layout that would be asked of the caller is the one that packing gives
-        if cycles < fastest.get(staged, float("inf")):
-            fastest[staged] = cycles
+        # what lies closer takes less room
+        place = staged, plan.residences[0].align_bytes if plan.residences else 0
+        if cycles < fastest.get(place, inf):
+            fastest[place] = cycles
             front.append(plan)
     return (*front, *_faster_ribbons(subject, front, choices[-1][0]))
 
@@ -89,21 +92,28 @@ def _find_plans(
         return ([], direct) if isinstance(direct, str) else (list(direct), "")
     for axes, near in choices:
         chains = Chains(subject, axes, blocks, gathers=gathers)
-        known = len(plans)
+        closer: list[OperandPlan] = []
         for first in first_residences(subject, near, blocks):
-            if len(plans) > known:  # what lies wider apart takes more room for the same
-                break
             if isinstance(first, str):
                 reason = reason or first
                 continue
+            found = []
             for plan in _plans(subject, chains, first):
                 if isinstance(plan, str):
                     reason = plan
                 elif _is_too_late(subject, plan):
                     reason = "is computed too late for entries of a fifo"
-                else:
-                    plans.append(plan)
+                elif not any(_serves_as(subject.hw, other, plan) for other in closer):
+                    found.append(plan)
+            closer += found
+        plans += closer
     return plans, reason
+
+
+def _serves_as(hw: Hardware, closer: OperandPlan, plan: OperandPlan) -> bool:
+    """Is a plan whose blocks lie closer as natural and as fast? The other one takes more room."""
+    is_natural = layout_rank(closer) <= layout_rank(plan)
+    return is_natural and _plan_cycles(hw, closer) <= _plan_cycles(hw, plan)
 
 
 def _is_too_late(subject: Subject, plan: OperandPlan) -> bool:
