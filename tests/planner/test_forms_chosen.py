@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import isamap
+from isamap.costmodels import Aim, Metric
 from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, load_kernels, parse_semantics
 from isamap.planner import Plan, Wishes, best_plan, find_best_plan, plan_form
@@ -191,3 +193,21 @@ def test_forms_are_not_looked_for_beyond_those_that_change_what_takes_little_tim
     many = find_best_plan(layer, hw, wishes)
     assert 1 < few.num_forms < many.num_forms
     assert few.cycles == many.cycles
+
+
+@pytest.mark.parametrize(
+    ("kernel", "machine", "sizes"),
+    [
+        ("gemv", "mesh", {"m": 5, "k": 7}),
+        ("gemm:gemm_nt", "gemmini_os", {"m": 7, "n": 5, "k": 3}),
+    ],
+)
+def test_other_forms_that_break_a_limit_do_not_take_the_answer_away(
+    kernel: str, machine: str, sizes: dict[str, int]
+) -> None:
+    """Forms that might use the machine better are looked at: none of them keeps the limit."""
+    free = isamap.map(kernel, machine, sizes=sizes, verify="off", effort=0.4)
+    most = free.analytical_cycles
+    aim = Aim.least(Metric.CYCLES, ((Metric.CYCLES, most),))
+    found = isamap.map(kernel, machine, sizes=sizes, verify="off", effort=0.4, aim=aim)
+    assert found.analytical_cycles <= most
