@@ -171,7 +171,7 @@ def _scheduled_lines(task: Task, schedule: Schedule, result: Result | PlanResult
     yield from _tile_lines(covering, tiling)
     yield f"  outer: {yaml_text(tiling.outer)}"
     yield f"  inner: {yaml_text(tiling.inner)}"
-    yield "  stays:"
+    yield "  stays:" if tiling.stays else "  stays: []"
     yield from _stay_lines(covering, tiling, hw)
 
 

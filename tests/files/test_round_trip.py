@@ -37,6 +37,7 @@ PLANS: list[tuple[str, str, Sizes]] = [
     ("mlp", "fused_npu", {"n": 5, "c": 7, "first": 7, "second": 7}),
     ("softmax", "vta", {}),
     ("wrapped:separable_conv_wrapped", "opentpu", {"h": 4, "w": 5, "c": 7, "k": 18}),
+    ("conv1d", "fused_npu", {"w": 11, "c": 3, "k": 5}),  # a copy of which nothing stays anywhere
 ]
 
 
