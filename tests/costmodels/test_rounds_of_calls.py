@@ -50,3 +50,55 @@ def test_rounds_of_a_call_share_what_a_port_is_busy(tmp_path: Path) -> None:
     assert 1024 < busy["port inp.read"] < 2 * 1024
     for bound in find_bounds(found.schedule.covering, found.schedule.work, found.hardware):
         assert bound.cycles <= busy.get(bound.name, found.timing.cycles), bound.name
+
+
+def test_a_share_is_the_least_of_all_extents(tmp_path: Path) -> None:
+    """A call of few sums and many rows pays most for its start: 9 cycles a row, 1 a sum."""
+    rounds = "repeat: {u: {at_most: 8, strides: {A: free, B: free, C: free}}}"
+    file = tmp_path / "slow_rows.yaml"
+    file.write_text(f"""\
+name: slow_rows
+clock: 1 GHz
+synchronisation: interlocked
+source: estimate
+memories:
+  dram: {{kind: external, size: 1 MiB, granule: 1 byte, source: estimate}}
+units: {{all: {{}}}}
+instructions:
+  multiply:
+    semantics: |
+      A, B, C = In(i8, 4, 4), In(i8, 4), InOut(i32, 4)
+      for i, k in grid(4, 4):
+        C[i] += i32(A[i, k]) * i32(B[k])
+    extents: {{i: at_most, k: at_most}}
+    {rounds}
+    operands: {{A: dram, B: dram, C: dram}}
+    unit: all
+    issue: 9 * i + u * k cycles
+    source: estimate
+""")
+    shares = [
+        (9 * i + u * k) / (u * (9 * i + k))
+        for i in range(1, 5)
+        for k in range(1, 5)
+        for u in range(1, 9)
+    ]
+    assert least_shares(load_hardware(file))["all"] == pytest.approx(min(shares))
+
+
+def test_rounds_share_the_cycles_of_a_wide_port(tmp_path: Path) -> None:
+    """Copies of many rows, 16 or 64 bytes each, at a port of 256: the emulator rounds up once."""
+    text = VTA.read_text().replace("dram_bytes: 8", "dram_bytes: 256")
+    for row in ("block", "4 * block"):
+        each = f"rows * columns * ceil({row} / dram_bytes)"
+        text = text.replace(each, f"ceil(rows * columns * {row} / dram_bytes)")
+    text = text.replace(" outer * inner * uop cycles", " ceil(outer * inner * uop / 8) cycles")
+    text = text.replace("2 * ceil(outer", "ceil(outer")
+    file = tmp_path / "wide_port.yaml"
+    file.write_text(text)
+    found = isamap.map("gemm", str(file), sizes={"m": 128, "n": 16, "k": 16}, verify="quick")
+    assert isinstance(found, isamap.Result) and found.verification.is_verified
+    assert found.timing is not None and found.roofline.cycles <= found.timing.cycles
+    best = found.schedule
+    bounds = find_bounds(best.covering, best.work, found.hardware)
+    assert all(bound.cycles <= found.timing.cycles for bound in bounds)
