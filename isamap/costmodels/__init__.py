@@ -32,7 +32,16 @@ from .passes import (
 )
 from .ports import port_cycles
 from .pretty_cost import pretty_cost, pretty_energy, pretty_value
-from .registry import ANALYTICAL, COST_MODELS, Candidate, CostModel, Formula, Price
+from .registry import (
+    ANALYTICAL,
+    COST_MODELS,
+    EMULATED,
+    Candidate,
+    CostModel,
+    Formula,
+    Price,
+    program_cycles,
+)
 from .roofline import Roofline, floor_costs, roofline
 from .rounds import (
     find_turn,
@@ -78,6 +87,7 @@ __all__ = [
     "Begun",
     "Bound",
     "COST_MODELS",
+    "EMULATED",
     "Candidate",
     "Contest",
     "CostModel",
@@ -164,6 +174,7 @@ __all__ = [
     "pretty_cost",
     "pretty_energy",
     "pretty_value",
+    "program_cycles",
     "ring_ends",
     "roofline",
     "round_trip_cycles",

@@ -94,15 +94,21 @@ def analytical_cycles(candidate: Candidate, hw: Hardware) -> int:
 
 def emulated_cycles(candidate: Candidate, hw: Hardware) -> int:
     """The emulator's count for the whole program."""
-    return time_program(set_starts(candidate.program, hw), hw).cycles
+    return program_cycles(candidate.program, hw)
+
+
+def program_cycles(program: Program, hw: Hardware) -> int:
+    """The emulator's count, of a plan's program, too."""
+    return time_program(set_starts(program, hw), hw).cycles
 
 
 ANALYTICAL = Formula("analytical", analytical_cycles)
+EMULATED = Formula("emulated", emulated_cycles)
 COST_MODELS: dict[str, CostModel] = {
     model.name: model
     for model in (
         ANALYTICAL,
-        Formula("emulated", emulated_cycles),
+        EMULATED,
         Formula("roofline", roofline_cycles),
     )
 }

@@ -7,7 +7,16 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
-from isamap.costmodels import ANALYTICAL, Aim, Costs, Metric, host_costs
+from isamap.costmodels import (
+    ANALYTICAL,
+    EMULATED,
+    Aim,
+    Costs,
+    Emulated,
+    Metric,
+    host_costs,
+    program_cycles,
+)
 from isamap.errors import LimitError, MappingError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
@@ -80,9 +89,17 @@ def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> An
             plan = _plan(kernel, hw, wishes, deadline)
         except LimitError:  # plans are sought by other aims, so none of them may keep the limits
             return answer
-        if is_faster or plan.steps:
+        is_better = _is_below(plan, answer, hw, wishes)
+        if is_better and (is_faster or plan.steps):
             return plan
     return answer
+
+
+def _is_below(plan: Plan, answer: Answer, hw: Hardware, wishes: Wishes) -> bool:
+    """Does a plan take less than the answer that candidates were emulated for? Else nobody asks."""
+    if not isinstance(wishes.cost, Emulated) or not wishes.aim.is_fastest:
+        return True
+    return program_cycles(plan.program, hw) < program_cycles(answer.best.program, hw)
 
 
 def _is_least(plan: Plan, kernel: Kernel, hw: Hardware, wishes: Wishes) -> bool:
@@ -99,8 +116,12 @@ def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan
     wishes = replace(wishes, ahead=(), uncopied=wishes.ahead)  # tasks agree on layouts
     if wishes.cost.num_candidates == 1:
         return _best_plan(kernel, hw, wishes, deadline)
-    plan = _best_plan(kernel, hw, replace(wishes, cost=ANALYTICAL), deadline)
-    return compare_tasks(plan, hw, wishes)
+    if not isinstance(wishes.cost, Emulated):
+        plan = _best_plan(kernel, hw, replace(wishes, cost=ANALYTICAL), deadline)
+        return compare_tasks(plan, hw, wishes)
+    plan = _best_plan(kernel, hw, replace(wishes, cost=EMULATED), deadline)
+    plans = plan, compare_tasks(plan, hw, wishes)  # each task by itself, not the whole
+    return min(plans, key=lambda plan: program_cycles(plan.program, hw))
 
 
 def _best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:

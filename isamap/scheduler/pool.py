@@ -72,6 +72,7 @@ class Pool:
         self.numbers: dict[object, int] = {}
         self.expanded: set[int] = set()
         self.proposed: list[int] = []
+        self.starts: list[int] = []  # of each solved covering
         for number, schedule in enumerate(self.solved):
             self._explore(number, schedule)
         least = min(schedule.solution.value for schedule in self.solved)
@@ -105,6 +106,12 @@ class Pool:
             self.proposed.append(place)
         return tuple(self.listed[place] for place in taken)
 
+    def solutions(self) -> tuple[Listed, ...]:
+        """The best of each solved covering, as the first that are proposed."""
+        assert not self.proposed, "nothing was proposed before"
+        self.proposed += self.starts
+        return tuple(self.listed[place] for place in self.starts)
+
     def _next(self, scores: Array, is_open: NDArray[np.bool_], number: int) -> int:
         """The best one that is open; now and then, of a covering in an order of its loops over
         tiles that was not tried."""
@@ -134,6 +141,7 @@ class Pool:
         start = schedule.solution.tiling
         assert start is not None, "a schedule has a tiling"
         own = [self._add(number, start, schedule.solution.value)]
+        self.starts += own
         for _ in range(ROUNDS):
             ranked = sorted(own, key=lambda place: self.listed[place].value)
             beam = [place for place in ranked if place not in self.expanded][:BEAM]
