@@ -79,7 +79,7 @@ def test_the_best_that_was_emulated_is_the_answer() -> None:
     assert len(stays) > 4, "what stays differs, too"
 
 
-def test_tasks_of_a_plan_are_judged_each() -> None:
+def test_tasks_of_a_plan_are_judged_each_and_the_better_whole_is_kept() -> None:
     plain = isamap.map("mlp", "gemmini", cost="emulated", verify="off")
     found = isamap.map("mlp", "gemmini", cost=Emulated(4), verify="quick")
     assert isinstance(found, isamap.PlanResult) and found.verification.is_verified
@@ -94,8 +94,7 @@ def test_the_command_asks_for_candidates() -> None:
 
 
 def test_more_candidates_are_never_worse_among_the_same_layouts() -> None:
-    """The best of each covering that the closed form found comes first; of several tasks, the plan
-    that was priced without candidates stays where it is the best one as a whole."""
+    """The best of each covering that the closed form found comes first."""
     kernel = parse_semantics(PRODUCT, "product")
     for layouts in ("natural", "packed"):
         plain = isamap.map(kernel, LARGE, cost="emulated", layouts=layouts, verify="off")
@@ -104,13 +103,6 @@ def test_more_candidates_are_never_worse_among_the_same_layouts() -> None:
         assert isinstance(found, isamap.Result) and found.timing
         if layout_ranks(found) == layout_ranks(plain):
             assert found.timing.cycles <= plain.timing.cycles
-    sizes = {"steps": 3, "batch": 4, "inputs": 16, "hidden": 16}
-    times = [
-        timing.cycles
-        for cost in ("emulated", Emulated(2))
-        if (timing := isamap.map("gru:gru_i8", "gemmini", sizes=sizes, cost=cost).timing)
-    ]
-    assert times[1] <= times[0]
 
 
 def layout_ranks(found: isamap.Result) -> list[int]:
