@@ -102,12 +102,22 @@ def _run_compiled(bound: Bound, image: np.ndarray, timeout_s: float) -> np.ndarr
 def _image_file() -> Iterator[tuple[Path, tuple[int, ...]]]:
     """A file and the numbers by which it is open; in memory, where there are such files: they go
     with those who have them open, however these end."""
-    if not hasattr(os, "memfd_create") or not OPEN_FILES.is_dir():
+    file = _unnamed_file()
+    if file is None:
         with work_folder() as work:
             yield Path(work, "image"), ()
         return
-    file = os.memfd_create("image")
     try:
         yield OPEN_FILES / str(file), (file,)
     finally:
         os.close(file)
+
+
+def _unnamed_file() -> int | None:
+    """Its number; None where there are no such files, or the system refuses one."""
+    if not hasattr(os, "memfd_create") or not OPEN_FILES.is_dir():
+        return None
+    try:
+        return os.memfd_create("image")
+    except OSError:
+        return None

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import isamap
+from isamap.emulator import run
+from isamap.ir import random_arrays
 from tests.processes import awaited, is_there
 
 ENDLESS = r"""
@@ -76,3 +80,20 @@ def test_the_memory_of_a_program_goes_with_the_process(has_memory: bool, tmp_pat
     assert done.returncode == -signal.SIGKILL, done.stderr
     image = Path(done.stdout.split()[0])
     assert image.exists() != has_memory and image.is_relative_to(tmp_path) != has_memory
+
+
+@needs_linux_and_compiler
+def test_a_system_without_unnamed_files_runs_programs_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(name: str) -> int:
+        raise OSError(f"no {name}")
+
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    found = isamap.map("gemm", "gemmini", sizes={"m": 5, "n": 3, "k": 4}, verify="off")
+    assert isinstance(found, isamap.Result)
+    program, hw = found.schedule.program, found.hardware
+    arrays = random_arrays(found.kernel, 1)
+    placed = {p.buffer: arrays[p.buffer].reshape(p.layout.shape) for p in program.inputs}
+    both = [run(program, hw, placed, compiled=way).outputs["C"] for way in (True, False)]
+    np.testing.assert_array_equal(*both)
