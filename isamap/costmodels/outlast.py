@@ -12,6 +12,7 @@ from math import prod
 
 from isamap.hwdesc import Hardware, Instruction
 
+from .corners import corners
 from .traffic import Port, count_ports
 
 KNOWN = 1 << 6  # machines
@@ -36,12 +37,9 @@ def outlasting_cycles(hw: Hardware) -> Mapping[Port, float]:
 
 
 def _extremes(instruction: Instruction) -> Iterator[tuple[Mapping[str, int], int]]:
-    """Calls of the smallest and of the largest extents, of one round and of the most; and how many
-    rounds these are."""
-    for extents in (
-        {loop: 1 for loop, _ in instruction.extents},
-        {loop: rule.maximum for loop, rule in instruction.extents},
-    ):
+    """Calls each of whose extents is the smallest or the largest one, of one round and of the most;
+    and how many rounds these are."""
+    for extents in corners(instruction):
         for repeats in (
             {rule.name: 1 for rule in instruction.repeats},
             {rule.name: rule.maximum for rule in instruction.repeats},

@@ -9,7 +9,9 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from isamap.hwdesc import ExtentRule, Hardware, Instruction
+from isamap.hwdesc import Hardware, Instruction
+
+from .corners import corners
 
 EACH = 16  # rounds up to which every count is looked at; then powers of two and the most
 KNOWN = 1 << 6  # machines
@@ -31,20 +33,12 @@ def _shares(instruction: Instruction) -> Iterator[float]:
     """Of calls each of whose extents is the smallest or the largest one."""
     counts = [_counts(rule.maximum) for rule in instruction.repeats]
     names = [rule.name for rule in instruction.repeats]
-    loops = [loop for loop, _ in instruction.extents]
-    ends = [_ends(rule) for _, rule in instruction.extents]
-    for corner in product(*ends):
-        extents = dict(zip(loops, corner, strict=True))
+    for extents in corners(instruction):
         alone = instruction.issue_cycles.evaluate(extents | dict.fromkeys(names, 1))
         for rounds in product(*counts):
             together = extents | dict(zip(names, rounds, strict=True))
             issue = instruction.issue_cycles.evaluate(together)
             yield issue / (prod(rounds) * alone) if alone else 1.0
-
-
-def _ends(rule: ExtentRule) -> list[int]:
-    least = next(extent for extent in range(1, rule.maximum + 1) if rule.allows(extent))
-    return sorted({least, rule.maximum})
 
 
 def _counts(most: int) -> list[int]:
