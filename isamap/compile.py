@@ -21,7 +21,7 @@ from isamap.costmodels import (
     offered_models,
     roofline,
 )
-from isamap.emulator import Timing, set_starts, time_program
+from isamap.emulator import Timing, set_starts, time_scheduled
 from isamap.errors import (
     IsamapError,
     KernelError,
@@ -281,7 +281,7 @@ def _check(
     wrong."""
     timing: Timing | None = None
     try:
-        timing = time_program(set_starts(program, hw), hw)
+        timing = time_scheduled(program, hw)
         return timing, verify()
     except ProgramError as error:
         failure = f"the emulator rejects the program: {error}"

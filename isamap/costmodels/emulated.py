@@ -7,7 +7,7 @@ for. Not its job: proposing, counting (the emulator).
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from isamap.emulator import Timing, set_starts, time_program
+from isamap.emulator import Timing, time_scheduled
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 
@@ -80,4 +80,4 @@ class EmulatedContest:
 
 
 def _timings(candidates: Sequence[Candidate], hw: Hardware) -> list[Timing]:
-    return [time_program(set_starts(candidate.program, hw), hw) for candidate in candidates]
+    return [time_scheduled(candidate.program, hw) for candidate in candidates]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from isamap.emulator import set_starts, time_program
+from isamap.emulator import time_scheduled
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.program import Program
@@ -99,7 +99,7 @@ def emulated_cycles(candidate: Candidate, hw: Hardware) -> int:
 
 def program_cycles(program: Program, hw: Hardware) -> int:
     """The emulator's count, of a plan's program, too."""
-    return time_program(set_starts(program, hw), hw).cycles
+    return time_scheduled(program, hw).cycles
 
 
 ANALYTICAL = Formula("analytical", analytical_cycles)

@@ -4,7 +4,7 @@ from .check import check_program
 from .region import deal_ports, find_regions
 from .result import PortTime, RunResult, Timing, Traffic, UnitTime
 from .run import run
-from .set_starts import set_starts
+from .set_starts import set_starts, time_scheduled
 from .time_program import time_program
 from .trace import Family, Place, Trace, TracedCall
 from .trace_program import MAX_CALLS, trace_program
@@ -28,5 +28,6 @@ __all__ = [
     "run",
     "set_starts",
     "time_program",
+    "time_scheduled",
     "trace_program",
 ]

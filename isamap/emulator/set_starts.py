@@ -32,7 +32,8 @@ from .build import compile_c, run_executable
 from .c_timing import emit_timing
 from .optimisation import choose_optimisation
 from .python_timing import interpret_starts
-from .time_program import find_error
+from .result import Timing
+from .time_program import find_error, time_program
 
 MAX_ROUNDS = 100
 
@@ -70,6 +71,11 @@ def set_starts(
         pairs = spread if is_better else pairs
     by_call = iter([pairs[pairs[:, 0] == call.number, 1] for call in bound.calls])
     return replace(program, body=_with_starts(program.body, by_call))
+
+
+def time_scheduled(program: Program, hardware: Hardware) -> Timing:
+    """The time of a program whose starts may not be set yet."""
+    return time_program(set_starts(program, hardware), hardware)
 
 
 def _place(bound: Bound, kept: int, place: Placing, timeout_s: float) -> tuple[np.ndarray, bool]:

@@ -99,7 +99,7 @@ def _is_below(plan: Plan, answer: Answer, hw: Hardware, wishes: Wishes) -> bool:
     """Does a plan take less than the answer that candidates were emulated for? Else nobody asks."""
     if not isinstance(wishes.cost, Emulated) or not wishes.aim.is_fastest:
         return True
-    return program_cycles(plan.program, hw) < program_cycles(answer.best.program, hw)
+    return program_cycles(plan.program, hw) < answer.best.cost_cycles
 
 
 def _is_least(plan: Plan, kernel: Kernel, hw: Hardware, wishes: Wishes) -> bool:
