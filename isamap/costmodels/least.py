@@ -16,7 +16,7 @@ from .ends import first_call_cycles, onward_cycles, port_ends, unit_ends
 from .flow import Flow
 from .outlast import port_floor
 from .passes import needs_one_slot, packs
-from .rounds_of_calls import least_shares
+from .repeats import least_shares
 from .startup import first_fetch_cycles
 from .tiling import Stay, Tiling
 from .traffic import Port, add_up_moved

@@ -17,7 +17,7 @@ from isamap.ir import Role
 from isamap.mapper import Covering, OperandPlan
 
 from .flow import Flow
-from .rounds_of_calls import least_shares
+from .repeats import least_shares
 from .work import Work
 
 

@@ -20,7 +20,7 @@ from .bounds import CRITICAL_PATH, critical_path
 from .io_bound import least_traffic
 from .least import bound_cycles
 from .ports import port_cycles
-from .rounds_of_calls import least_shares
+from .repeats import least_shares
 from .work import count_work
 
 MAX_COVERINGS = 50  # bounded one by one; real machines need a handful

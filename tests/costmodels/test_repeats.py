@@ -9,7 +9,7 @@ import pytest
 
 import isamap
 from isamap.costmodels import find_bounds
-from isamap.costmodels.rounds_of_calls import least_shares
+from isamap.costmodels.repeats import least_shares
 from isamap.hwdesc import load_hardware
 from tests.scheduler.cases import ROOT, machine
 
