@@ -43,7 +43,13 @@ from .write import check_apart, check_places
     metavar="FILE",
     help="Where measurements are kept (default: $ISAMAP_DATABASE, or the user's cache folder).",
 )
-@click.option("--threads", default=1, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--threads",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many share the work of each schedule.",
+)
 @time_limit_option(10.0, "Seconds per shape's search.")
 @click.option("--json", "json_path", metavar="FILE", help="Write outcomes as JSON (-: stdout).")
 def tune_command(
