@@ -120,7 +120,7 @@ def test_tiles_are_set_up_again_behind_the_work_of_threads() -> None:
     """The function's own thread has released its tiles there, with what all threads share out; what
     one thread does alone uses tiles, too."""
     sizes = {"n": 9, "c": 7, "first": 24, "second": 7, "k": 7}
-    found = map_program("mlp:mlp_scaled", MACHINE, Wishes().within(2.0), sizes=sizes, threads=3)
+    found = map_program("mlp:mlp_scaled", MACHINE, Wishes().within(0.0), sizes=sizes, threads=3)
     text = generate_c(found.program, found.hardware, found.given).text
     first = text.index("#pragma omp parallel")
     alone = text[text.index("\n  }\n", first) : text.index("#pragma omp parallel", first + 1)]
