@@ -138,3 +138,5 @@ sat_i8, sat_u8 = ScalarName("sat_i8"), ScalarName("sat_u8")
 sat_i16, sat_u16 = ScalarName("sat_i16"), ScalarName("sat_u16")
 sat_i32, sat_u32 = ScalarName("sat_i32"), ScalarName("sat_u32")
 sat_i64 = ScalarName("sat_i64")
+
+WORDS = frozenset(globals())  # what a kernel file may import from here

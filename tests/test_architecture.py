@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "c_compiler": ("errors",),
     "lazy": (),
     "import_file": (),
-    "ir": ("errors", "lazy", "import_file"),
+    "ir": ("errors", "lang", "lazy", "import_file"),
     "cexpr": ("errors", "ir"),
     "rewrites": ("errors", "ir"),
     "hwdesc": ("errors", "lazy", "resources", "shortest_paths", "ir"),

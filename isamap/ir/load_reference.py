@@ -30,10 +30,8 @@ def load_reference(
     try:
         module = import_file(path, "isamap_kernel_file")
     except Exception as error:  # whatever the user's file raises
-        is_ours = isinstance(error, ImportError) and error.name == "isamap.lang"
-        hint = "max, min and abs are Python's own: no import" if is_ours else ""
         text = f"{path} cannot be imported: {type(error).__name__}: {error}"
-        raise KernelError(text, hint=hint) from error
+        raise KernelError(text) from error
     found = getattr(module, f"{name}_reference", None)
     if not callable(found):
         return None

@@ -5,6 +5,7 @@ In: paths or text. Out: verified kernels; nothing is executed. Not its job: the 
 """
 
 import ast
+import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import index
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import SupportsIndex
 
 from isamap.errors import KernelError, Loc, closest
+from isamap.lang import WORDS
 
 from .affine import Affine
 from .kernel import Kernel
@@ -61,6 +63,7 @@ def load_kernels(path: str | PathLike[str]) -> dict[str, KernelSource]:
     except (OSError, UnicodeDecodeError) as error:
         raise KernelError(f"cannot read kernel file {file}: {error}") from error
     source = SourceText(text, file)
+    check_imports(source)
     functions = find_functions(source)
     if not functions:
         raise KernelError(
@@ -121,6 +124,19 @@ def build_kernel(
     kernel = Kernel(name, tuple(scope.buffers.values()), statements, immediates)
     verify(kernel)
     return kernel
+
+
+def check_imports(source: SourceText) -> None:
+    """KernelError where the file imports from `isamap.lang` what is not there: its reference, which
+    is executed, would fail when everything else is done."""
+    for node in source.parse().body:
+        if isinstance(node, ast.ImportFrom) and node.module == "isamap.lang":
+            for alias in node.names:
+                if alias.name not in WORDS | {"*"}:
+                    is_builtin = hasattr(builtins, alias.name)
+                    hint = "it is Python's own: no import" if is_builtin else ""
+                    hint = hint or closest(alias.name, WORDS)
+                    raise source.error(f"isamap.lang has no {alias.name!r}", alias, hint)
 
 
 def find_functions(source: SourceText) -> dict[str, ast.FunctionDef]:

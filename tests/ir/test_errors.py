@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isamap.errors import KernelError
+from isamap.errors import KernelError, Loc
 from isamap.ir import (
     Access,
     Affine,
@@ -190,10 +190,23 @@ def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("import nothing_of_this_name")
     with pytest.raises(KernelError, match="cannot be imported: ModuleNotFoundError"):
         load_reference(tmp_path / "broken.py", "f")
-    (tmp_path / "builtin.py").write_text("from isamap.lang import max")
-    with pytest.raises(KernelError, match="cannot import name 'max'") as caught:
-        load_reference(tmp_path / "builtin.py", "f")
-    assert caught.value.hint == "max, min and abs are Python's own: no import"
+
+
+@pytest.mark.parametrize(
+    "name, hint",
+    [("max", "it is Python's own: no import"), ("grids", "did you mean 'grid'?"), ("arange", "")],
+)
+def test_imports_of_words_that_are_none_are_told_before_anything_is_done(
+    name: str, hint: str, tmp_path: Path
+) -> None:
+    """The file's reference would fail at the end of all."""
+    file = tmp_path / "kernel.py"
+    file.write_text(f"from isamap.lang import kernel, {name}\n")
+    with pytest.raises(KernelError, match=f"isamap.lang has no '{name}'") as caught:
+        load_kernels(file)
+    assert (caught.value.loc, caught.value.hint) == (
+        Loc(str(file), 1, 33, file.read_text().rstrip()), hint,
+    )  # fmt: skip
 
 
 def test_sizes_and_constants_reach_the_kernel(tmp_path: Path) -> None:
