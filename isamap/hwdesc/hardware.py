@@ -306,13 +306,13 @@ class Hardware:
     _units: Mapping[str, Unit] = field(init=False, repr=False, compare=False)
     _instructions: Mapping[str, Instruction] = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
-    _twin: "Hardware | None" = field(init=False, repr=False, compare=False)
+    _twins: object = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # what is remembered of machines is looked up thousands of times; many differ in sizes alone
         sizes = tuple([memory.size_bytes for memory in self.memories])
         object.__setattr__(self, "_hash", hash((self.name, self.parameters, self.clock_hz, sizes)))
-        object.__setattr__(self, "_twin", None)
+        object.__setattr__(self, "_twins", None)
         object.__setattr__(self, "_memories", {entry.name: entry for entry in self.memories})
         object.__setattr__(self, "_units", {entry.name: entry for entry in self.units})
         object.__setattr__(

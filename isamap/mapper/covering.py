@@ -341,13 +341,13 @@ class Covering:
     _loop_of: dict[str, TiledLoop] = field(init=False, repr=False, compare=False)
     _operand_of: dict[str, OperandPlan] = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
-    _twin: "Covering | None" = field(init=False, repr=False, compare=False)
+    _twins: object = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # the closed form asks for them by name thousands of times, and for what follows from it
         stays = tuple([tuple([r.memory for r in plan.residences]) for plan in self.operands])
         object.__setattr__(self, "_hash", hash((self.instruction, self.binding, self.loops, stays)))
-        object.__setattr__(self, "_twin", None)
+        object.__setattr__(self, "_twins", None)
         object.__setattr__(self, "units", {loop.name: loop.units for loop in self.loops})
         object.__setattr__(self, "_loop_of", {loop.name: loop for loop in self.loops})
         object.__setattr__(self, "_operand_of", {plan.name: plan for plan in self.operands})
