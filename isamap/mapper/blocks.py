@@ -6,15 +6,17 @@ layouts, tiles.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import lru_cache, partial
 from itertools import combinations
 from math import gcd
 
 from isamap.hwdesc import ExtentKind, ExtentRule
-from isamap.ir import Access, Apply, Expr, Kernel, Literal, Statement, index_range, is_cast
+from isamap.ir import Access, Apply, Expr, Kernel, Literal, Loop, Statement, index_range, is_cast
 
 from .covering import TiledLoop, synthetic_name
 from .match import Match
+
+KNOWN = 2**13  # statements' loops, cut, that are remembered
 
 
 def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[TiledLoop, ...]]:
@@ -32,34 +34,46 @@ def tile_loops(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[Tiled
 def _tilings(kernel: Kernel, index: int, match: Match) -> Iterator[tuple[TiledLoop, ...]]:
     """The tilings without stand-ins; most callers want the first, so the rest is made late."""
     statement = kernel.statements[index]
-    may_pad = cache(partial(_may_pad, kernel=kernel, index=index))
-    plain = _cut_loops(statement, match, frozenset())
+    extent = match.instruction.extent
+    groups = tuple([(extent(name), group) for name, group in match.binding if group])
+    cut = partial(_cut_loops, statement.loops, statement.target, groups)
+    plain = cut(frozenset())
     bound = [name for _, group in match.binding for name in group]
-    past = {loop.name for loop in plain if loop.extent != loop.kernel_extent}
-    if all(map(may_pad, past)):
+    if _may_run_past(kernel, index, plain):
         yield plain
-    choices = [n for n in bound if _cut_loops(statement, match, frozenset({n})) != plain]
-    choices = [name for name in choices if may_pad(name)]
+    choices = [name for name in bound if cut(frozenset({name})) != plain]
+    choices = [name for name in choices if _may_pad(name, kernel, index)]
     seen = {plain}
     for count in range(1, len(choices) + 1):
         for padded in combinations(choices, count):
-            loops = _cut_loops(statement, match, frozenset(padded))
-            past = {loop.name for loop in loops if loop.extent != loop.kernel_extent}
-            if loops not in seen and all(map(may_pad, past)):
+            loops = cut(frozenset(padded))
+            if loops not in seen and _may_run_past(kernel, index, loops):
                 seen.add(loops)
                 yield loops
 
 
-def _cut_loops(statement: Statement, match: Match, padded: frozenset[str]) -> tuple[TiledLoop, ...]:
-    """All loops in units: bound ones of what the instruction takes, others of one iteration.
+def _may_run_past(kernel: Kernel, index: int, loops: tuple[TiledLoop, ...]) -> bool:
+    """May all loops that run past the kernel's extents do so?"""
+    past = [loop.name for loop in loops if loop.extent != loop.kernel_extent]
+    return all(_may_pad(name, kernel, index) for name in past)
+
+
+@lru_cache(KNOWN)  # many matches differ in operands alone
+def _cut_loops(
+    loops: tuple[Loop, ...],
+    target: Access,
+    groups: tuple[tuple[ExtentRule, tuple[str, ...]], ...],
+    padded: frozenset[str],
+) -> tuple[TiledLoop, ...]:
+    """All loops of a statement in units: bound ones of what the instruction takes, others of one
+    iteration.
 
     `padded`: loops that fill whatever room there is, past their extent.
     """
-    extents = {loop.name: loop.extent for loop in statement.loops}
-    moving = {name for index in statement.target.indices for name in index.names}
+    extents = {loop.name: loop.extent for loop in loops}
+    moving = {name for index in target.indices for name in index.names}
     cuts = {name: (1, extent) for name, extent in extents.items()}
-    for instruction_loop, group in match.binding:
-        rule = match.instruction.extent(instruction_loop)
+    for rule, group in groups:
         cuts |= cut_group(tuple((name, extents[name]) for name in group), rule, padded)
     return tuple(
         TiledLoop(
@@ -69,7 +83,7 @@ def _cut_loops(statement: Statement, match: Match, padded: frozenset[str]) -> tu
             cuts[loop.name][0],
             loop.name not in moving,
         )
-        for loop in statement.loops
+        for loop in loops
     )
 
 

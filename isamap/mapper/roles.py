@@ -42,7 +42,7 @@ COMPUTING = (InstructionRole.COMPUTE, InstructionRole.SHIFT)
 MOVING = (InstructionRole.COPY, InstructionRole.NARROW, InstructionRole.CONVERT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # each machine's are made once: `movers`
 class Mover:
     """An instruction that moves, converts, clears or shifts; operand names of its target and
     source."""

@@ -8,12 +8,15 @@ job: which memories, whole tiles.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations, pairwise, permutations
 
 from isamap.hwdesc import ExtentKind, ExtentRule, Instruction, StrideRule
 
 from .covering import CopyDim, Transfer
 from .roles import Mover
+
+KNOWN = 2**13  # transfers that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class _LoopRules:
     source: StrideRule | None  # None: the source does not move with the loop
 
 
+@lru_cache(KNOWN)  # of many operands, in many forms of a kernel, blocks lie alike
 def find_transfer(
     mover: Mover, dims: tuple[MoveDim, ...], element_bytes: int, source_element_bytes: int
 ) -> Transfer | None:
