@@ -5,6 +5,7 @@ In: hardware descriptions. Out: what is missing, or measured peaks. Not its job:
 
 import ctypes
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -13,7 +14,7 @@ from isamap.codegen import (
     Toolchain,
     can_measure,
     find_toolchain,
-    generate_peak,
+    generate_peaks,
     load_functions,
     missing_features,
 )
@@ -24,6 +25,7 @@ from isamap.work_folder import work_folder
 
 ROUNDS = 200_000
 REPEATS = 40
+LEAST, ENOUGH_S = 8, 0.1  # repeats, and time that is enough after them
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ def detect(hw: Hardware) -> Detection | None:
         return Detection(hw, f"this processor lacks {', '.join(missing)}", ())
     try:
         toolchain = find_toolchain(hw)
-        measured = (i for i in hw.instructions if _adds_up(i) and can_measure(i, hw))
-        return Detection(hw, "", tuple(_measure(i, hw, toolchain) for i in measured))
+        known = [i for i in hw.instructions if _adds_up(i) and can_measure(i, hw)]
+        return Detection(hw, "", _measure(known, hw, toolchain) if known else ())
     except IsamapError as error:
         return Detection(hw, _in_a_line(error), ())
 
@@ -73,26 +75,44 @@ def _adds_up(instruction: Instruction) -> bool:
     return any(s.update == "+=" for s in instruction.semantics.statements)
 
 
-def _measure(instruction: Instruction, hw: Hardware, toolchain: Toolchain) -> Peak:
-    """The best of a few runs on one core, in its own time: others may use the core in between."""
-    text, calls = generate_peak(instruction, hw)
+def _measure(
+    instructions: Sequence[Instruction], hw: Hardware, toolchain: Toolchain
+) -> tuple[Peak, ...]:
+    """The best of a few runs of each on one core, in its own time: others may use the core in
+    between."""
+    text, functions = generate_peaks(instructions, hw)
     with work_folder() as folder:
-        source, library = Path(folder, "peak.c"), Path(folder, "peak.so")
+        source, library = Path(folder, "peaks.c"), Path(folder, "peaks.so")
         source.write_text(text)
         toolchain.compile_shared(source, library)
-        (run,) = load_functions(library, ("isamap_peak",)).values()
-        best = float("inf")
-        for _ in range(REPEATS):
-            begin = time.thread_time()
-            run(ctypes.c_int64(ROUNDS))
-            best = min(best, time.thread_time() - begin)
+        runs = load_functions(library, tuple(name for name, _ in functions))
+        seconds = [_least_seconds(runs[name]) for name, _ in functions]
+    return tuple(
+        _peak(instruction, hw, calls / least)
+        for instruction, (_, calls), least in zip(instructions, functions, seconds, strict=True)
+    )
+
+
+def _least_seconds(run: Callable[[ctypes.c_int64], None]) -> float:
+    """Of a round."""
+    best, spent = float("inf"), 0.0
+    for number in range(REPEATS):
+        if number >= LEAST and spent > ENOUGH_S:
+            break
+        begin = time.thread_time()
+        run(ctypes.c_int64(ROUNDS))
+        took = time.thread_time() - begin
+        best, spent = min(best, took), spent + took
+    return best / ROUNDS
+
+
+def _peak(instruction: Instruction, hw: Hardware, calls_per_s: float) -> Peak:
     extents = {name: rule.maximum for name, rule in instruction.extents}
     each = prod(extents.values())
     units = {unit.name: unit.count for unit in hw.units}
     issue = instruction.issue_cycles.evaluate(extents)
     described = hw.clock_hz * units[instruction.unit] * each / issue
-    measured = calls * ROUNDS * each / best
-    return Peak(instruction.name, _products(instruction), measured, described)
+    return Peak(instruction.name, _products(instruction), calls_per_s * each, described)
 
 
 def _products(instruction: Instruction) -> str:

@@ -6,7 +6,7 @@ In: a Program, a Hardware. Out: source text; compiled files. Not its job: decidi
 from .generate import CSource, generate_c
 from .main import generate_main
 from .parameters import Parameter
-from .peak import can_measure, generate_peak
+from .peak import can_measure, generate_peaks
 from .timer import generate_timer
 from .toolchain import (
     MUST_EXECUTE,
@@ -25,7 +25,7 @@ __all__ = [
     "find_toolchain",
     "generate_c",
     "generate_main",
-    "generate_peak",
+    "generate_peaks",
     "generate_timer",
     "load_functions",
     "missing_features",
