@@ -151,7 +151,7 @@ def test_a_tile_of_rows_is_moved_by_one_call(tmp_path: Path) -> None:
 def test_ribbons_are_chosen_where_calls_cost_more_than_their_elements(
     is_far: bool, tmp_path: Path
 ) -> None:
-    subject = product(48, 40, 44)
+    subject = product(24, 20, 22)
     hw = written(machine_text(64, 40, is_far=is_far), tmp_path)
     answer = find_schedule(subject, hw, Wishes(time_limit_s=20))
     assert has_ribbon(answer.best.covering)
