@@ -87,7 +87,7 @@ def explore_command(
     """
     from isamap.compile import cost_model  # start-up time
     from isamap.costmodels import Metric
-    from isamap.sweep import Asking, Kept, combine, find_machines
+    from isamap.sweep import Asking, Kept, check_cost, combine, find_machines
 
     from .read_aim import read_aim
     from .read_settings import read_settings
@@ -97,9 +97,10 @@ def explore_command(
     check_places(csv_path, json_path, folder=folder)
     check_apart(cache, csv_path, json_path)
     cost_model(cost)  # is there one?
+    variants = combine(find_machines(hardware), read_settings(settings), zipped=zipped)
+    check_cost(cost_text, variants)
     sweep = Sweep(
-        read_workloads(kernels, sizes, table),
-        combine(find_machines(hardware), read_settings(settings), zipped=zipped),
+        read_workloads(kernels, sizes, table), variants,
         Asking(cost, layouts, check, time_limit, "reassociate" in allowed,
                read_aim(objective, None, None, None), effort=effort),
         Metric(objective), cost_text,

@@ -4,7 +4,7 @@ In: kernels, machines, settings. Out: points, their comparison, rows. Not its jo
 """
 
 from .ask import Asking
-from .compare import Comparison, Total, compare
+from .compare import Comparison, Total, check_cost, compare
 from .explore import explore
 from .find_machines import find_machines
 from .keep import Kept
@@ -27,6 +27,7 @@ __all__ = [
     "Total",
     "Variant",
     "Workload",
+    "check_cost",
     "combine",
     "compare",
     "cost_of",

@@ -4,9 +4,13 @@ In: points. Out: a Comparison. Not its job: finding points, printing.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from isamap.costmodels import Metric
+from isamap.errors import SpecErrors
+from isamap.hwdesc import load_hardware
+from isamap.resources import find_hardware
 
 from .measure_machine import cost_of
 from .outcome import Standing
@@ -64,6 +68,19 @@ class Comparison:
     def total(self, number: int) -> Total:
         """Of a variant."""
         return next(total for total in self.totals if total.variant.number == number)
+
+
+def check_cost(cost_text: str, variants: Sequence[Variant]) -> None:
+    """Read what a machine costs, of each file's first variant, before anything is swept.
+
+    Raises:
+        IsamapError: it cannot be read, or names what the machine does not have.
+    """
+    first = {variant.hardware: variant for variant in reversed(variants)}
+    for variant in first.values():
+        with suppress(SpecErrors):  # one that is no machine: the comparison says why
+            hw = load_hardware(find_hardware(variant.hardware), variant.settings)
+            cost_of(cost_text, hw)
 
 
 def compare(points: Iterable[Point], count: int, metric: Metric, cost_text: str) -> Comparison:

@@ -14,7 +14,7 @@ from isamap.scheduler import Wishes
 from isamap.verify import Check
 
 from .ask import Asking
-from .compare import Comparison, compare
+from .compare import Comparison, check_cost, compare
 from .find_machines import find_machines
 from .keep import Kept
 from .measure_machine import MANAGED
@@ -76,6 +76,7 @@ def explore(
     workloads = _workloads(_names("kernels", kernels, "gemm"), sizes)
     machines = find_machines(map(str, _names("hw", hw, "gemmini")))
     variants = combine(machines, [_axis(*pair) for pair in settings.items()], zipped=zipped)
+    check_cost(cost_of, variants)
     kept = Kept(None if cache is None else expect_folder("cache", cache))
     points = visit(workloads, variants, asking, kept, jobs=jobs)
     return compare(points, len(workloads), metric, cost_of)

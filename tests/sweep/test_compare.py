@@ -7,6 +7,7 @@ import csv
 import json
 import random
 from dataclasses import replace
+from importlib import import_module
 from io import StringIO
 
 import pytest
@@ -25,6 +26,7 @@ from isamap.sweep import (
     combine,
     compare,
     cost_of,
+    explore,
     machine_numbers,
     rows,
     table_text,
@@ -192,3 +194,18 @@ def test_every_file_is_combined_with_every_value_or_zipped() -> None:
     with pytest.raises(IsamapError, match="equally many: a 2, b 1") as caught:
         combine(["x"], [axes[0], Axis.of("b", (1,))], zipped=True)
     assert caught.value.hint == "without --zip every combination is taken"
+
+
+@pytest.mark.parametrize("settings", [{}, {"parameters.no_such": [1]}], ids=["machine", "none"])
+def test_what_a_machine_costs_is_read_before_anything_is_swept(
+    settings: dict[str, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the first variant is no machine, of which nothing is known."""
+
+    def visit(*_: object, **__: object) -> list[Point]:
+        raise LookupError("swept")
+
+    monkeypatch.setattr(import_module("isamap.sweep.explore"), "visit", visit)
+    expected = LookupError if settings else IsamapError
+    with pytest.raises(expected, match="swept" if settings else "vecdot has no number 'clok'"):
+        explore("gemm", "vecdot", settings, cost_of="clok")
