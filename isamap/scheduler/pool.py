@@ -5,10 +5,10 @@ the most promising first. Not its job: prices (a cost model's), coverings that w
 
 Tilings that are looked at come from a beam search from every solved one (change it a little, see
 `neighbours`), from the best of every other order of its loops over tiles, and from the same changes
-of those that were priced best. What is expected of a tiling is what the
-closed form says, corrected by what it got wrong of tilings that are like it, less `NOVELTY` for
-what it has in common with none of those that were seen: what is known says least about it (Srinivas
-et al. 2010, lower confidence bounds; the correction is a weighted mean, Nadaraya and Watson 1964).
+of those that were priced best. What is expected of a tiling is what the closed form says, corrected
+by what it got wrong of tilings that are like it, less `NOVELTY` for what it has in common with none
+of those that were seen: what is known says least about it (Srinivas et al. 2010, lower confidence
+bounds; the correction is a weighted mean, Nadaraya and Watson 1964).
 One of each solved covering in each order is seen sooner or later: where the closed form is wrong,
 it is wrong about whole orders.
 """
