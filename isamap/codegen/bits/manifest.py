@@ -3,6 +3,7 @@
 In: a Binary and its machine. Out: JSON data, explained in docs/binary.md. Not its job: files.
 """
 
+import json
 from collections.abc import Mapping
 
 from isamap.hwdesc import Format, Hardware
@@ -40,6 +41,11 @@ def make_manifest(binary: Binary, kernel: Kernel, hw: Hardware) -> dict[str, Jso
         "tables": _tables(binary, hw),
         "formats": {entry.name: _format(entry) for entry in hw.encoding.formats},
     }
+
+
+def manifest_text(manifest: Mapping[str, Json]) -> str:
+    """As it stands in its file."""
+    return json.dumps(manifest, indent=1) + "\n"
 
 
 def array_places(program: Program, kernel: Kernel) -> dict[str, Json]:

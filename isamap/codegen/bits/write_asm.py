@@ -7,7 +7,6 @@ Loops are written out. Calls stand in program order (where the program says when
 start), so text of a machine without interlocks needs the machine's own order of issue.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +23,7 @@ from .call import CallKind, Calls, HostStep, Part, Run, count_calls, in_order
 from .cut_runs import cut_runs
 from .flatten import flatten
 from .list_calls import show_host_step
-from .manifest import IMAGE, MANIFEST, Json, array_places, show_step
+from .manifest import IMAGE, MANIFEST, Json, array_places, manifest_text, show_step
 from .write_binary import fill_image
 from .write_c import c_name
 
@@ -40,20 +39,25 @@ def write_asm(program: Program, kernel: Kernel, hw: Hardware, folder: str | Path
     parts = cut_runs(flatten(program, hw), hw)
     names = _run_names(parts, c_name(program.name))
     text = _text(program, parts, names, hw)
-    num_bytes = data_bytes(program)
-    image: Json = {"file": IMAGE, "bytes": num_bytes, "base": 0, "base_align": 1}
+    image = fill_image(program, data_bytes(program), {})
+    placed: Json = {"file": IMAGE, "bytes": image.size, "base": 0, "base_align": 1}
     whole: Json = {"file": path.name, "parts": _parts(parts, names)}
     manifest: dict[str, Json] = {
         "isamap_assembly": 1,
         "kernel": program.name,
         "machine": hw.name,
         "program": whole,
-        "image": image,
+        "image": placed,
         **array_places(program, kernel),
     }
     make_folder(path.parent)
-    write_all({path: text, path.parent / MANIFEST: json.dumps(manifest, indent=1) + "\n"})
-    (path.parent / IMAGE).write_bytes(fill_image(program, num_bytes, {}).tobytes())
+    write_all(
+        {
+            path: text,
+            path.parent / MANIFEST: manifest_text(manifest),
+            path.parent / IMAGE: image.tobytes(),
+        }
+    )
     return path
 
 

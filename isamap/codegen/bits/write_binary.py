@@ -4,21 +4,20 @@ In: a Program, its machine, a folder. Out: program.bin, data.bin, manifest.json 
 it. Not its job: the command line, reading back (`read_binary`).
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, numpy_dtype
 from isamap.program import Program, pack
+from isamap.write_all import make_folder, write_all
 
 from .assemble import Binary, assemble, run_bytes, table_bytes
 from .call import HostStep
 from .list_calls import show_calls, show_host_step
-from .manifest import IMAGE, LISTING, MANIFEST, PROGRAM, make_manifest
+from .manifest import IMAGE, LISTING, MANIFEST, PROGRAM, make_manifest, manifest_text
 from .normal_form import bits_by_name, normal_form
 
 
@@ -38,22 +37,20 @@ def write_binary(
         base: the image's address (None: the machine's default).
 
     Raises:
-        ProgramError: it cannot be written in the machine's encoding; the folder cannot be written.
+        ProgramError: it cannot be written in the machine's encoding.
+        IsamapError: the files cannot be written; then all are as they were.
     """
     binary = assemble(program, hw, base)
-    folder = Path(folder)
-    files = {
-        PROGRAM: b"".join(run_bytes(run, hw) for run in binary.runs),
-        IMAGE: make_image(binary, hw, inputs or {}),
-        LISTING: list_binary(binary, hw).encode(),
-        MANIFEST: (json.dumps(make_manifest(binary, kernel, hw), indent=1) + "\n").encode(),
-    }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-    except OSError as error:
-        raise ProgramError(f"cannot write {folder}: {error.strerror}") from error
+    at = Path(folder)
+    make_folder(at)
+    write_all(
+        {
+            at / PROGRAM: b"".join(run_bytes(run, hw) for run in binary.runs),
+            at / IMAGE: make_image(binary, hw, inputs or {}),
+            at / LISTING: list_binary(binary, hw),
+            at / MANIFEST: manifest_text(make_manifest(binary, kernel, hw)),
+        }
+    )
     return binary
 
 

@@ -7,7 +7,6 @@ The data image may lie anywhere: wherever the base address entered a record, the
 address instead.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,11 +17,12 @@ from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.program import Program
+from isamap.write_all import make_folder, write_all
 
 from .assemble import Binary, EncodedRun, assemble, table_bytes
 from .call import HostStep
 from .encode import LIMB_BITS, Records
-from .manifest import MANIFEST, make_manifest
+from .manifest import MANIFEST, make_manifest, manifest_text
 from .pack_record import read_field
 
 HOLE = re.compile(r"\{(\w+)\}")
@@ -35,19 +35,14 @@ def write_c(program: Program, kernel: Kernel, hw: Hardware, folder: str | Path) 
     """Write the program's C file and its manifest; the C file's path comes back.
 
     Raises:
-        ProgramError: a format has no C text, the host works in between, or nothing can be written.
+        ProgramError: a format has no C text, or the host works in between.
+        IsamapError: the files cannot be written; then both are as they were.
     """
     binary = assemble(program, hw, 0)
-    text = make_c(binary, hw)
-    folder = Path(folder)
-    path = folder / f"{c_name(program.name)}.c"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        manifest = json.dumps(make_manifest(binary, kernel, hw), indent=1) + "\n"
-        (folder / MANIFEST).write_text(manifest)
-    except OSError as error:
-        raise ProgramError(f"cannot write {folder}: {error.strerror}") from error
+    path = Path(folder) / f"{c_name(program.name)}.c"
+    text, manifest = make_c(binary, hw), manifest_text(make_manifest(binary, kernel, hw))
+    make_folder(path.parent)
+    write_all({path: text, path.parent / MANIFEST: manifest})
     return path
 
 
