@@ -1,10 +1,10 @@
 """The answer of `isamap map` for scripts.
 
-In: a Result. Out: dictionaries, lists, strings and numbers. Not its job: writing files, kernels of
+In: an answer. Out: dictionaries, lists, strings and numbers. Not its job: writing files, kernels of
 several tasks (`plan_json`).
 """
 
-from isamap.compile import Result
+from isamap.compile import PlanResult, Result
 from isamap.ir import pretty
 from isamap.scheduler import used_bytes
 
@@ -19,12 +19,17 @@ from .json_parts import (
     verification_to_json,
     versions_to_json,
 )
+from .plan_json import plan_to_json
 from .show_bounds import bounds_to_json
 from .show_measured import contenders_to_json
 
 
-def result_to_json(result: Result) -> dict[str, Json]:
+def result_to_json(result: Result | PlanResult) -> dict[str, Json]:
     """Everything in the answer; every key with a unit says it."""
+    return plan_to_json(result) if isinstance(result, PlanResult) else _single_to_json(result)
+
+
+def _single_to_json(result: Result) -> dict[str, Json]:
     answer, schedule, request = result.answer, result.schedule, result.request
     tiling = schedule.solution.tiling
     assert tiling is not None, "a schedule has a tiling"

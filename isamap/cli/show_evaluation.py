@@ -15,7 +15,6 @@ from isamap.hwdesc import show_bytes
 from isamap.ir import pretty
 from isamap.program import listing as program_listing
 
-from .plan_json import plan_to_json
 from .result_json import result_to_json
 from .show_cores import core_lines
 from .show_plan import rewrite_lines
@@ -39,8 +38,7 @@ def show_evaluation(found: Evaluation, *, listing: bool, json_path: str | None) 
         if listing:
             console.file.write("\n" + program_listing(result.program))
     if json_path is not None:
-        data = plan_to_json(result) if isinstance(result, PlanResult) else result_to_json(result)
-        write_json(json_path, data)
+        write_json(json_path, result_to_json(result))
 
 
 def _print(found: Evaluation, console: Console) -> None:

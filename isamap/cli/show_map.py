@@ -19,7 +19,6 @@ from isamap.scheduler import Watch
 
 from .live import LiveWatch
 from .options import Views
-from .plan_json import plan_to_json
 from .result_json import result_to_json
 from .show_front import front_to_json, print_front
 from .show_plan import print_plan
@@ -83,8 +82,7 @@ def show_map(question: Question, show: Show) -> Result | PlanResult:
         if show.json_path != "-" and show.program_path != "-":
             _print(question, show, result, console)
     if show.json_path is not None:
-        data = plan_to_json(result) if isinstance(result, PlanResult) else result_to_json(result)
-        write_json(show.json_path, data)
+        write_json(show.json_path, result_to_json(result))
     if show.program_path is not None:
         write_json(show.program_path, to_json(result.program))
     return result
