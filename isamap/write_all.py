@@ -23,20 +23,31 @@ def make_folder(folder: Path) -> None:
         raise IsamapError(f"cannot make the folder {folder}: {error.strerror}") from error
 
 
+def real_path(path: Path) -> Path:
+    """Where links lead, there or not: a renaming would put a file in a link's place. Of links that
+    lead to each other, one of them: `Path.resolve` raises then."""
+    return Path(os.path.realpath(path))
+
+
+def is_stream(path: Path) -> bool:
+    """Is something there that takes text and is no file? A renaming would put one in its place."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def check_target(path: Path) -> None:
     """Could a file be put there, as far as one can say before it is written?
 
     Raises:
         IsamapError: it could not.
     """
-    real = _real(path)
+    real = real_path(path)
     folder = real.parent
     reason = ""
     if path.is_dir():
         reason = "Is a directory"
     elif real.is_symlink():
         reason = "Too many levels of symbolic links"
-    elif _is_stream(path):
+    elif is_stream(path):
         reason = "" if os.access(path, os.W_OK) else "Permission denied"
     elif not folder.is_dir():
         reason = "Not a directory" if folder.exists() else "No such file or directory"
@@ -74,10 +85,10 @@ def write_all(texts: Mapping[Path, str | bytes]) -> None:
     made: dict[Path, Path] = {}
     target = Path()
     try:
-        streams = [target for target in texts if _is_stream(target)]
+        streams = [target for target in texts if is_stream(target)]
         for target, text in texts.items():
             if target not in streams:
-                real = _real(target)
+                real = real_path(target)
                 made[real] = _write_beside(real, text)
         for target in streams:
             target.write_bytes(_as_bytes(texts[target]))
@@ -88,16 +99,6 @@ def write_all(texts: Mapping[Path, str | bytes]) -> None:
     finally:
         for temporary in made.values():
             temporary.unlink(missing_ok=True)
-
-
-def _real(path: Path) -> Path:
-    """Where a link leads, there or not: a renaming would put a file in the link's place."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
-
-
-def _is_stream(path: Path) -> bool:
-    """Is something there that takes text and is no file? A renaming would put one in its place."""
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _as_bytes(text: str | bytes) -> bytes:

@@ -8,15 +8,31 @@ from pathlib import Path
 
 import click
 
-from isamap.codegen import generate_c, write_asm, write_binary, write_c
+from isamap.codegen import (
+    IMAGE,
+    LISTING,
+    MANIFEST,
+    PROGRAM,
+    generate_c,
+    write_asm,
+    write_binary,
+    write_c,
+)
 from isamap.compile import PlanResult, Result
-from isamap.files import timeloop_files
+from isamap.files import TIMELOOP_FILES, timeloop_files
 from isamap.hwdesc import show_bytes
 from isamap.ir import Role
 from isamap.program import Program
 from isamap.write_all import write_all
 
 from .units import show_count
+
+FILES = {  # by kind; those that are named after the kernel are not among them
+    "bin": (PROGRAM, IMAGE, LISTING, MANIFEST),
+    "c": (MANIFEST,),
+    "asm": (IMAGE, MANIFEST),
+    "timeloop": TIMELOOP_FILES,
+}
 
 
 def emit_files(result: Result | PlanResult, kind: str, folder: str, base: int | None) -> None:

@@ -39,13 +39,14 @@ def evaluate_command(
     from isamap.files import evaluate  # start-up time
 
     from . import show_evaluation, write_views
+    from .write_folder import FILES, write_folder
 
     views = Views(trace, report, trace_calls)
     views.check()
-    check_places(json_path, trace, report, folder=folder)
+    check_places(json_path, trace, report, folder=folder, inside=FILES)
     found = evaluate(schedule, verify=check, seed=seed)
     if folder is not None:  # first: who reads the answer may close the pipe
-        show_evaluation.write_folder(folder, found.result)
+        write_folder(folder, found.result)
     write_views.write_result_views(views, found.result)
     show_evaluation.show_evaluation(found, listing=listing, json_path=json_path)
     if found.result.verification.is_wrong:

@@ -92,9 +92,9 @@ def explore_command(
     from .read_aim import read_aim
     from .read_settings import read_settings
     from .read_workloads import read_workloads
-    from .show_explore import Show, Sweep, show_explore
+    from .show_explore import FILES, Show, Sweep, show_explore
 
-    check_places(csv_path, json_path, folder=folder)
+    check_places(csv_path, json_path, folder=folder, inside=FILES)
     check_apart(cache, csv_path, json_path)
     cost_model(cost)  # is there one?
     variants = combine(find_machines(hardware), read_settings(settings), zipped=zipped)

@@ -86,11 +86,13 @@ def map_command(
     from isamap.codegen import check_form  # start-up time: the solver and NumPy load only now
     from isamap.compile import load_machine
 
-    from . import read_aim, show_map
+    from . import emit_files, read_aim, show_map
+    from .write_folder import FILES
 
     views = Views(trace, report, trace_calls)
     views.check()
-    check_places(json_path, program_path, trace, report, folder=folder)
+    inside = (*FILES, *emit_files.FILES.get(emit or "", ()))
+    check_places(json_path, program_path, trace, report, folder=folder, inside=inside)
     check_apart(database, json_path, program_path, trace, report)
     show = show_map.Show(top, explain, listing, json_path, program_path, folder, views)
     question = show_map.Question(
@@ -124,8 +126,6 @@ def map_command(
     if result.verification.is_wrong:
         raise SystemExit(EXIT_WRONG)
     if emit is not None and folder is not None:
-        from .emit_files import emit_files
-
-        emit_files(result, emit, folder, base)
+        emit_files.emit_files(result, emit, folder, base)
     if result.is_interrupted:
         raise SystemExit(EXIT_INTERRUPTED)

@@ -202,9 +202,6 @@ class Views:
         for option, path in (("--trace", self.trace), ("--report", self.report)):
             if path == "-":
                 raise IsamapError(f"{option} - : it is a file", hint=f"for example {option} out")
-        paths = [Path(path).resolve() for path in (self.trace, self.report) if path is not None]
-        if len(paths) > len(set(paths)):
-            raise IsamapError(f"--trace and --report are both {self.trace}")
         check_places(self.trace, self.report)
 
 

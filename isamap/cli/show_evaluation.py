@@ -24,9 +24,6 @@ from .show_timing import busy_lines, headline, traffic_lines
 from .show_verification import show_verification
 from .units import align, show_cycles
 from .write import write_json
-from .write_folder import write_folder
-
-__all__ = ["show_evaluation", "write_folder"]
 
 
 def show_evaluation(found: Evaluation, *, listing: bool, json_path: str | None) -> None:

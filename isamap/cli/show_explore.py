@@ -32,6 +32,8 @@ from .progress_bar import progress_bar
 from .write import json_text, write_text
 from .write_variants import variant_files
 
+FILES = ("explore.csv", "explore.json")  # beside the variants of the front
+
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
@@ -136,5 +138,5 @@ def _write(sweep: Sweep, show: Show, found: Comparison, is_whole: bool) -> None:
         if path is not None:
             write_text(path, text)
     if show.folder is not None:
-        files = {"explore.csv": table_text(found), "explore.json": data}
-        variant_files(Path(show.folder), found, files)
+        files = zip(FILES, (table_text(found), data), strict=True)
+        variant_files(Path(show.folder), found, dict(files))

@@ -4,32 +4,34 @@ In: a path and text or data. Out: the file. Not its job: what it says.
 """
 
 import json
-import os
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from isamap.errors import IsamapError
-from isamap.write_all import check_folder, check_target, write_all
+from isamap.write_all import check_folder, check_target, is_stream, real_path, write_all
 
 
-def check_places(*paths: str | None, folder: str | None = None) -> None:
-    """Before anything is searched: could `write_text` write to all of these, and could files be put
-    into `folder`, which need not be there? `None` and one `-` are fine.
+def check_places(
+    *paths: str | None, folder: str | None = None, inside: Collection[str] = ()
+) -> None:
+    """Before anything is searched: could `write_text` write to all of these, and could files of the
+    names `inside` be put into `folder`, which need not be there? `None` and one `-` are fine.
 
     Raises:
         IsamapError: a folder is missing, or closed, or two would be written to one file.
     """
+    taken: set[Path] = set()
     if folder is not None:
         check_folder(Path(folder))
         check_apart(folder, *paths)
-    taken: set[Path | str] = set()
-    for path in paths:
-        if path is None:
-            continue
-        if path != "-":
-            check_target(Path(path))
-        place = path if path == "-" else _real(path)
-        if place in taken and not _is_sink(path):
-            raise _lost("standard output" if path == "-" else path)
+        taken = {real_path(Path(folder, name)) for name in inside}
+    if paths.count("-") > 1:
+        raise _lost("standard output")
+    for path in map(Path, _files(paths)):
+        check_target(path)
+        place = real_path(path)
+        if place in taken and not is_stream(path):
+            raise _lost(path)
         taken.add(place)
 
 
@@ -41,25 +43,19 @@ def check_apart(place: str | None, *files: str | None) -> None:
     """
     if place is None:
         return
-    whole = _real(place)
-    for file in files:
-        if file is not None and file != "-" and _real(file) in (whole, *whole.parents):
+    whole = real_path(Path(place))
+    for file in map(Path, _files(files)):
+        if real_path(file) in (whole, *whole.parents):
             raise _lost(file)
 
 
-def _real(path: str) -> Path:
-    """Without links; of links that lead to each other, with them: `Path.resolve` raises then."""
-    return Path(os.path.realpath(path))
+def _files(paths: Iterable[str | None]) -> list[str]:
+    """But for standard output, which one program reads; into a pipe several may be written."""
+    return [path for path in paths if path is not None and path != "-"]
 
 
-def _lost(where: str) -> IsamapError:
+def _lost(where: str | Path) -> IsamapError:
     return IsamapError(f"two outputs are to be written to {where}: one would be lost")
-
-
-def _is_sink(path: str) -> bool:
-    """May several be written there, one after the other? Not to standard output, which one program
-    reads."""
-    return path != "-" and Path(path).exists() and not Path(path).is_file()
 
 
 def write_text(path: str, text: str) -> None:

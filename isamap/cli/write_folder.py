@@ -10,26 +10,24 @@ from isamap.files import schedule_text, summary_text
 from isamap.program import to_json
 from isamap.write_all import make_folder, write_all
 
-from .plan_json import plan_to_json
 from .result_json import result_to_json
 from .write import json_text
 
+FILES = ("schedule.yaml", "program.json", "stats.json", "summary.csv")
+
 
 def write_folder(folder: str, result: Result | PlanResult) -> None:
-    """All files of an answer: `schedule.yaml`, `program.json`, `stats.json`, `summary.csv`.
+    """The files of an answer.
 
     Raises:
         IsamapError: one of them cannot be written; then all are as they were.
     """
-    program = result.program
-    stats = plan_to_json(result) if isinstance(result, PlanResult) else result_to_json(result)
     at = Path(folder)
     make_folder(at)
-    write_all(
-        {
-            at / "schedule.yaml": schedule_text(result, at),
-            at / "program.json": json_text(to_json(program)),
-            at / "stats.json": json_text(stats),
-            at / "summary.csv": summary_text(result),
-        }
+    texts = (
+        schedule_text(result, at),
+        json_text(to_json(result.program)),
+        json_text(result_to_json(result)),
+        summary_text(result),
     )
+    write_all({at / name: text for name, text in zip(FILES, texts, strict=True)})

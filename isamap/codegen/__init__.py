@@ -4,6 +4,10 @@ In: a Program, a Hardware. Out: source text, bytes. Not its job: deciding anythi
 """
 
 from .bits import (
+    IMAGE,
+    LISTING,
+    MANIFEST,
+    PROGRAM,
     Binary,
     CallKind,
     Calls,
@@ -43,7 +47,11 @@ __all__ = [
     "EncodedRun",
     "Form",
     "HostStep",
+    "IMAGE",
+    "LISTING",
+    "MANIFEST",
     "MUST_EXECUTE",
+    "PROGRAM",
     "Parameter",
     "TableRange",
     "Toolchain",

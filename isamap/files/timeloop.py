@@ -35,6 +35,7 @@ from isamap.scheduler import memory_of
 from .yaml_text import Value, yaml_text
 
 VERSION = "0.4"
+TIMELOOP_FILES = tuple(f"timeloop_{x}.yaml" for x in ("architecture", "problem", "mapping"))
 PRODUCT = "*"
 PASSED = "passed"  # a level that holds nothing: Timeloop has each loop once per level
 HINT = "Timeloop models one sum of products of two arrays, tile by tile"
@@ -165,14 +166,14 @@ class _Writer:
             f"{self.kernel.name} on {self.hw.name}: {pretty_statement(self.statement)}",
             "timeloop-model timeloop_*.yaml",
         ]
-        parts = {
-            "architecture": (self.architecture_notes(), self.architecture()),
-            "problem": (self.problem_notes(), self.problem()),
-            "mapping": (self.mapping_notes(), self.mapping()),
-        }
+        parts = (
+            (self.architecture_notes(), self.architecture()),
+            (self.problem_notes(), self.problem()),
+            (self.mapping_notes(), self.mapping()),
+        )
         return {
-            f"timeloop_{name}.yaml": "\n".join([*(f"# {x}" for x in (*head, *notes)), *lines, ""])
-            for name, (notes, lines) in parts.items()
+            name: "\n".join([*(f"# {x}" for x in (*head, *notes)), *lines, ""])
+            for name, (notes, lines) in zip(TIMELOOP_FILES, parts, strict=True)
         }
 
     def architecture_notes(self) -> list[str]:

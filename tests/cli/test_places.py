@@ -64,6 +64,25 @@ def test_two_outputs_are_not_written_to_one_place(command: str, first: str, seco
     assert message not in refused(command, first, "new", second, "other")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (("map", "-o", "new", "--json"), "new/program.json"),
+        (("map", "-o", "new", "--emit", "bin", "--trace"), "new/manifest.json"),
+        (("map", "-o", "new", "--emit", "timeloop", "--report"), "new/timeloop_problem.yaml"),
+        (("evaluate", "-o", "new", "--report"), "new/stats.json"),
+        (("explore", "-o", "new", "--csv"), "new/explore.csv"),
+    ],
+)
+def test_files_of_the_folder_are_not_written_over(arguments: tuple[str, ...], place: str) -> None:
+    Path("new").mkdir()
+    message = "one would be lost"
+    assert f"two outputs are to be written to {place}: {message}" in refused(*arguments, place)
+    assert message not in refused(*arguments, "new/other")
+    Path(place).symlink_to("../file")  # the folder's file is written where the link leads
+    assert message in refused(*arguments, "file")
+
+
 def test_links_that_lead_to_each_other_are_no_place() -> None:
     Path("there").symlink_to("back")
     Path("back").symlink_to("there")

@@ -81,7 +81,7 @@ def test_both_in_one_file_are_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "x")
     done = CliRunner().invoke(main, ["map", *SMALL, "--trace", path, "--report", path])
     assert done.exit_code == 2
-    assert f"--trace and --report are both {path}" in done.output
+    assert f"two outputs are to be written to {path}: one would be lost" in done.output
 
 
 def test_a_front_has_no_trace() -> None:

@@ -5,6 +5,7 @@ In: a Program and its machine. Out: binaries, their listing. Not its job: decidi
 
 from .assemble import Binary, EncodedRun, assemble, check_base, run_bytes, table_bytes
 from .call import CallKind, Calls, Form, HostStep, TableRange
+from .manifest import IMAGE, LISTING, MANIFEST, PROGRAM
 from .read_binary import disassemble
 from .write_asm import write_asm
 from .write_binary import list_binary, write_binary
@@ -17,6 +18,10 @@ __all__ = [
     "EncodedRun",
     "Form",
     "HostStep",
+    "IMAGE",
+    "LISTING",
+    "MANIFEST",
+    "PROGRAM",
     "TableRange",
     "assemble",
     "check_base",
