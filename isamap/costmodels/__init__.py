@@ -10,7 +10,7 @@ from .analytical import (
 )
 from .bounds import Bound, find_bounds
 from .compulsory import compulsory_bytes
-from .contest import Contest, TakesRounds, open_contest, share_time
+from .contest import Contest, CountsPrograms, TakesRounds, open_contest, share_time
 from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fill
 from .emulated import Emulated
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
@@ -35,12 +35,10 @@ from .pretty_cost import pretty_cost, pretty_energy, pretty_value
 from .registry import (
     ANALYTICAL,
     COST_MODELS,
-    EMULATED,
     Candidate,
     CostModel,
     Formula,
     Price,
-    program_cycles,
 )
 from .roofline import Roofline, floor_costs, roofline
 from .rounds import (
@@ -87,11 +85,11 @@ __all__ = [
     "Begun",
     "Bound",
     "COST_MODELS",
-    "EMULATED",
     "Candidate",
     "Contest",
     "CostModel",
     "Costs",
+    "CountsPrograms",
     "Ends",
     "Emulated",
     "Estimate",
@@ -174,7 +172,6 @@ __all__ = [
     "pretty_cost",
     "pretty_energy",
     "pretty_value",
-    "program_cycles",
     "ring_ends",
     "roofline",
     "round_trip_cycles",

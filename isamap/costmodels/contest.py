@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
+from isamap.program import Program
 
 from .registry import Candidate, CostModel, Price
 
@@ -41,6 +42,20 @@ class TakesRounds(Protocol):
 
     def shared(self, count: int) -> CostModel:
         """The model for each of so many kernels that share its time."""
+        ...
+
+
+@runtime_checkable
+class CountsPrograms(Protocol):
+    """A cost model that prices candidates as it prices any program: wholes compare, whatever they
+    are made of, and what it prefers among few coverings is worth a look among many candidates."""
+
+    def one_by_one(self) -> CostModel:
+        """The model that prices only the best candidate of each covering."""
+        ...
+
+    def program_cycles(self, program: Program, hw: Hardware) -> int:
+        """What a whole program takes."""
         ...
 
 

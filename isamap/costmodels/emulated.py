@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from isamap.emulator import Timing, time_scheduled
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
+from isamap.program import Program
 
-from .registry import Candidate, Price
+from .registry import EMULATED, Candidate, CostModel, Price
 
 STALE = 2  # rounds one after the other that bring nothing end it
 MOST_CALLS = 40_000_000  # of programs that are emulated: a quarter of a minute's
@@ -40,6 +41,14 @@ class Emulated:
     def shared(self, count: int) -> "Emulated":
         """As in `TakesRounds`."""
         return replace(self, most_calls=self.most_calls // max(1, count))
+
+    def one_by_one(self) -> CostModel:
+        """As in `CountsPrograms`."""
+        return EMULATED
+
+    def program_cycles(self, program: Program, hw: Hardware) -> int:
+        """As in `CountsPrograms`."""
+        return time_scheduled(program, hw).cycles
 
 
 class EmulatedContest:

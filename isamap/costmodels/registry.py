@@ -94,12 +94,7 @@ def analytical_cycles(candidate: Candidate, hw: Hardware) -> int:
 
 def emulated_cycles(candidate: Candidate, hw: Hardware) -> int:
     """The emulator's count for the whole program."""
-    return program_cycles(candidate.program, hw)
-
-
-def program_cycles(program: Program, hw: Hardware) -> int:
-    """The emulator's count, of a plan's program, too."""
-    return time_scheduled(program, hw).cycles
+    return time_scheduled(candidate.program, hw).cycles
 
 
 ANALYTICAL = Formula("analytical", analytical_cycles)

@@ -9,13 +9,11 @@ from math import inf
 
 from isamap.costmodels import (
     ANALYTICAL,
-    EMULATED,
     Aim,
     Costs,
-    Emulated,
+    CountsPrograms,
     Metric,
     host_costs,
-    program_cycles,
 )
 from isamap.errors import LimitError, MappingError
 from isamap.hwdesc import Hardware
@@ -96,10 +94,10 @@ def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> An
 
 
 def _is_below(plan: Plan, answer: Answer, hw: Hardware, wishes: Wishes) -> bool:
-    """Does a plan take less than the answer that candidates were emulated for? Else nobody asks."""
-    if not isinstance(wishes.cost, Emulated) or not wishes.aim.is_fastest:
+    """Does a plan take less than the answer, under a cost model that can tell?"""
+    if not isinstance(wishes.cost, CountsPrograms) or not wishes.aim.is_fastest:
         return True
-    return program_cycles(plan.program, hw) < answer.best.cost_cycles
+    return wishes.cost.program_cycles(plan.program, hw) < answer.best.cost_cycles
 
 
 def _is_least(plan: Plan, kernel: Kernel, hw: Hardware, wishes: Wishes) -> bool:
@@ -116,12 +114,13 @@ def _plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan
     wishes = replace(wishes, ahead=(), uncopied=wishes.ahead)  # tasks agree on layouts
     if wishes.cost.num_candidates == 1:
         return _best_plan(kernel, hw, wishes, deadline)
-    if not isinstance(wishes.cost, Emulated):
+    model = wishes.cost
+    if not isinstance(model, CountsPrograms):
         plan = _best_plan(kernel, hw, replace(wishes, cost=ANALYTICAL), deadline)
         return compare_tasks(plan, hw, wishes)
-    plan = _best_plan(kernel, hw, replace(wishes, cost=EMULATED), deadline)
+    plan = _best_plan(kernel, hw, replace(wishes, cost=model.one_by_one()), deadline)
     plans = plan, compare_tasks(plan, hw, wishes)  # each task by itself, not the whole
-    return min(plans, key=lambda plan: program_cycles(plan.program, hw))
+    return min(plans, key=lambda plan: model.program_cycles(plan.program, hw))
 
 
 def _best_plan(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> Plan:

@@ -7,7 +7,7 @@ are worth seeing (`pool`), how many and what they cost (the model), the answer m
 from collections.abc import Sequence
 from dataclasses import replace
 
-from isamap.costmodels import Aim, Candidate, Emulated, Price, Work, estimate, open_contest
+from isamap.costmodels import Aim, Candidate, CountsPrograms, Price, Work, estimate, open_contest
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.program import Program, in_use_order
@@ -29,8 +29,8 @@ def compare(
     shown: dict[Program, Listed] = {}
     made: list[Schedule] = []
     found: list[Contender] = []
-    # what the emulator prices without candidates is among them, so that more are never worse
-    asked = pool.solutions() if isinstance(wishes.cost, Emulated) else ()
+    # what is priced without candidates is among them, so that more are never worse
+    asked = pool.solutions() if isinstance(wishes.cost, CountsPrograms) else ()
     while count := contest.wanted:
         values = [c.schedule.cost if c.price.cycles is not None else None for c in found]
         priced = list(zip(shown.values(), values, strict=True))
