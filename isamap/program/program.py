@@ -43,6 +43,11 @@ class Span:
             return self.limit
         return min(self.limit, -((self.offset.evaluate(values) - self.total) // self.unit))
 
+    def substitute(self, values: Mapping[str, Affine]) -> "Span":
+        """With loops replaced; itself where it names none of them: most do not."""
+        offset = self.offset.substitute(values)
+        return self if offset is self.offset else replace(self, offset=offset)
+
 
 class Edge(Enum):
     """Which iteration of a loop."""
@@ -89,6 +94,20 @@ class Address:
         )
         return self.offset.evaluate(values) + turns
 
+    def substitute(self, values: Mapping[str, Affine]) -> "Address":
+        """As of a `Span`; rotations that become constant are added to the offset."""
+        offset = self.offset.substitute(values)
+        if offset is self.offset and not self.rotations:
+            return self
+        rotations = []
+        for rotation in self.rotations:
+            counter = rotation.counter.substitute(values)
+            if counter.terms:
+                rotations.append(Rotation(counter, rotation.modulo, rotation.stride_bytes))
+            else:
+                offset = offset + counter.constant % rotation.modulo * rotation.stride_bytes
+        return Address(offset, tuple(rotations))
+
     def interval(self, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
         """Smallest and largest value where each loop runs from the first to the second number, and
         every rotation through all its places."""
@@ -108,6 +127,11 @@ class Operand:
     memory: str
     address: Address
     strides_bytes: tuple[int, ...]
+
+    def substitute(self, values: Mapping[str, Affine]) -> "Operand":
+        """As of a `Span`."""
+        address = self.address.substitute(values)
+        return self if address is self.address else replace(self, address=address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +176,15 @@ class Issue:
     pushes: tuple[str, ...] = ()
     starts: tuple[Run, ...] = ()
     task: int | None = field(default=None, compare=False)
+
+    def substitute(self, values: Mapping[str, Affine]) -> "Issue":
+        """With loops replaced in its addresses and counts."""
+        return replace(
+            self,
+            operands=tuple(operand.substitute(values) for operand in self.operands),
+            extents=tuple((loop, span.substitute(values)) for loop, span in self.extents),
+            repeats=tuple(replace(r, span=r.span.substitute(values)) for r in self.repeats),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import assert_never
 from isamap.costmodels import last_units, may_leave_late
 from isamap.hwdesc import Synchronisation
 from isamap.ir import Affine
-from isamap.program import Address, Edge, For, Issue, Node, Span, When
+from isamap.program import Edge, For, Issue, Node, When
 
 from .frame import Frame, tile_name, unit_name
 from .place import Slot
@@ -170,33 +170,10 @@ def _at(nodes: tuple[Node, ...], values: Values) -> tuple[Node, ...]:
 def _node_at(node: Node, values: Values) -> Node:
     match node:
         case For():
-            return replace(node, span=_span_at(node.span, values), body=_at(node.body, values))
+            return replace(node, span=node.span.substitute(values), body=_at(node.body, values))
         case When():
             return replace(node, body=_at(node.body, values))
         case Issue():
-            return replace(
-                node,
-                operands=tuple(
-                    replace(x, address=_address_at(x.address, values)) for x in node.operands
-                ),
-                extents=tuple((name, _span_at(span, values)) for name, span in node.extents),
-                repeats=tuple(replace(r, span=_span_at(r.span, values)) for r in node.repeats),
-            )
+            return node.substitute(values)
         case _:
             assert_never(node)
-
-
-def _span_at(span: Span, values: Values) -> Span:
-    return replace(span, offset=span.offset.substitute(values))
-
-
-def _address_at(address: Address, values: Values) -> Address:
-    offset = address.offset.substitute(values)
-    turns = []
-    for turn in address.rotations:
-        counter = turn.counter.substitute(values)
-        if counter.terms:
-            turns.append(replace(turn, counter=counter))
-        else:
-            offset += counter.constant % turn.modulo * turn.stride_bytes
-    return Address(offset, tuple(turns))

@@ -17,7 +17,7 @@ from typing import assert_never
 
 from isamap.hwdesc import Hardware
 from isamap.ir import Affine
-from isamap.program import Address, Issue, Operand, Rotation, Span
+from isamap.program import Span
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 from .reach import Ranges, calls_within, reaches
@@ -73,7 +73,7 @@ def _put_in_all(nodes: tuple[CNode, ...], constants: Mapping[str, Affine]) -> tu
 def _put(node: CNode, constants: Mapping[str, Affine]) -> CNode:
     match node:
         case CCall(issue):
-            return CCall(put_in_issue(issue, constants))
+            return CCall(issue.substitute(constants))
         case CLoop() | CShare():
             stop = _put_in_count(node.stop, constants)
             return replace(node, stop=stop, body=_put_in_all(node.body, constants))
@@ -87,44 +87,11 @@ def _put(node: CNode, constants: Mapping[str, Affine]) -> CNode:
     assert_never(node)
 
 
-def put_in_issue(issue: Issue, constants: Mapping[str, Affine]) -> Issue:
-    """A call with numbers for loops in its addresses and counts."""
-    operands = tuple(_put_in_operand(operand, constants) for operand in issue.operands)
-    extents = tuple((loop, _put_in_span(span, constants)) for loop, span in issue.extents)
-    return replace(issue, operands=operands, extents=extents)
-
-
-def _put_in_operand(operand: Operand, constants: Mapping[str, Affine]) -> Operand:
-    """The same operand where nothing changes, as below: most do not move with most loops."""
-    address = put_in_address(operand.address, constants)
-    return operand if address is operand.address else replace(operand, address=address)
-
-
-def _put_in_span(span: Span, constants: Mapping[str, Affine]) -> Span:
-    offset = span.offset.substitute(constants)
-    return span if offset is span.offset else replace(span, offset=offset)
-
-
 def _put_in_count(count: int | Span, constants: Mapping[str, Affine]) -> int | Span:
     if isinstance(count, int):
         return count
-    span = _put_in_span(count, constants)
+    span = count.substitute(constants)
     return span if span.offset.names else span.value({})
-
-
-def put_in_address(address: Address, constants: Mapping[str, Affine]) -> Address:
-    """An address with numbers for loops; rotations that become constant are added to it."""
-    offset = address.offset.substitute(constants)
-    if offset is address.offset and not address.rotations:
-        return address
-    rotations = []
-    for rotation in address.rotations:
-        counter = rotation.counter.substitute(constants)
-        if counter.terms:
-            rotations.append(Rotation(counter, rotation.modulo, rotation.stride_bytes))
-        else:
-            offset = offset + counter.constant % rotation.modulo * rotation.stride_bytes
-    return Address(offset, tuple(rotations))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from isamap.program import Address, Edge, For, Issue, Node, Span, When, issues
 
 from .nodes import CCall, CIf, CLoop, CNode, CRegion, CShare, count_calls
 from .regions import MarkedNode, Region
-from .roll import Iterations, put_in_issue, roll
+from .roll import Iterations, roll
 
 MAX_CALLS = 20_000  # written out; beyond, registers become places in an array
 
@@ -249,7 +249,7 @@ class _Specialiser:
         extents = tuple(
             (name, _as_span(resolve_span(span, known), span)) for name, span in issue.extents
         )
-        made = put_in_issue(replace(issue, extents=extents, repeats=()), _constants(known))
+        made = replace(issue, extents=extents, repeats=()).substitute(_constants(known))
         for operand in made.operands:
             if operand.memory in self.variables and _address_names(operand.address):
                 raise NotStaticError(
