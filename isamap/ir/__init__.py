@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from isamap.lazy import load_name
 
 from .affine import Affine
+from .casts import under_casts, without_casts
 from .covers import covers, covers_together, leaves_elements
 from .deps import (
     LoopKind,
@@ -38,7 +39,7 @@ from .dtypes import (
     size_bytes,
     wrap_integer,
 )
-from .exact_form import exact_form, exact_range, is_copy, saturations, without_casts
+from .exact_form import exact_form, exact_range, is_copy, saturations
 from .innermost import innermost, may_reorder
 from .kernel import (
     Access,
@@ -154,6 +155,7 @@ __all__ = [
     "stays_inside",
     "strided_view",
     "type_of",
+    "under_casts",
     "verify",
     "without_casts",
     "wrap_integer",

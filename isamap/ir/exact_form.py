@@ -8,6 +8,7 @@ they are), algebra beyond ranges.
 
 from collections.abc import Callable
 
+from .casts import under_casts
 from .dtypes import integer_range, is_integer
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, Statement
 from .ops import OPS, is_cast
@@ -100,12 +101,4 @@ def saturations(expr: Expr) -> tuple[str, ...]:
 
 def is_copy(statement: Statement) -> bool:
     """Does it only copy, cast or not?"""
-    return statement.update == "=" and isinstance(without_casts(statement.value), Access)
-
-
-def without_casts(expr: Expr) -> Expr:
-    """The expression as if every type held every value."""
-    if not isinstance(expr, Apply):
-        return expr
-    args = tuple(without_casts(arg) for arg in expr.args)
-    return args[0] if is_cast(expr.op) else Apply(expr.op, args)
+    return statement.update == "=" and isinstance(under_casts(statement.value), Access)

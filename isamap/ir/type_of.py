@@ -11,9 +11,10 @@ from typing import assert_never
 
 from isamap.errors import KernelError, closest
 
+from .casts import under_casts
 from .dtypes import integer_range, is_float, is_integer
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal
-from .ops import OPS, SHIFTS, Domain, Operation, Typing, is_cast
+from .ops import OPS, SHIFTS, Domain, Operation, Typing
 from .pretty import pretty_expr
 
 
@@ -134,9 +135,7 @@ def check_literals(expr: Expr, kernel: Kernel, dtype: str) -> None:
 
 def check_right_side(op: str, args: tuple[Expr, ...]) -> None:
     """KernelError for a literal that is the zero of a division or the negative count of a shift."""
-    right = args[-1]
-    while isinstance(right, Apply) and is_cast(right.op):
-        right = right.args[0]  # holds the same number: literals fit their casts
+    right = under_casts(args[-1])  # holds the same number: literals fit their casts
     if not isinstance(right, Literal):
         return
     if op == "//" and right.value == 0:

@@ -19,11 +19,11 @@ from isamap.ir import (
     Role,
     Statement,
     accesses,
-    is_cast,
     loop_kinds,
     normalise_update,
     pretty_expr,
     type_of,
+    under_casts,
 )
 
 from .edit import (
@@ -95,10 +95,9 @@ def is_worth_a_buffer(statement: Statement, part: Expr) -> bool:
     """Is `part` more than a converted element, and smaller than the sum it stands in?"""
     if not isinstance(part, Apply) or not accesses(part):
         return False
-    inner: Expr = part
-    while isinstance(inner, Apply) and is_cast(inner.op):
-        inner = inner.args[0]
-    if not isinstance(inner, Apply) or (part == statement.value and statement.update == "="):
+    if not isinstance(under_casts(part), Apply):
+        return False
+    if part == statement.value and statement.update == "=":
         return False
     is_sum = any(not statement.target.moves_with(loop.name) for loop in statement.loops)
     return not is_sum or len(used_loops(part)) < len(statement.loops)

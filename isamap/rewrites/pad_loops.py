@@ -21,9 +21,9 @@ from isamap.ir import (
     Statement,
     accesses,
     index_range,
-    is_cast,
     is_float,
     pretty_expr,
+    under_casts,
 )
 
 from .copies import Dimension, make_copy, read_copy, whole_dimensions
@@ -106,8 +106,7 @@ def check_added(kernel: Kernel, statement: Statement, loop: str, grown: int) -> 
 
 def is_zero_beyond(factor: Expr, kernel: Kernel, larger: Statement, loop: str, extent: int) -> bool:
     """Does the factor read outside of its buffer, so zeros, wherever `loop` is >= `extent`?"""
-    while isinstance(factor, Apply) and is_cast(factor.op):
-        factor = factor.args[0]
+    factor = under_casts(factor)
     if not isinstance(factor, Access) or factor.pad not in (None, 0):
         return False
     extents = {own.name: own.extent for own in larger.loops}

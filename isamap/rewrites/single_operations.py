@@ -23,6 +23,7 @@ from isamap.ir import (
     kernel_loop_kinds,
     normalise_update,
     type_of,
+    under_casts,
 )
 
 from .edit import fresh_names, pick_loops, rebuild, used_loops
@@ -109,9 +110,7 @@ def _has_two_operations(value: Expr) -> bool:
 
 def _is_computed(value: Expr) -> bool:
     """Is it neither an element, cast or not, nor a number?"""
-    inner = value
-    while isinstance(inner, Apply) and is_cast(inner.op):
-        inner = inner.args[0]
+    inner = under_casts(value)
     return isinstance(inner, Apply) and bool(accesses(inner))
 
 
