@@ -28,6 +28,7 @@ from isamap.ir import (
     leaves_elements,
     may_swap,
 )
+from isamap.rewrites import map_accesses, substitute_access
 
 from .tasks import Ends, Task, TaskNode, flatten
 
@@ -175,8 +176,8 @@ class _Finish:
         renaming = _renaming(total, task, reads[0])
         if renaming is None:
             return None
-        value = _renamed_expr(statement.value, renaming)
-        target = _renamed(statement.target, renaming)
+        value = map_accesses(statement.value, lambda a: substitute_access(a, renaming))
+        target = substitute_access(statement.target, renaming)
         whole = total.statement.target
         dtype = kernel.buffer(whole.buffer).dtype
         is_once = accesses(value).count(whole) == 1
@@ -197,7 +198,7 @@ def _is_plain(access: Access) -> bool:
     return single and steps and access.pad is None
 
 
-def _renaming(total: Task, task: Task, read: Access) -> dict[str, str] | None:
+def _renaming(total: Task, task: Task, read: Access) -> dict[str, Affine] | None:
     """Loops of the finishing task as loops of the sum; None if they are not the sum's."""
     renaming: dict[str, str] = {}
     for mine, theirs in zip(total.statement.target.indices, read.indices, strict=True):
@@ -212,7 +213,7 @@ def _renaming(total: Task, task: Task, read: Access) -> dict[str, str] | None:
             return None
         if loop.extent != total.statement.extent(renaming[loop.name]):
             return None
-    return renaming
+    return {old: Affine.var(new) for old, new in renaming.items()}
 
 
 def _begin(total: Task, task: Task) -> Access | None:
@@ -223,22 +224,7 @@ def _begin(total: Task, task: Task) -> Access | None:
     if not _is_plain(statement.target) or statement.value.pad is not None:
         return None
     renaming = _renaming(total, task, statement.target)
-    return None if renaming is None else _renamed(statement.value, renaming)
-
-
-def _renamed(access: Access, renaming: dict[str, str]) -> Access:
-    values = {old: Affine.var(new) for old, new in renaming.items()}
-    return replace(access, indices=tuple(index.substitute(values) for index in access.indices))
-
-
-def _renamed_expr(value: Expr, renaming: dict[str, str]) -> Expr:
-    match value:
-        case Access():
-            return _renamed(value, renaming)
-        case Apply(op, args):
-            return Apply(op, tuple(_renamed_expr(arg, renaming) for arg in args))
-        case _:
-            return value
+    return None if renaming is None else substitute_access(statement.value, renaming)
 
 
 def _find_addend(value: Expr, total: Access) -> Access | None:

@@ -9,7 +9,8 @@ call; a sum is finished within one call, so no summed loop may be left outside.
 """
 
 from isamap.hwdesc import Instruction
-from isamap.ir import Access, Apply, Expr, Kernel, Literal, Role, Statement
+from isamap.ir import Access, Apply, Kernel, Literal, Role, Statement
+from isamap.rewrites import replace_part
 
 from .bind_loops import bind_loops
 from .conversions import Conversion
@@ -40,7 +41,7 @@ def match_joined(
     value = ends.value
     if ends.inlet is not None:
         begun = Apply("+", (statement.target, ends.inlet))
-        value = _replaced(value, statement.target, begun)
+        value = replace_part(value, statement.target, begun)
     dtypes = instruction.semantics.buffer(finish.target.buffer).dtype, _dtype(kernel, ends.outlet)
     if dtypes[0] != dtypes[1]:
         reason = f"stores {dtypes[0]}, {ends.outlet.buffer} is {dtypes[1]}"
@@ -80,11 +81,3 @@ def _after_zeros(instruction: Instruction) -> tuple[Statement, ...]:
 
 def _dtype(kernel: Kernel, access: Access) -> str:
     return kernel.buffer(access.buffer).dtype
-
-
-def _replaced(value: Expr, old: Access, new: Expr) -> Expr:
-    if value == old:
-        return new
-    if isinstance(value, Apply):
-        return Apply(value.op, tuple(_replaced(arg, old, new) for arg in value.args))
-    return value

@@ -19,7 +19,7 @@ from .im2col import im2col
 from .inline import inline
 from .interchange import interchange
 from .join import join
-from .outline import outline
+from .outline import outline, replace_part
 from .pad_loops import pad_loops
 from .reduce_as_gemm import reduce_as_gemm
 from .replay import replay
@@ -74,6 +74,7 @@ __all__ = [
     "range_site",
     "reduce_as_gemm",
     "rename_loops",
+    "replace_part",
     "replay",
     "scan_as_gemm",
     "single_operations",

@@ -21,7 +21,7 @@ from isamap.ir import (
     stays_inside,
 )
 
-from .edit import find_alone, fresh_names, map_accesses, replace_statement
+from .edit import find_alone, fresh_names, map_accesses, replace_statement, substitute_access
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ def make_copy(
     names = fresh_names(kernel, bases, (name,))
     loops = tuple(replace(d.loop, name=new) for d, new in zip(dims, names, strict=True))
     values = {old: Affine.var(new) for old, new in zip(bases, names, strict=True)}
-    indices = tuple(index.substitute(values) for index in source.indices)
-    value = drop_pad(replace(source, indices=indices), loops, kernel.buffer(source.buffer).shape)
+    moved = substitute_access(source, values)
+    value = drop_pad(moved, loops, kernel.buffer(source.buffer).shape)
     target = Access(name, tuple(Affine.var(loop.name) for loop in loops))
     shape = tuple(loop.extent for loop in loops)
     buffer = Buffer(name, kernel.buffer(source.buffer).dtype, shape, Role.TEMP)

@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Apply, Expr, Kernel, Statement
+from isamap.ir import Access, Kernel, Statement
 
-from .edit import find_alone, find_loop, replace_statement
+from .edit import find_alone, find_loop, map_accesses, replace_statement
 from .pad_loops import check_added, grow_loop
 from .split import split
 from .variant import Rewrite
@@ -48,17 +48,14 @@ def spread(kernel: Kernel, loop: str, factor: int) -> Kernel:
     if statement.target.moves_with(loop):
         raise KernelError(f"{statement.target.buffer!r} would grow with {loop!r}")
     check_added(kernel, statement, loop, grown)
-    padded = replace(grow_loop(statement, loop, grown), value=_read_zeros(statement.value, loop))
+    value = map_accesses(statement.value, partial(_read_zeros, loop=loop))
+    padded = replace(grow_loop(statement, loop, grown), value=value)
     return split(replace_statement(kernel, position, (padded,)), loop, factor)
 
 
-def _read_zeros(expr: Expr, loop: str) -> Expr:
-    """The expression, with zeros outside of every buffer that it moves through by `loop`."""
-    if isinstance(expr, Apply):
-        return Apply(expr.op, tuple(_read_zeros(arg, loop) for arg in expr.args))
-    if isinstance(expr, Access) and expr.pad is None and expr.moves_with(loop):
-        return replace(expr, pad=0)
-    return expr
+def _read_zeros(access: Access, loop: str) -> Access:
+    """The access, with zeros outside of a buffer that it moves through by `loop`."""
+    return replace(access, pad=0) if access.pad is None and access.moves_with(loop) else access
 
 
 def _cuts(statement: Statement, factors: Sequence[int]) -> Iterator[tuple[str, int]]:
