@@ -128,8 +128,7 @@ def _keeps_weights(plan: Plan, number: int) -> bool:
     planned = next(p for p in plan.tasks if p.task.number == number)
     if planned.on_host or not planned.task.held:
         return not planned.on_host
-    covering, tiling = planned.best.covering, planned.best.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
+    covering, tiling = planned.best.covering, planned.best.tiling
     weights = next(plan for plan in covering.operands if plan.inlet_buffer == WEIGHTS)
     last = len(weights.residences) - 1
     stay = next(s for s in tiling.stays if (s.operand, s.residence) == (weights.name, last))

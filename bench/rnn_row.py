@@ -195,8 +195,7 @@ def _bound(row: RnnResult, products: list[PlannedTask], hw: Hardware) -> RnnResu
 
 
 def _keeps_weights(schedule: Schedule) -> bool:
-    covering, tiling = schedule.covering, schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
+    covering, tiling = schedule.covering, schedule.tiling
     weights = next(plan for plan in covering.operands if plan.inlet_buffer == WEIGHTS)
     outermost = len(weights.residences) - 1
     stay = next(s for s in tiling.stays if s.operand == weights.name and s.residence == outermost)

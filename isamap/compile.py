@@ -382,11 +382,9 @@ def _verify(
         case Check.FULL:
             return verify_full(best.program, answer.kernel, hw, seed=request.seed, file=file)
         case Check.QUICK:
-            tiling = best.solution.tiling
-            assert tiling is not None, "a schedule has a tiling"
             return verify_quick(
                 best.covering,
-                tiling,
+                best.tiling,
                 hw,
                 seed=request.seed,
                 may_reassociate=request.may_reassociate,

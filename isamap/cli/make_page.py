@@ -28,8 +28,6 @@ def page_of_result(result: Result, trace: Trace) -> Page:
     """Of a kernel of one task."""
     answer, timing, roof = result.answer, trace.timing, result.roofline
     bounds = find_bounds(result.schedule.covering, result.schedule.work, result.hardware)
-    tiling = result.schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
     gap = show_share(1 - answer.bound_cycles / result.schedule.estimate.cycles)
     proof = "optimal" if answer.status is Status.OPTIMAL else "not proven optimal"
     facts = [
@@ -48,7 +46,7 @@ def page_of_result(result: Result, trace: Trace) -> Page:
         find_roofs(trace, count_applied(result.kernel), roof.read_bytes + roof.written_bytes),
         _sections(result_sections(result, NUM_OTHERS)),
         listing(result.program),
-        tuple(used_bytes(result.schedule.covering, tiling).items()),
+        tuple(used_bytes(result.schedule.covering, result.schedule.tiling).items()),
         (),
         f"isamap {__version__}",
     )

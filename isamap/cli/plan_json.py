@@ -95,13 +95,11 @@ def _task(planned: PlannedTask, result: PlanResult) -> dict[str, Json]:
     }
     if schedule is None or planned.answer is None:
         return found
-    tiling = schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
     return {
         **found,
         "mapping": mapping_to_json(schedule.covering, result.hardware.external.name),
-        "tiling": tiling_to_json(tiling),
-        "memory_bytes": dict(used_bytes(schedule.covering, tiling).items()),
+        "tiling": tiling_to_json(schedule.tiling),
+        "memory_bytes": dict(used_bytes(schedule.covering, schedule.tiling).items()),
         "bound_cycles": planned.answer.bound_cycles,
         "status": planned.answer.status.value,
         "candidates": contenders_to_json(

@@ -31,9 +31,6 @@ def result_to_json(result: Result | PlanResult) -> dict[str, Json]:
 
 def _single_to_json(result: Result) -> dict[str, Json]:
     answer, schedule, request = result.answer, result.schedule, result.request
-    tiling = schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
-    used = used_bytes(schedule.covering, tiling)
     return {
         "schema": "isamap-result",
         "schema_version": SCHEMA_VERSION,
@@ -42,7 +39,7 @@ def _single_to_json(result: Result) -> dict[str, Json]:
         "kernel": pretty(result.kernel),
         "clock_hz": result.hardware.clock_hz,
         "mapping": mapping_to_json(schedule.covering, result.hardware.external.name),
-        "tiling": tiling_to_json(tiling),
+        "tiling": tiling_to_json(schedule.tiling),
         "analytical_cycles": schedule.estimate.cycles,
         "bound_cycles": answer.bound_cycles,
         "analytical": costs_to_json(schedule.estimate.costs(result.hardware)),
@@ -52,7 +49,7 @@ def _single_to_json(result: Result) -> dict[str, Json]:
         "roofline": {"cycles": result.roofline.cycles, "limit": result.roofline.limit},
         "bounds": bounds_to_json(result),
         "emulated": timing_to_json(result.timing) if result.timing else None,
-        "memory_bytes": dict(used.items()),
+        "memory_bytes": dict(used_bytes(schedule.covering, schedule.tiling).items()),
         "fastest_packed_cycles": answer.fastest.estimate.cycles if answer.fastest else None,
         "alternatives": [
             {

@@ -73,6 +73,4 @@ def front_to_json(result: FrontResult) -> dict[str, Json]:
 def _tiling(point: Answer | Plan) -> Json:
     if isinstance(point, Plan):
         return None
-    tiling = point.best.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
-    return tiling_to_json(tiling)
+    return tiling_to_json(point.best.tiling)

@@ -66,8 +66,6 @@ def contenders_to_json(contenders: Sequence[Contender], clock_hz: float, cost: s
     found: list[Json] = []
     for number, contender in enumerate(contenders):
         schedule, price = contender.schedule, contender.price
-        tiling = schedule.solution.tiling
-        assert tiling is not None, "a schedule has a tiling"
         found.append(
             {
                 "model_rank": number + 1,
@@ -77,7 +75,7 @@ def contenders_to_json(contenders: Sequence[Contender], clock_hz: float, cost: s
                 "is_recalled": price.is_recalled,
                 "notes": list(price.notes),
                 "instruction": schedule.covering.instruction,
-                "tiling": tiling_to_json(tiling),
+                "tiling": tiling_to_json(schedule.tiling),
             }
         )
     return found
@@ -85,8 +83,7 @@ def contenders_to_json(contenders: Sequence[Contender], clock_hz: float, cost: s
 
 def _shape(schedule: Schedule) -> tuple[str, str]:
     """`i 15, j 2 x 16, p 1` in units of so many iterations, and the order of both nests."""
-    tiling = schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
+    tiling = schedule.tiling
     covering: Covering = schedule.covering
     tiles = []
     for loop in covering.loops:

@@ -87,9 +87,7 @@ def mapping_lines(result: Result) -> list[str]:
 
 def tiling_lines(result: Result) -> list[str]:
     """The loop nest of the schedule."""
-    tiling = result.schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
-    return nest_lines(result.schedule.covering, tiling)
+    return nest_lines(result.schedule.covering, result.schedule.tiling)
 
 
 def compared_lines(result: Result) -> list[str]:
@@ -156,9 +154,7 @@ def memory_rows(
     schedule: Schedule, hw: Hardware, *, only_used: bool = False
 ) -> list[tuple[str, str, str]]:
     """Per managed memory: name, bytes used of its size, share."""
-    tiling = schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
-    used = used_bytes(schedule.covering, tiling)
+    used = used_bytes(schedule.covering, schedule.tiling)
     managed = [m for m in hw.memories if m.kind is MemoryKind.MANAGED]
     rows = []
     for memory in managed:

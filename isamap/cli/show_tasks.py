@@ -104,10 +104,8 @@ def nests_lines(plan: Plan) -> list[str]:
     for task in plan.tasks:
         schedule = used_schedule(task)
         if schedule is not None:
-            tiling = schedule.solution.tiling
-            assert tiling is not None, "a schedule has a tiling"
             lines.append(f"task {task_name(task)}:")
-            lines += [INDENT + line for line in nest_lines(schedule.covering, tiling)]
+            lines += [INDENT + line for line in nest_lines(schedule.covering, schedule.tiling)]
     return lines
 
 

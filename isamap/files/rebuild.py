@@ -280,10 +280,10 @@ class _Builder:
             )
         for number, starts in room.starts.items():
             answer = planned[number].answer
-            tiling = answer.best.solution.tiling if answer else None
-            if answer is None or tiling is None:
+            if answer is None:
                 continue
-            for breach in room_breaches(answer.best.covering, tiling, hw, starts):
+            best = answer.best
+            for breach in room_breaches(best.covering, best.tiling, hw, starts):
                 path = ("tasks", self.positions[number], "stays")
                 self.reader.error(f"beside what stays on chip, {breach.message}", path, breach.hint)
         return not self.reader.problems.count

@@ -150,8 +150,7 @@ def _statement_lines(task: Task) -> Iterator[str]:
 
 def _scheduled_lines(task: Task, schedule: Schedule, result: Result | PlanResult) -> Iterator[str]:
     covering, hw = schedule.covering, result.hardware
-    tiling = schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
+    tiling = schedule.tiling
     homes = _homes(result)
     instruction, binding, operands = describe(covering, hw.external.name)
     yield from _statement_lines(task)

@@ -69,8 +69,7 @@ def _task_cells(task: Task) -> dict[str, Cell]:
 
 
 def _schedule_cells(task: Task, schedule: Schedule) -> dict[str, Cell]:
-    covering, tiling = schedule.covering, schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
+    covering, tiling = schedule.covering, schedule.tiling
     tiles = [(x.name, tile_iterations(x, tiling.tile(x.name))) for x in covering.loops]
     return {
         **_task_cells(task),

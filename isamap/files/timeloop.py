@@ -62,9 +62,8 @@ def timeloop_files(result: Result | PlanResult) -> Mapping[str, str]:
         tasks = f"{count} task{'s' if count > 1 else ''}"
         message = f"--emit timeloop: the schedule is a plan of {tasks}, not one nest of loops"
         raise IsamapError(message, hint=HINT)
-    tiling = result.schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
-    return _Writer(result.kernel, result.schedule.covering, tiling, result.hardware).files()
+    schedule = result.schedule
+    return _Writer(result.kernel, schedule.covering, schedule.tiling, result.hardware).files()
 
 
 class _Writer:

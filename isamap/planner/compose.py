@@ -95,15 +95,13 @@ class _Composer:
             return self._run_on_host((call,))
         before, after = self._repacks(piece)
         schedule = piece.schedule
-        tiling = schedule.solution.tiling
-        assert tiling is not None, "a schedule has a tiling"
         homes = {
             (name, external.layout): self.memory.address(name, external.layout)
             for plan in piece.plans
             for _, name, external in plan.ends
         }
         starts = self.starts.get(piece.task.number, NOTHING)
-        nest = lower_nest(schedule.covering, tiling, self.hw, homes, starts)
+        nest = lower_nest(schedule.covering, schedule.tiling, self.hw, homes, starts)
         return (*before, *nest.body, *self._tell_all(nest.tokens.compute_unit), *after)
 
     def _repacks(self, piece: Piece) -> tuple[tuple[Node, ...], tuple[Node, ...]]:

@@ -17,7 +17,7 @@ from isamap.ir import Role
 
 from .place_tasks import PlacedTasks, TaskTree
 from .plan import PlannedTask
-from .retile import Planned, cycles_of, put_retiled, retiled, tiling_of
+from .retile import Planned, cycles_of, put_retiled, retiled
 
 MAX_SLOTS = 8
 PARTS = (1, 2, 4)  # of a tile, each of which gets places of its own
@@ -34,7 +34,7 @@ def fetch_ahead(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
     for number, old in before.items():
         if old.on_host or not old.task.held:
             continue
-        for place in range(len(tiling_of(old).stays)):
+        for place in range(len(old.best.tiling.stays)):
             rivals = [
                 (cycles_of(tree, found), -room, found)
                 for room, found in _rivals(tree, now, now[number], place)
@@ -49,7 +49,7 @@ def _rivals(
     tree: TaskTree, planned: Planned, old: PlannedTask, place: int
 ) -> Iterator[tuple[float, Planned]]:
     """Per part of an input's tiles: as many slots as fit, and how many tiles they hold."""
-    before = tiling_of(old)
+    before = old.best.tiling
     stay = before.stays[place]
     now = stay.slots * prod(trips(old.best.covering, before, name) for name in stay.kept)
     for parts, tiling in _smaller(old, stay, tree.hw):
@@ -69,7 +69,7 @@ def _rivals(
 
 def _smaller(old: PlannedTask, stay: Stay, hw: Hardware) -> Iterator[tuple[int, Tiling]]:
     """Tilings with whole tiles of an input, and with parts of these, if they are fetched anew."""
-    covering, tiling = old.best.covering, tiling_of(old)
+    covering, tiling = old.best.covering, old.best.tiling
     plan = covering.operand(stay.operand)
     if plan.role is not Role.IN or stay.level == 0 or set(stay.kept) & set(covering.held):
         return

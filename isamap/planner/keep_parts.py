@@ -78,8 +78,7 @@ def _again(planned: PlannedTask) -> Iterator[tuple[OperandPlan, Stay]]:
     if planned.on_host or not planned.task.held:
         return
     loop = planned.task.held[-1]
-    covering, tiling = planned.best.covering, planned.best.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
+    covering, tiling = planned.best.covering, planned.best.tiling
     if planned.task.statement.extent(loop) == 1:
         return
     for operand in covering.operands:

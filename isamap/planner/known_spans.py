@@ -53,8 +53,7 @@ class KnownSpans:
         return self._regions[decided]
 
     def _decided(self, schedule: Schedule) -> tuple[Decided, Tiling]:
-        tiling = schedule.solution.tiling
-        assert tiling is not None, "a schedule has a tiling"
+        tiling = schedule.tiling
         decided = id(schedule.covering), id(tiling)
         self._alive[decided] = schedule.covering, tiling
         return decided, tiling

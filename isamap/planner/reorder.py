@@ -11,7 +11,7 @@ from isamap.hwdesc import Synchronisation
 from isamap.scheduler import swapped_loops
 
 from .place_tasks import PlacedTasks, TaskTree
-from .retile import Planned, cycles_of, put_retiled, retiled, tiling_of
+from .retile import Planned, cycles_of, put_retiled, retiled
 
 
 def reorder(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
@@ -38,7 +38,7 @@ def _swapped(tree: TaskTree, planned: Planned, number: int) -> list[Planned]:
     old = planned[number]
     before = old.costs(tree.hw)
     found = []
-    for tiling in swapped_loops(old.best.covering, tiling_of(old)):
+    for tiling in swapped_loops(old.best.covering, old.best.tiling):
         other = retiled(tree, planned, old, tiling)
         if other is not None and other[number].costs(tree.hw).energy_pj <= before.energy_pj:
             found.append(other)

@@ -18,13 +18,6 @@ from .share_chip import share_chip
 Planned = Mapping[int, PlannedTask]
 
 
-def tiling_of(planned: PlannedTask) -> Tiling:
-    """Of a task off the host."""
-    tiling = planned.best.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
-    return tiling
-
-
 def cycles_of(tree: TaskTree, planned: Planned) -> int:
     """Of all tasks, without what is laid out anew in between."""
     return tree.line.cycles({number: (task,) for number, task in planned.items()})
@@ -61,7 +54,7 @@ def _with_tiling(old: PlannedTask, tiling: Tiling, hw: Hardware) -> PlannedTask 
 def _lowered(planned: PlannedTask, hw: Hardware) -> PlannedTask:
     """The task with the program of its tiling."""
     assert planned.answer is not None, "only schedules have tilings"
-    program = lower(planned.best.covering, tiling_of(planned), hw)
+    program = lower(planned.best.covering, planned.best.tiling, hw)
     assert program is not None, "a legal tiling has a place"
     best = replace(planned.best, program=program)
     return replace(planned, answer=replace(planned.answer, best=best))

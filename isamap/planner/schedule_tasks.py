@@ -222,6 +222,4 @@ def _stays_best(found: Answer | MappingError, hw: Hardware) -> bool:
     """Does what is best with more room fit this machine? What fails there fails here."""
     if isinstance(found, MappingError):
         return True
-    tiling = found.best.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
-    return place(found.best.covering, tiling, hw) is not None
+    return place(found.best.covering, found.best.tiling, hw) is not None

@@ -112,8 +112,7 @@ def _side_by_side(
 def kept_in(piece: Piece) -> set[str]:
     """Memories in which the task holds data over an iteration of a held loop."""
     assert piece.schedule is not None, "only scheduled tasks are on chip"
-    covering, tiling = piece.schedule.covering, piece.schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
+    covering, tiling = piece.schedule.covering, piece.schedule.tiling
     held = set(piece.task.held)
     return {
         covering.operand(stay.operand).residences[stay.residence].memory
@@ -125,6 +124,4 @@ def kept_in(piece: Piece) -> set[str]:
 def ends_of(piece: Piece, starts: Mapping[str, int], hw: Hardware) -> dict[str, int] | None:
     """First free byte of every memory that the task uses; None when it does not fit."""
     assert piece.schedule is not None, "only scheduled tasks are on chip"
-    tiling = piece.schedule.solution.tiling
-    assert tiling is not None, "a schedule has a tiling"
-    return room_ends(piece.schedule.covering, tiling, hw, starts)
+    return room_ends(piece.schedule.covering, piece.schedule.tiling, hw, starts)

@@ -6,7 +6,7 @@ In: nothing but these nodes. Out: frozen values. Not its job: finding them (`sch
 from dataclasses import dataclass
 from math import inf
 
-from isamap.costmodels import Aim, Estimate, Price, Work
+from isamap.costmodels import Aim, Estimate, Price, Tiling, Work
 from isamap.ir import Kernel
 from isamap.mapper import Covering, Mismatch, layout_rank
 from isamap.program import Program
@@ -28,6 +28,12 @@ class Schedule:
     program: Program
     cost_cycles: int
     cost: float
+
+    @property
+    def tiling(self) -> Tiling:
+        """The solution's."""
+        assert self.solution.tiling is not None, "a schedule has a tiling"
+        return self.solution.tiling
 
     @property
     def is_natural(self) -> bool:

@@ -78,8 +78,7 @@ def at_price(schedule: Schedule, cycles: int | None, hw: Hardware, aim: Aim) -> 
 
 def candidate(schedule: Schedule) -> Candidate:
     """What a cost model sees of it."""
-    assert schedule.solution.tiling is not None, "a schedule has a tiling"
-    return Candidate(schedule.covering, schedule.work, schedule.solution.tiling, schedule.program)
+    return Candidate(schedule.covering, schedule.work, schedule.tiling, schedule.program)
 
 
 def _as_called(found: Candidate, hw: Hardware, ahead: tuple[str, ...]) -> Candidate:

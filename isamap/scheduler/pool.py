@@ -138,9 +138,7 @@ class Pool:
 
     def _explore(self, number: int, schedule: Schedule) -> None:
         """The solution and what lies around it."""
-        start = schedule.solution.tiling
-        assert start is not None, "a schedule has a tiling"
-        own = [self._add(number, start, schedule.solution.value)]
+        own = [self._add(number, schedule.tiling, schedule.solution.value)]
         self.starts += own
         for _ in range(ROUNDS):
             ranked = sorted(own, key=lambda place: self.listed[place].value)
@@ -150,8 +148,7 @@ class Pool:
 
     def _explore_orders(self, number: int, schedule: Schedule) -> None:
         """Good tilings of other loop orders, which lead elsewhere."""
-        covering, best = schedule.covering, schedule.solution.tiling
-        assert best is not None, "a schedule has a tiling"
+        covering, best = schedule.covering, schedule.tiling
         for other in best_of_orders(covering, schedule.work, self.hw, self.aim, best):
             if (number, form(covering, other)) not in self.places:
                 self._expand(self._add(number, other, self._value(schedule, other)))

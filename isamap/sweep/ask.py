@@ -178,9 +178,7 @@ def _schedules(result: Result | PlanResult) -> list[Schedule]:
 def _used(result: Result | PlanResult) -> tuple[tuple[str, int], ...]:
     most: dict[str, int] = {}
     for schedule in _schedules(result):
-        tiling = schedule.solution.tiling
-        assert tiling is not None, "a schedule has a tiling"
-        for memory, size in used_bytes(schedule.covering, tiling).items():
+        for memory, size in used_bytes(schedule.covering, schedule.tiling).items():
             most[memory] = max(size, most.get(memory, 0))
     return tuple(sorted(most.items()))
 

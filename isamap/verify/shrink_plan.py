@@ -69,8 +69,7 @@ def plan_needs(plan: Plan, limits: Limits) -> dict[str, Need]:
         if planned.on_host or planned.answer is None:
             continue
         best = planned.answer.best
-        assert best.solution.tiling is not None, "a schedule has a tiling"
-        extents, _ = shrink_tiling(best.covering, best.solution.tiling, limits)
+        extents, _ = shrink_tiling(best.covering, best.tiling, limits)
         for name, least in extents.items():
             tiled, known = best.covering.loop(name), needs.get(name, Need(1, 1))
             step = tiled.block * tiled.cores  # every core loses as many units
@@ -114,8 +113,7 @@ def _shrink_piece(
     if planned.on_host or planned.answer is None:
         return Piece(task, None, planned.goes_on is not None)
     best = planned.answer.best
-    assert best.solution.tiling is not None, "a schedule has a tiling"
-    _, tiling = shrink_tiling(best.covering, best.solution.tiling, limits)
+    _, tiling = shrink_tiling(best.covering, best.tiling, limits)
     wanted = structure(best.covering.on_one_core)
     homes = {name: end.home for name, end in planned.piece.homes.items() if end.home}
     stream = coverings(task.kernel, hw, [], task.setting(homes), may_reassociate=may_reassociate)

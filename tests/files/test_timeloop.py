@@ -125,8 +125,7 @@ def test_what_timeloop_cannot_say_is_refused(kernel: str, machine: str, reason: 
 def test_blocks_side_by_side_are_refused() -> None:
     result = isamap.map("gemm", "gemmini", sizes={"m": 40}, verify="off", time_limit_s=3)
     assert isinstance(result, Result)
-    schedule, tiling = result.schedule, result.schedule.solution.tiling
-    assert tiling is not None
+    schedule, tiling = result.schedule, result.schedule.tiling
     stays = tuple(replace(s, kept=s.kept if s.level else ("i",)) for s in tiling.stays)
     solution = replace(schedule.solution, tiling=replace(tiling, stays=stays))
     best = replace(schedule, solution=solution)

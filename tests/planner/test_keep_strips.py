@@ -17,7 +17,7 @@ from isamap.planner import Wishes, find_plan
 from isamap.planner.find_plan import plan_whole
 from isamap.planner.place_tasks import PlacedTasks, TaskTree
 from isamap.planner.reorder import reorder
-from isamap.planner.retile import put_retiled, retiled, tiling_of
+from isamap.planner.retile import put_retiled, retiled
 from isamap.planner.schedule_tasks import Known
 from isamap.resources import find_kernel
 from isamap.rewrites import split_range, strip_nest
@@ -113,7 +113,7 @@ def _in_other_orders(tree: TaskTree, placed: PlacedTasks) -> Iterator[PlacedTask
     now = {task.task.number: task for task in placed.tasks}
     for number, task in now.items():
         if not task.on_host:
-            for tiling in swapped_loops(task.best.covering, tiling_of(task)):
+            for tiling in swapped_loops(task.best.covering, task.best.tiling):
                 other = retiled(tree, now, task, tiling)
                 if other is not None and other[number].cycles <= task.cycles:
                     yield put_retiled(tree, placed, other)

@@ -56,9 +56,8 @@ def test_neighbours_wait_for_each_others_room_only_where_there_is_none_to_spare(
 
 def keeps(planned: PlannedTask, buffer: str) -> bool:
     """Does the task hold an input over all its held loops?"""
-    covering, tiling = planned.best.covering, planned.best.solution.tiling
+    covering, tiling = planned.best.covering, planned.best.tiling
     plan = next(plan for plan in covering.operands if plan.inlet_buffer == buffer)
-    assert tiling is not None
     stay = tiling.stay(plan.name, len(plan.residences) - 1)
     return set(covering.held) <= set(guards(covering, tiling, stay).outer)
 

@@ -87,15 +87,10 @@ def in_rounds() -> Answer:
     return answer(Landscape(far_away(closed_forms_best()), 12))
 
 
-def tiling_of(schedule: Schedule) -> Tiling:
-    assert schedule.solution.tiling is not None
-    return schedule.solution.tiling
-
-
 def far_away(best: Schedule) -> Tiling:
     """Of the tilings in its order that the closed form finds no more than `FAR` times as long, the
     one whose tiles differ most: all are looked at."""
-    start = tiling_of(best)
+    start = best.tiling
     sizes = sizes_by_loop(best.covering, HW)
     found: list[tuple[float, Tiling]] = []
     for tiles in product(*(sizes[name] for name, _ in start.tiles)):
@@ -115,7 +110,7 @@ def test_what_is_best_far_from_what_the_closed_form_likes_is_found_in_rounds() -
     best = closed_forms_best()
     once = Landscape(far_away(best), 1)
     first, last = answer(once), in_rounds()
-    assert once.truth(tiling_of(best)) > 5 * UNIT, "the landscape is no hard one"
+    assert once.truth(best.tiling) > 5 * UNIT, "the landscape is no hard one"
     assert len(first.contenders) == 6 and len(last.contenders) == 72
     assert first.best.cost_cycles > 2 * UNIT, "one round is enough"
     assert last.best.cost_cycles <= 1.2 * UNIT
@@ -126,14 +121,14 @@ def test_what_is_best_far_from_what_the_closed_form_likes_is_found_in_rounds() -
 def test_other_orders_of_loops_are_seen_in_the_first_round() -> None:
     """What the closed form likes best lies in one order; it may be wrong about the others."""
     first = answer(Landscape(far_away(closed_forms_best()), 1)).contenders
-    orders = {form(c.schedule.covering, tiling_of(c.schedule))[1] for c in first}
+    orders = {form(c.schedule.covering, c.schedule.tiling)[1] for c in first}
     assert len(orders) >= 3
 
 
 def test_no_program_is_shown_twice_and_each_is_legal() -> None:
     schedules = [c.schedule for c in in_rounds().contenders]
     assert len({s.program for s in schedules}) == len(schedules)
-    assert all(is_legal(s.covering, tiling_of(s), HW) for s in schedules)
+    assert all(is_legal(s.covering, s.tiling, HW) for s in schedules)
     values = [s.solution.value for s in schedules]
     assert values == sorted(values) and values[-1] <= FAR * values[0]
     assert schedules[0].estimate.cycles <= closed_forms_best().estimate.cycles
@@ -141,8 +136,8 @@ def test_no_program_is_shown_twice_and_each_is_legal() -> None:
 
 def test_the_same_question_has_the_same_answer() -> None:
     again = answer(Landscape(far_away(closed_forms_best()), 12))
-    assert [c.schedule.solution.tiling for c in again.contenders] == [
-        c.schedule.solution.tiling for c in in_rounds().contenders
+    assert [c.schedule.tiling for c in again.contenders] == [
+        c.schedule.tiling for c in in_rounds().contenders
     ]
 
 
@@ -154,7 +149,7 @@ def test_a_kernel_with_few_schedules_ends_the_rounds() -> None:
             return Rounds(self)
 
     best = find_schedule(kernel, HW, Wishes(may_reassociate=True)).best
-    model = Endless(tiling_of(best), 10**6)
+    model = Endless(best.tiling, 10**6)
     found = find_schedule(kernel, HW, Wishes(cost=model, may_reassociate=True))
     assert found.contenders and model.settled == 1
 
@@ -176,7 +171,7 @@ def test_a_search_that_is_stopped_shows_no_more_and_keeps_the_best() -> None:
             return super().price(candidates, hw)
 
     best = closed_forms_best()
-    model = Stopping(tiling_of(best), 9)
+    model = Stopping(best.tiling, 9)
     wishes = Wishes(cost=model, time_limit_s=60, may_reassociate=True, watch=watch)
     found = find_schedule(KERNEL, HW, wishes)
     assert len(found.contenders) == 6 and model.settled == 0

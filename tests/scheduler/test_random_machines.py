@@ -58,10 +58,10 @@ def test_random_machines_of_several_scratchpads_in_a_row_give_right_programs(
     found = [schedule(seed, tmp_path, is_deep=True) for seed in range(CASES // 2)]
     answers = [answer for answer in found if isinstance(answer, Answer)]
     assert len(answers) >= 5, "else nothing is tested"
-    tilings = [answer.best.solution.tiling for answer in answers]
+    tilings = [answer.best.tiling for answer in answers]
     inner = [{s.operand for s in tiling.stays if s.residence == 0 and s.level}
              & {s.operand for s in tiling.stays if s.residence > 0}
-             for tiling in tilings if tiling is not None]  # fmt: skip
+             for tiling in tilings]  # fmt: skip
     assert any(inner), "tiles in inner memories"
 
 
