@@ -21,7 +21,6 @@ from isamap.codegen import (
 from isamap.compile import PlanResult, Result
 from isamap.files import TIMELOOP_FILES, timeloop_files
 from isamap.hwdesc import show_bytes
-from isamap.ir import Role
 from isamap.program import Program
 from isamap.write_all import write_all
 
@@ -68,8 +67,7 @@ def _write_c(result: Result | PlanResult, program: Program, folder: Path) -> Pat
     """As records, or with intrinsics on machines whose calls are C; the C file comes back."""
     if result.hardware.encoding is not None:
         return write_c(program, result.kernel, result.hardware, folder)
-    kept = (Role.IN, Role.INOUT)
-    given = frozenset(buffer.name for buffer in result.kernel.buffers if buffer.role in kept)
+    given = frozenset(buffer.name for buffer in result.kernel.buffers if buffer.role.is_given)
     source = generate_c(program, result.hardware, given)
     path = folder / f"{source.name}.c"
     write_all({path: source.text, folder / f"{source.name}.h": source.header})

@@ -6,7 +6,7 @@ has no room for (`io_bound`).
 
 from itertools import product
 
-from isamap.ir import Access, Kernel, Role, size_bytes
+from isamap.ir import Access, Kernel, size_bytes
 
 
 def compulsory_bytes(kernel: Kernel) -> tuple[int, int]:
@@ -14,9 +14,9 @@ def compulsory_bytes(kernel: Kernel) -> tuple[int, int]:
     read = written = 0
     for buffer in kernel.buffers:
         touched = _touched_elements(kernel, buffer.name) * size_bytes(buffer.dtype)
-        if buffer.role in (Role.IN, Role.INOUT):
+        if buffer.role.is_given:
             read += touched
-        if buffer.role in (Role.OUT, Role.INOUT):
+        if buffer.role.is_returned:
             written += touched
     return read, written
 

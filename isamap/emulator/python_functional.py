@@ -83,7 +83,7 @@ def _execute_once(bound: Bound, memories: Memories, step: Step) -> None:
         memory.writer[where] = 0
         flat = arrays[names[region.operand]].reshape(-1)
         flat[elements] = memory.data[where].reshape(-1, region.item_bytes).view(flat.dtype)[:, 0]
-    inputs = {b.name: arrays[b.name] for b in kernel.buffers if b.role in (Role.IN, Role.INOUT)}
+    inputs = {b.name: arrays[b.name] for b in kernel.buffers if b.role.is_given}
     try:
         results = interpret(kernel, inputs, dict(call.issue.immediates))
     except KernelError as error:

@@ -11,7 +11,7 @@ from math import gcd, prod
 
 from isamap.errors import ProgramError
 from isamap.hwdesc import Direction, Hardware, Instruction
-from isamap.ir import Access, Affine, Kernel, Role, size_bytes
+from isamap.ir import Access, Affine, Kernel, size_bytes
 from isamap.program import Issue
 
 from .ranges import Interval
@@ -144,9 +144,9 @@ def _memory_accesses(kernel: Kernel) -> tuple[tuple[Access, ...], tuple[Access, 
         if statement.update != "=":
             used += (statement.target,)
         for access in used:
-            if kernel.buffer(access.buffer).role in (Role.IN, Role.INOUT):
+            if kernel.buffer(access.buffer).role.is_given:
                 reads.append(access)
-        if kernel.buffer(statement.target.buffer).role in (Role.OUT, Role.INOUT):
+        if kernel.buffer(statement.target.buffer).role.is_returned:
             writes.append(statement.target)
     return tuple(reads), tuple(writes)
 

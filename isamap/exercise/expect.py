@@ -12,7 +12,7 @@ from types import EllipsisType
 import numpy as np
 
 from isamap.hwdesc import Instruction
-from isamap.ir import Kernel, Loop, Role, interpret, numpy_dtype
+from isamap.ir import Kernel, Loop, interpret, numpy_dtype
 
 from .cases import Case
 
@@ -39,7 +39,7 @@ def expect(
         inputs = {
             b.name: _full(blocks[b.name], b.shape, b.dtype)
             for b in kernel.buffers
-            if b.role in (Role.IN, Role.INOUT)
+            if b.role.is_given
         }
         results = interpret(kernel, inputs, dict(case.immediates))
         for name, result in results.items():

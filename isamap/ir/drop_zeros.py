@@ -8,7 +8,7 @@ from itertools import takewhile
 from math import copysign
 
 from .deps import may_distribute
-from .kernel import Kernel, Literal, Role, Statement
+from .kernel import Kernel, Literal, Statement
 
 
 def drop_zeros(kernel: Kernel) -> Kernel:
@@ -32,7 +32,7 @@ def _may_go(kernel: Kernel, position: int) -> bool:
     ]
     return (
         _sets_to_zero(zero)
-        and buffer.role in (Role.OUT, Role.TEMP)
+        and not buffer.role.is_given
         and bool(writers)
         and position < writers[0]
         and all(_may_run_before(zero, kernel.statements[number]) for number in writers)

@@ -52,7 +52,7 @@ def interpret(
     return {
         buffer.name: memory[buffer.name].astype(numpy_dtype(buffer.dtype))
         for buffer in kernel.buffers
-        if buffer.role in (Role.OUT, Role.INOUT)
+        if buffer.role.is_returned
     }
 
 
@@ -60,7 +60,7 @@ def check_names(
     kernel: Kernel, arrays: Mapping[str, np.ndarray], immediates: Mapping[str, int | float]
 ) -> None:
     """KernelError when an array or immediate is missing or unknown."""
-    inputs = [b.name for b in kernel.buffers if b.role in (Role.IN, Role.INOUT)]
+    inputs = [b.name for b in kernel.buffers if b.role.is_given]
     for what, given, wanted in (
         ("array", list(arrays), inputs),
         ("immediate", list(immediates), list(kernel.immediates)),
@@ -78,7 +78,7 @@ def start_array(buffer: Buffer, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     """The buffer's contents at the start, C-contiguous; inputs that change are copied."""
     dtype = numpy_dtype(buffer.dtype)
     stored = STORED_AS.get(buffer.dtype, dtype)
-    if buffer.role in (Role.OUT, Role.TEMP):
+    if not buffer.role.is_given:
         return np.zeros(buffer.shape, stored)
     array = np.asarray(arrays[buffer.name])
     if array.shape != buffer.shape or array.dtype != dtype:

@@ -12,7 +12,7 @@ import numpy as np
 from isamap.errors import KernelError
 
 from .dtypes import integer_range, is_integer, wrap_integer
-from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, Role, Statement
+from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, Statement
 from .numpy_types import numpy_dtype
 from .ops import OPS, SHIFTS, UPDATES, Typing
 from .type_of import argument_types
@@ -29,13 +29,13 @@ def interpret_slow(
     """Run a verified kernel element by element."""
     memory: Memory = {}
     for buffer in kernel.buffers:
-        if buffer.role in (Role.IN, Role.INOUT):
+        if buffer.role.is_given:
             memory[buffer.name] = np.array(arrays[buffer.name], numpy_dtype(buffer.dtype))
         else:
             memory[buffer.name] = np.zeros(buffer.shape, numpy_dtype(buffer.dtype))
     with np.errstate(all="ignore"):
         run_nest(kernel.statements, 0, {}, kernel, memory, immediates or {})
-    outputs = [b.name for b in kernel.buffers if b.role in (Role.OUT, Role.INOUT)]
+    outputs = [b.name for b in kernel.buffers if b.role.is_returned]
     return {name: memory[name] for name in outputs}
 
 

@@ -21,6 +21,16 @@ class Role(Enum):
     INOUT = "InOut"
     TEMP = "Temp"  # starts as zeros, not visible outside
 
+    @property
+    def is_given(self) -> bool:
+        """Does it start as the caller says? Else as zeros."""
+        return self in (Role.IN, Role.INOUT)
+
+    @property
+    def is_returned(self) -> bool:
+        """Does the caller see what was written?"""
+        return self in (Role.OUT, Role.INOUT)
+
 
 @dataclass(frozen=True, slots=True)
 class Loop:

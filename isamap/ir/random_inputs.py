@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from .dtypes import integer_range, is_integer
-from .kernel import Apply, Expr, Kernel, Role, accesses
+from .kernel import Apply, Expr, Kernel, accesses
 from .numpy_types import numpy_dtype
 from .ops import SHIFTS
 
@@ -21,7 +21,7 @@ def random_arrays(kernel: Kernel, seed: int = 0) -> dict[str, np.ndarray]:
     generator = np.random.default_rng(seed)
     arrays: dict[str, np.ndarray] = {}
     for buffer in kernel.buffers:
-        if buffer.role not in (Role.IN, Role.INOUT):
+        if not buffer.role.is_given:
             continue
         dtype = numpy_dtype(buffer.dtype)
         if is_integer(buffer.dtype):

@@ -29,7 +29,7 @@ from .array_ops import Array, apply_op
 from .dtypes import FLOAT_LIMITS, FloatLimits, integer_range, is_float, is_integer
 from .evaluate import Box, Machine, Range, constant, count_points, evaluate, view_access
 from .interp import check_names, start_array
-from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, Role, accesses
+from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, accesses
 from .multiply_factors import MAX_ELEMENTS, contract
 from .plan_blocks import Block, Node, Repeat, plan_blocks
 from .propagate import Measured, propagate, times
@@ -66,7 +66,7 @@ def rounding_errors(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[st
     with np.errstate(all="ignore"):
         for node in plan_blocks(kernel):
             analysis.run(node, {})
-    wanted = [b.name for b in kernel.buffers if b.role in (Role.OUT, Role.INOUT)]
+    wanted = [b.name for b in kernel.buffers if b.role.is_returned]
     return {name: analysis.records[name].total for name in wanted}
 
 

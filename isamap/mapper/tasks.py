@@ -244,7 +244,7 @@ class _Cutter:
             is_read = any(access.buffer == target.buffer for access in statement.reads)
             is_part = leaves_elements(statement, buffer)
             return Role.INOUT if is_read or is_part else Role.OUT
-        is_fresh = self.kernel.buffer(target.buffer).role in (Role.OUT, Role.TEMP)
+        is_fresh = not self.kernel.buffer(target.buffer).role.is_given
         others = [s for s in self.statements if s.target.buffer == target.buffer]
         is_first = others[0] is statement and not any(
             _writes_before(other, statement, held) for other in others[1:]

@@ -182,7 +182,7 @@ class BuiltKernel:
                 held[name] = np.zeros(buffer.shape, numpy_dtype(buffer.dtype))
             else:
                 raise ArrayError(f"{self.kernel.name} needs an array for {name!r}")
-        _check_apart(held, tuple(n for n, b in buffers.items() if _is_output(b.role)))
+        _check_apart(held, tuple(n for n, b in buffers.items() if b.role.is_returned))
         return held
 
     def refuse_nameless(self, arrays: tuple[object, ...]) -> None:
@@ -226,7 +226,7 @@ class PreparedKernel:
         held = self._check(arrays)
         self._run(held)
         kernel = self.built.kernel
-        outputs = {b.name: held[b.name] for b in kernel.buffers if _is_output(b.role)}
+        outputs = {b.name: held[b.name] for b in kernel.buffers if b.role.is_returned}
         return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
     def repeat(self, **arrays: np.ndarray) -> Callable[[], None]:
@@ -290,7 +290,7 @@ def _fitting(name: str, array: np.ndarray, buffer: Buffer) -> np.ndarray:
             " without gaps, aligned to its elements",
             hint="nothing is copied: use numpy.ascontiguousarray",
         )
-    if _is_output(buffer.role) and not array.flags.writeable:
+    if buffer.role.is_returned and not array.flags.writeable:
         raise ArrayError(f"array {name!r} is written, but it is read-only")
     return array
 
@@ -300,7 +300,3 @@ def _check_apart(arrays: Mapping[str, np.ndarray], outputs: tuple[str, ...]) -> 
         for name, array in arrays.items():
             if name != output and np.may_share_memory(array, arrays[output]):
                 raise ArrayError(f"arrays {name!r} and {output!r} overlap, and one is written")
-
-
-def _is_output(role: Role) -> bool:
-    return role in (Role.OUT, Role.INOUT)

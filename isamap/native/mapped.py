@@ -39,8 +39,7 @@ class Mapped:
     @property
     def given(self) -> frozenset[str]:
         """Buffers that a caller fills."""
-        kept = (Role.IN, Role.INOUT)
-        return frozenset(b.name for b in self.kernel.buffers if b.role in kept)
+        return frozenset(b.name for b in self.kernel.buffers if b.role.is_given)
 
 
 def map_program(

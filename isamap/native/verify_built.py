@@ -261,9 +261,8 @@ def _subject(kernel: Kernel, trial: _Trial) -> str:
     for sample in (known.sample for known in trial.known):
         picked = {(pick.buffer, pick.dim): len(pick.indices) for pick in sample.picks}
         for buffer in kernel.buffers:
-            if not any(name == buffer.name for name, _ in picked) or buffer.role in (
-                Role.IN, Role.TEMP,
-            ):  # fmt: skip
+            is_picked = any(name == buffer.name for name, _ in picked)
+            if not is_picked or not buffer.role.is_returned:
                 continue
             ranges = (
                 f"{picked[buffer.name, dim]} of {size}" if (buffer.name, dim) in picked else "all"

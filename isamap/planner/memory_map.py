@@ -49,7 +49,7 @@ class MemoryMap:
         self.homes: dict[str, Home] = {}
         self.extra: dict[tuple[str, Layout], int] = {}  # further layouts: inputs, copies
         for buffer in kernel.buffers:
-            is_seen = buffer.role in (Role.OUT, Role.INOUT)
+            is_seen = buffer.role.is_returned
             if buffer.name in on_chip:
                 continue
             if is_seen or any(buffer.name in piece.task.touched for piece in pieces):
@@ -103,11 +103,10 @@ class MemoryMap:
 
     def outputs(self) -> tuple[Placement, ...]:
         """What is read after the run."""
-        wanted = (Role.OUT, Role.INOUT)
         return tuple(
             Placement(name, home.address, home.layout)
             for name, home in self.homes.items()
-            if self.kernel.buffer(name).role in wanted
+            if self.kernel.buffer(name).role.is_returned
         )
 
     def scratch(self) -> tuple[Placement, ...]:

@@ -26,8 +26,6 @@ from isamap.ir import (
     verify,
 )
 
-INTERFACE = (Role.IN, Role.OUT, Role.INOUT)
-
 
 def rebuild(
     kernel: Kernel, statements: Iterable[Statement], temporaries: Iterable[Buffer] = ()
@@ -42,7 +40,7 @@ def rebuild(
     buffers = tuple(
         buffer
         for buffer in (*kernel.buffers, *temporaries)
-        if buffer.role in INTERFACE or buffer.name in used
+        if buffer.role is not Role.TEMP or buffer.name in used
     )
     result = replace(kernel, buffers=buffers, statements=kept)
     verify(result)

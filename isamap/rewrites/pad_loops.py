@@ -17,7 +17,6 @@ from isamap.ir import (
     Kernel,
     Literal,
     Loop,
-    Role,
     Statement,
     accesses,
     index_range,
@@ -173,7 +172,7 @@ def starts_as_zeros(kernel: Kernel, position: int) -> bool:
     target = statement.target.buffer
     if statement.update == "=":
         return True
-    is_fresh = kernel.buffer(target).role in (Role.OUT, Role.TEMP)
+    is_fresh = not kernel.buffer(target).role.is_given
     return is_fresh and all(s.target.buffer != target for s in kernel.statements[:position])
 
 

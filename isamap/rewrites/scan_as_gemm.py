@@ -100,7 +100,7 @@ def is_zero(kernel: Kernel, statement: int, first: Access | Literal) -> bool:
     name = kernel.statements[statement].target.buffer
     is_written = any(earlier.target.buffer == name for earlier in kernel.statements[:statement])
     is_constant = isinstance(first, Literal) and first.value != 0
-    return kernel.buffer(name).role in (Role.OUT, Role.TEMP) and not (is_written or is_constant)
+    return not kernel.buffer(name).role.is_given and not (is_written or is_constant)
 
 
 def fill_triangle(name: str, size: int) -> Statement:

@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from isamap.ir import Affine, Buffer, Kernel, Loop, Role, Statement, is_integer
+from isamap.ir import Affine, Buffer, Kernel, Loop, Statement, is_integer
 
 FEW = 2  # the two ends
 INTEGER = 1 / 16  # of the work of a float, which is rounded and whose errors are followed
@@ -59,7 +59,7 @@ class Sample:
     def of(self, other: Kernel) -> Kernel | None:
         """The same part of another form of the kernel, if it can be cut out there."""
         for pick in self.picks:
-            if self.kernel.buffer(pick.buffer).role in (Role.OUT, Role.INOUT):
+            if self.kernel.buffer(pick.buffer).role.is_returned:
                 thread = _thread(other, pick.buffer, pick.dim)
                 if thread is None:
                     return None
@@ -125,7 +125,7 @@ def _threads(kernel: Kernel) -> Iterator[_Thread]:
     """Of all outputs, each once; those too short to be cut are left out."""
     seen: set[tuple[str, int]] = set()
     for buffer in kernel.buffers:
-        if buffer.role not in (Role.OUT, Role.INOUT):
+        if not buffer.role.is_returned:
             continue
         for dim, extent in enumerate(buffer.shape):
             if (buffer.name, dim) in seen or extent <= FEW:

@@ -23,7 +23,6 @@ from isamap.ir import (
     Expr,
     Kernel,
     Literal,
-    Role,
     Statement,
     argument_types,
     integer_range,
@@ -62,9 +61,8 @@ def _wide(buffer: Buffer) -> Buffer:
 
 def _sizes(kernel: Kernel) -> dict[str, int]:
     """The largest magnitude that each buffer may hold, by name."""
-    given = (Role.IN, Role.INOUT)
     sizes = {
-        b.name: (SMALL if b.role in given else 0) if is_float(b.dtype) else _range(b.dtype)
+        b.name: (SMALL if b.role.is_given else 0) if is_float(b.dtype) else _range(b.dtype)
         for b in kernel.buffers
     }
     for number, statement in enumerate(kernel.statements):
@@ -161,7 +159,7 @@ def whole_arrays(kernel: Kernel, seed: int) -> dict[str, np.ndarray]:
     generator = np.random.default_rng(seed)
     arrays: dict[str, np.ndarray] = {}
     for buffer in kernel.buffers:
-        if buffer.role not in (Role.IN, Role.INOUT):
+        if not buffer.role.is_given:
             continue
         low, high = (-SMALL, SMALL) if is_float(buffer.dtype) else integer_range(buffer.dtype)
         wide = np.int8 if low >= -128 and high <= 127 else np.int64

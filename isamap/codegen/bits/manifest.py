@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 from isamap.hwdesc import Format, Hardware
-from isamap.ir import Kernel, Role, pretty
+from isamap.ir import Kernel, pretty
 from isamap.program import Layout, Placement, Program
 
 from .assemble import Binary
@@ -50,7 +50,7 @@ def manifest_text(manifest: Mapping[str, Json]) -> str:
 
 def array_places(program: Program, kernel: Kernel) -> dict[str, Json]:
     """Where arrays lie, and what the host computes. `kernel`: as it was asked for."""
-    given = [b.name for b in kernel.buffers if b.role in (Role.IN, Role.INOUT)]
+    given = [b.name for b in kernel.buffers if b.role.is_given]
     inputs = [place for place in program.inputs if place.buffer in given]
     cleared = [place for place in program.inputs if place.buffer not in given]
     return {
