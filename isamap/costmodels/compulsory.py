@@ -27,7 +27,7 @@ def _touched_elements(kernel: Kernel, name: str) -> int:
     most = 0
     shape = kernel.buffer(name).shape
     for statement in kernel.statements:
-        extents = {loop.name: loop.extent for loop in statement.loops}
+        extents = statement.extents
         for access in statement.accesses:
             if access.buffer == name:
                 most = max(most, _distinct(access, extents, shape))

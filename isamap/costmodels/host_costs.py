@@ -43,7 +43,7 @@ def _rising(kernel: Kernel) -> Kernel:
     of bytes is the same."""
     statements = []
     for statement in kernel.statements:
-        extents = {loop.name: loop.extent for loop in statement.loops}
+        extents = statement.extents
         turned = partial(_turned, extents=extents)
         value = map_accesses(statement.value, turned)
         statements.append(replace(statement, target=turned(statement.target), value=value))

@@ -96,7 +96,7 @@ def moved_bytes(kernel: Kernel, room_bytes: int) -> int:
     points = _points(kernel, statement, used)
     sliding = _sliding(statement, used)
     touches = [_touch(kernel, access, sliding) for access in used]
-    extents = {loop.name: loop.extent for loop in statement.loops}
+    extents = statement.extents
     best = 0
     for exponents in _exponents(touches, set(extents) - sliding):
         told = sum(
@@ -116,7 +116,7 @@ def _begun_bytes(kernel: Kernel, statement: Statement, hw: Hardware) -> int:
 
 def _points(kernel: Kernel, statement: Statement, used: list[Access]) -> int:
     """Iterations that read no padding; 0 where they cannot be counted dimension by dimension."""
-    extents = {loop.name: loop.extent for loop in statement.loops}
+    extents = statement.extents
     points, seen = 1, set[str]()
     for access in used:
         shape = kernel.buffer(access.buffer).shape
@@ -135,7 +135,7 @@ def _points(kernel: Kernel, statement: Statement, used: list[Access]) -> int:
 
 def _sliding(statement: Statement, used: list[Access]) -> frozenset[str]:
     """In every dimension that several loops move, all of them but the longest."""
-    extents = {loop.name: loop.extent for loop in statement.loops}
+    extents = statement.extents
     sliding: set[str] = set()
     for access in used:
         for index in access.indices:

@@ -128,9 +128,14 @@ class Statement:
         """The element that is written, then those that `value` reads, left to right."""
         return (self.target, *self.reads)
 
+    @property
+    def extents(self) -> dict[str, int]:
+        """Of its loops, by name."""
+        return {loop.name: loop.extent for loop in self.loops}
+
     def extent(self, name: str) -> int:
         """Extent of the loop called `name`."""
-        return {loop.name: loop.extent for loop in self.loops}[name]
+        return self.extents[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def verify_access(access: Access, statement: Statement, kernel: Kernel) -> None:
         if math.isnan(access.pad):
             raise KernelError("'pad' cannot be NaN")
         check_constant(access.pad, buffer.dtype)
-    extents = {loop.name: loop.extent for loop in statement.loops}
+    extents = statement.extents
     for dim, (index, size) in enumerate(zip(access.indices, buffer.shape, strict=True)):
         for name, _ in index.terms:
             if name not in extents:

@@ -27,7 +27,7 @@ def bind_loops(
     """All assignments of kernel loops to instruction loops that respect the loops' roles."""
     uses = {access.buffer: access for access in instruction.uses}
     target = instruction.result.buffer
-    extents = {loop.name: loop.extent for loop in statement.loops}
+    extents = statement.extents
     choices: list[tuple[str, tuple[tuple[str, ...], ...]]] = []
     for name, rule in instruction.extents:
         candidates = [

@@ -184,7 +184,7 @@ def leaves(access: Access, name: str, kernel: Kernel, statement: Statement) -> b
     if not access.moves_with(name):
         return False
     shape = kernel.buffer(access.buffer).shape
-    extents = {loop.name: loop.extent for loop in statement.loops}
+    extents = statement.extents
     for index, size in zip(access.indices, shape, strict=True):
         step = index.coefficient(name)
         if any(step * coefficient < 0 for _, coefficient in index.terms):

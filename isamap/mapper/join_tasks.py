@@ -69,7 +69,7 @@ def _meets(total: Statement, other: Statement, access: Access) -> bool:
     """May an access of another statement lead to an element of the sum's target?"""
     if access.buffer != total.target.buffer:
         return False
-    extents = [{x.name: x.extent for x in statement.loops} for statement in (total, other)]
+    extents = [statement.extents for statement in (total, other)]
     for mine, theirs in zip(total.target.indices, access.indices, strict=True):
         (low, high), (first, last) = index_range(mine, extents[0]), index_range(theirs, extents[1])
         if high < first or last < low:

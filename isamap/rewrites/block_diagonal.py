@@ -59,7 +59,7 @@ def block_diagonal(kernel: Kernel, statement: int, loop: str, operand: str) -> K
             loc=found.loc,
         )
     new_loop, new_buffer = fresh_names(kernel, (f"{loop}_in", f"{operand}_diagonal"))
-    extents = {own.name: own.extent for own in found.loops}
+    extents = found.extents
     used = pick_loops(found.loops, used_loops(mine[0]) - {loop})
     summed = tuple(own.name for own in used if not found.target.moves_with(own.name))
     kept = tuple(own.name for own in used if found.target.moves_with(own.name))

@@ -143,8 +143,8 @@ def find_value(access: Access, kernel: Kernel, reader: Statement, producer: Prod
     written, target = producer.statement, producer.statement.target
     if access.buffer != target.buffer:
         return access
-    extents = {loop.name: loop.extent for loop in reader.loops}
-    bounds = {loop.name: loop.extent for loop in written.loops}
+    extents = reader.extents
+    bounds = written.extents
     for index, own in zip(access.indices, target.indices, strict=True):
         low, high = index_range(index, extents)
         first, last = index_range(own, bounds)

@@ -108,7 +108,7 @@ def is_zero_beyond(factor: Expr, kernel: Kernel, larger: Statement, loop: str, e
     factor = under_casts(factor)
     if not isinstance(factor, Access) or factor.pad not in (None, 0):
         return False
-    extents = {own.name: own.extent for own in larger.loops}
+    extents = larger.extents
     for index, size in zip(factor.indices, kernel.buffer(factor.buffer).shape, strict=True):
         rest = index + Affine.of([(loop, -index.coefficient(loop))])
         first = index.coefficient(loop) * extent + index_range(rest, extents)[0]
@@ -127,7 +127,7 @@ def enlarged_dimensions(
 ) -> tuple[Dimension, ...]:
     """Dimensions of a copy large enough for the access when `loop` has grown."""
     larger = grow_loop(statement, loop, grown)
-    extents = {own.name: own.extent for own in larger.loops}
+    extents = larger.extents
     dims: list[Dimension] = []
     for dimension in whole_dimensions(kernel, access):
         low, high = index_range(dimension.read, extents)

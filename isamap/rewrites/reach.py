@@ -28,7 +28,7 @@ class Reach:
 
 def find_reach(kernel: Kernel, statement: Statement, access: Access) -> Reach:
     """The box that `access` reads over all iterations of `statement`; loops are `d0`, `d1`, ..."""
-    extents = {loop.name: loop.extent for loop in statement.loops}
+    extents = statement.extents
     ranges = [index_range(index, extents) for index in access.indices]
     shape = tuple(high - low + 1 for low, high in ranges)
     loops = tuple(Loop(f"d{dim}", extent) for dim, extent in enumerate(shape))

@@ -44,7 +44,7 @@ def toeplitz(kernel: Kernel, statement: int, position: str, window: str) -> Kern
         raise KernelError(
             f"{found.image.buffer!r} must be a factor, and zero outside", loc=found.statement.loc
         )
-    extents = {loop.name: loop.extent for loop in found.statement.loops}
+    extents = found.statement.extents
     low, high = index_range(found.index, extents)
     size = kernel.buffer(found.image.buffer).shape[found.dim]
     first, last = max(low, 0), min(high, size - 1)

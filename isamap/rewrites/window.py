@@ -113,7 +113,7 @@ def zero_factors(value: Expr) -> tuple[Access, ...]:
 def window_candidates(kernel: Kernel) -> Iterator[tuple[int, str, str]]:
     """Statement, position and window of all indices of two loops of more than one iteration."""
     for number, statement in enumerate(kernel.statements):
-        extents = {loop.name: loop.extent for loop in statement.loops}
+        extents = statement.extents
         indices = (index for access in statement.reads for index in access.indices)
         for index in dict.fromkeys(indices):
             if len(index.names) == 2 and min(extents[name] for name in index.names) > 1:

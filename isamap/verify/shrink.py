@@ -55,7 +55,7 @@ def _reach(buffer: Buffer, statements: tuple[Statement, ...]) -> tuple[int, ...]
     """The largest index along each dimension."""
     highest = [0] * len(buffer.shape)
     for statement in statements:
-        extents = {loop.name: loop.extent for loop in statement.loops}
+        extents = statement.extents
         for access in statement.accesses:
             if access.buffer == buffer.name:
                 for dim, index in enumerate(access.indices):
