@@ -7,7 +7,7 @@ behind it, and how often. Not its job: one tile of sums after the other (`waitin
 from dataclasses import dataclass
 from math import prod
 
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan
 
 from .flow import Flow
@@ -36,7 +36,7 @@ class HeldUp:
 def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) -> HeldUp | None:
     """None where nothing else is queued, or nobody waits for an earlier use."""
     never_waits = hw.memory(plan.residences[residence].memory).never_waits
-    if never_waits or hw.synchronisation is Synchronisation.TOKENS:
+    if never_waits or hw.has_tokens:
         return None
     mine = (f for f in work.flows_at(plan.name, residence) if f.unit != work.compute_unit)
     drain = next((f for f in mine if f.is_drain), None)

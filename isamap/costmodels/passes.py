@@ -6,7 +6,7 @@ uses. Not its job: cycles.
 
 from math import prod
 
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, TileAxis
 
 from .flow import Flow
@@ -88,13 +88,12 @@ def moves_blocks(covering: Covering, stay: Stay, hw: Hardware) -> bool:
     """Are blocks moved one by one inside the unit loops (else whole tiles before and after
     them)?"""
     plan = covering.operand(stay.operand)
-    is_token = hw.synchronisation is Synchronisation.TOKENS
-    return stay.level == 0 or (not is_token and not plan.has_window)
+    return stay.level == 0 or (not hw.has_tokens and not plan.has_window)
 
 
 def needs_one_slot(plan: OperandPlan, hw: Hardware) -> bool:
     """Byte planes on a machine with tokens: credits and plane hand-overs share one channel."""
-    if hw.synchronisation is not Synchronisation.TOKENS:
+    if not hw.has_tokens:
         return False
     return any(r.drain is not None and r.drain.planes > 1 for r in plan.residences)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, Passage
 
 from .bursts import excess_of_bursts
@@ -55,7 +55,7 @@ def round_cycles(
             continue
         places = stay.slots * prod(trips(covering, tiling, n) for n in stay.kept)
         ends = ring_ends(work, stay.operand, stay.residence)
-        if hw.synchronisation is not Synchronisation.TOKENS:
+        if not hw.has_tokens:
             trip = round_trip_cycles(work, stay.operand, stay.residence)
             yield trip * fetches(covering, tiling, stay) / places, ends
         if may_occupy(covering, work, stay, hw) and places == stay.slots:
@@ -142,7 +142,7 @@ def may_occupy(covering: Covering, work: Work, stay: Stay, hw: Hardware) -> bool
     whole? An input behind a window; with tokens, what is only written (`exchange_cycles` waits for
     inputs)."""
     plan = covering.operand(stay.operand)
-    if hw.synchronisation is Synchronisation.TOKENS:
+    if hw.has_tokens:
         fills = (f for f in work.flows_at(stay.operand, stay.residence) if not f.is_drain)
         is_alone = plan.is_output and all(fill.unit == work.compute_unit for fill in fills)
         return is_alone and not needs_one_slot(plan, hw)  # whose halves take turns

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
 from .bursts import burst_cycles
@@ -368,7 +368,7 @@ def tile_blocks(covering: Covering, tiling: Tiling, stay: Stay) -> int:
 def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
     """Waiting for tokens: with two credits, two tiles take at least one round trip of fill and
     compute. The first tile's latency is part of the startup."""
-    if hw.synchronisation is not Synchronisation.TOKENS:
+    if not hw.has_tokens:
         return 0.0
     steps = prod(trips(covering, tiling, loop) for loop in tiling.outer)
     worst = 0.0
@@ -389,9 +389,8 @@ def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> b
     plan = covering.operand(stay.operand)
     if plan.is_output:
         return False
-    is_token = hw.synchronisation is Synchronisation.TOKENS
     is_kept = any(trips(covering, tiling, loop) > 1 for loop in stay.kept)
-    if is_kept and (is_token or moves_blocks(covering, stay, hw)):
+    if is_kept and (hw.has_tokens or moves_blocks(covering, stay, hw)):
         return True
     if not moves_blocks(covering, stay, hw):
         return False

@@ -12,7 +12,6 @@ from isamap.hwdesc import (
     ExtentKind,
     Hardware,
     Instruction,
-    Synchronisation,
     continued_by,
     with_host_calls,
 )
@@ -125,7 +124,7 @@ class Bound:
     @property
     def is_exposed(self) -> bool:
         """Does the hardware wait for nothing?"""
-        return self.hardware.synchronisation is Synchronisation.EXPOSED
+        return self.hardware.is_exposed
 
     @property
     def is_timed(self) -> bool:

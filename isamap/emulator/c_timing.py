@@ -8,8 +8,6 @@ With `-DTRACE` it also remembers who last touched each granule, to name both cal
 
 from collections.abc import Mapping
 
-from isamap.hwdesc import Synchronisation
-
 from .bind import Bound, Call, call_hull, takes_turns
 from .c_events import (
     because,
@@ -102,7 +100,7 @@ def _hazard_arrays(bound: Bound, number: int) -> tuple[str, ...]:
     arrays: tuple[str, ...] = ("finish", "ended")
     if any(call.accumulates(region) for call, region in here):
         arrays += ("soon", "tag")
-    if bound.hardware.synchronisation is Synchronisation.TOKENS:
+    if bound.hardware.has_tokens:
         arrays += ("owner",)
     return arrays
 
@@ -144,7 +142,7 @@ def _copy_granules(bound: Bound, number: int) -> int:
 def _emit_call(bound: Bound, call: Call, names: Mapping[str, str], is_recorded: bool) -> list[str]:
     unit = call.unit
     count = bound.hardware.units[unit].count
-    is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
+    is_tokens = bound.hardware.has_tokens
     lines = emit_prelude(bound, call, names)
     lines.append(f"const i64 issue = {c_cost(call.instruction.issue_cycles, call)};")
     least = "0" if call.instruction.stream else "issue"  # parts may end before the unit is free
@@ -266,7 +264,7 @@ def _emit_scan(bound: Bound, call: Call, region: Region, is_recorded: bool) -> l
     if not _is_tracked(bound, call, region) or is_renamed and not region.is_read:
         return []
     m = bound.extent_number(region.memory)
-    is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
+    is_tokens = bound.hardware.has_tokens
     unit = _owner(bound, call)
     if call.accumulates(region):
         tag = _tag(bound, call)

@@ -12,7 +12,6 @@ from isamap.hwdesc import (
     Instruction,
     OperandRule,
     StrideRule,
-    Synchronisation,
     immediate_value,
 )
 from isamap.ir import Affine, Kernel, index_range
@@ -91,7 +90,7 @@ def _check_issue(issue: Issue, loops: dict[str, int], hardware: Hardware) -> Non
         _check_strides(issue, operand, rule, instruction.semantics, where)
     _check_immediates(issue, instruction, where)
     _check_channels(issue, instruction, hardware, where)
-    if issue.starts and hardware.synchronisation is not Synchronisation.EXPOSED:
+    if issue.starts and not hardware.is_exposed:
         raise ProgramError(f"{where}: has start cycles, but {hardware.name!r} waits by itself")
     for run in issue.starts:
         first, last = run.first, run.first + run.step * (run.count - 1)

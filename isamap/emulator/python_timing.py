@@ -12,7 +12,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from isamap.hwdesc import Expression, Synchronisation
+from isamap.hwdesc import Expression
 
 from .bind import Bound, Extent, takes_turns
 from .c_text import Fault
@@ -179,7 +179,7 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
         (region, trackers[region.memory], *_granules(bound, step, region))
         for region in call.regions
     ]
-    is_tokens = bound.hardware.synchronisation is Synchronisation.TOKENS
+    is_tokens = bound.hardware.has_tokens
     if asked is not None:
         _check_hazards(bound, state, step, touched, asked)
         state.exposed.check_ports(step, asked, _port_fits(bound, state, step, asked))

@@ -23,7 +23,7 @@ import numpy as np
 
 from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.program import Node, Program, Run, map_issues
 from isamap.work_folder import work_folder
 
@@ -56,7 +56,7 @@ def set_starts(
     Raises:
         ProgramError: an illegal call, or an entry that is there too late.
     """
-    if hardware.synchronisation is not Synchronisation.EXPOSED:
+    if not hardware.is_exposed:
         return program
     bound = bind(program, hardware)
     if bound.is_timed:

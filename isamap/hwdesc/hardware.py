@@ -331,6 +331,21 @@ class Hardware:
         return self._hash
 
     @property
+    def has_tokens(self) -> bool:
+        """Do programs synchronise the units by tokens?"""
+        return self.synchronisation is Synchronisation.TOKENS
+
+    @property
+    def is_interlocked(self) -> bool:
+        """Does the hardware wait for data?"""
+        return self.synchronisation is Synchronisation.INTERLOCKED
+
+    @property
+    def is_exposed(self) -> bool:
+        """Do programs say when calls start?"""
+        return self.synchronisation is Synchronisation.EXPOSED
+
+    @property
     def file(self) -> str:
         """The file that describes it, empty if none does; `files` has those it builds on, too."""
         return self.files[0] if self.files else ""

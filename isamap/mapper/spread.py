@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import product
 from math import prod
 
-from isamap.hwdesc import Hardware, Instruction, Synchronisation, is_same_work
+from isamap.hwdesc import Hardware, Instruction, is_same_work
 
 from .covering import CoreShare, Covering, OperandPlan, Residence, TiledLoop, Transfer
 from .issue_cycles import unit_cycles
@@ -69,7 +69,7 @@ def spread(covering: Covering, hw: Hardware) -> Iterator[Covering]:
 
 def why_one_core(covering: Covering, hw: Hardware) -> str:
     """Why only one core of the machine can run the covering so far; empty if several can."""
-    if hw.synchronisation is not Synchronisation.INTERLOCKED:
+    if not hw.is_interlocked:
         return f"cores that synchronise by {hw.synchronisation.value} are not scheduled together"
     unit = hw.instruction(covering.instruction).unit
     if hw.num_copies(unit) == 1:

@@ -8,7 +8,7 @@ itself (`carry`), homes (`keep_on_chip`).
 from collections.abc import Iterator
 
 from isamap.errors import KernelError
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.ir import Role
 from isamap.rewrites import Step, carry, carry_site
 
@@ -18,7 +18,7 @@ from .plan import Plan
 
 def carry_states(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
     """One kernel per such state; none on machines with tokens, which have no homes on chip."""
-    if hw.synchronisation is Synchronisation.TOKENS:
+    if hw.has_tokens:
         return
     for buffer in plan.kernel.buffers:
         loops = {task.task.held[0] for task in plan.tasks if task.task.held}

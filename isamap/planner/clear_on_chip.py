@@ -8,7 +8,7 @@ home on chip. Not its job: the rewrite itself (`clear`), homes (`keep_on_chip`).
 from collections.abc import Iterator
 from math import prod
 
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, Kernel, Role, size_bytes
 from isamap.rewrites import Step, attempt, clear
 
@@ -19,7 +19,7 @@ from .plan import Plan, PlannedTask
 def clear_on_chip(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
     """The kernel with all such sums cleared, then with each alone; none on machines with tokens,
     which have no homes on chip."""
-    if hw.synchronisation is Synchronisation.TOKENS:
+    if hw.has_tokens:
         return
     names = [b.name for b in plan.kernel.buffers if b.role is Role.TEMP and _passes(plan, b, hw)]
     for some in (names, *([name] for name in names if len(names) > 1)):

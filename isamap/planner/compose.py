@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from isamap.errors import MappingError
-from isamap.hwdesc import Hardware, Synchronisation, with_host_calls
+from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Access, Affine, Kernel, covers, index_range
 from isamap.mapper import Task, TaskNode
 from isamap.program import For, Layout, Node, Program, Span, map_issues
@@ -38,7 +38,7 @@ def compose(
     composer = _Composer(kernel, nodes, pieces, hw)
     body = composer.emit(nodes)
     machine = with_host_calls(hw, [call.semantics for call in composer.calls])
-    if hw.synchronisation is Synchronisation.TOKENS:
+    if hw.has_tokens:
         body = fuse_tokens(body, machine)
     places = composer.memory
     return Program(
@@ -151,7 +151,7 @@ class _Composer:
 
     def _tell_all(self, unit: str) -> tuple[Node, ...]:
         """Tokens from a unit that is done to every other unit, along the machine's channels."""
-        if self.hw.synchronisation is not Synchronisation.TOKENS:
+        if not self.hw.has_tokens:
             return ()
         told = shortest_paths(((c.source_unit, c.target_unit) for c in self.hw.channels), unit)
         nodes: list[Node] = []

@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import inf, prod
 
 from isamap.costmodels import Stay, Tiling, is_replaced, may_double, trips
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.ir import Role
 
 from .place_tasks import PlacedTasks, TaskTree
@@ -26,7 +26,7 @@ PARTS = (1, 2, 4)  # of a tile, each of which gets places of its own
 def fetch_ahead(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
     """As many places as there are for the inputs of each task, in the tiles that hide most, where
     that hides anything; not where tasks wait for each other's ends."""
-    if tree.hw.synchronisation is not Synchronisation.INTERLOCKED:
+    if not tree.hw.is_interlocked:
         return placed
     before = {task.task.number: task for task in placed.tasks}
     now: Planned = before

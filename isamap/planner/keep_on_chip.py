@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 
 from isamap.errors import MappingError
-from isamap.hwdesc import MemoryKind, Synchronisation
+from isamap.hwdesc import MemoryKind
 from isamap.ir import Buffer, Role, size_bytes
 from isamap.mapper import Task, flatten
 from isamap.scheduler import Answer
@@ -60,7 +60,7 @@ def keep_on_chip(
     """
     search = HomeSearch(tree, planned, scheduler)
     best = search.settle(planned, scheduler.most)
-    if scheduler.hw.synchronisation is Synchronisation.TOKENS:
+    if scheduler.hw.has_tokens:
         return Kept(best)
     if scheduler.is_late:
         return Kept(best, "homes on chip were not tried")

@@ -16,7 +16,7 @@ from functools import partial
 from math import prod
 
 from isamap.costmodels import Flow, Stay, guards, is_renamed
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, Role, Statement, size_bytes
 from isamap.mapper import OperandPlan, Task, TiledLoop
 from isamap.rewrites import Step, attempt, range_site, split_range, strip_nest, strip_site
@@ -65,7 +65,7 @@ def keep_parts(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
             room = _fitting(planned, operand, stay, loop, hw) / loop.units
             cut = partial(_cut, plan, planned.task, loop.name)
             whole = _whole(loop, room)
-            if hw.synchronisation is not Synchronisation.INTERLOCKED:
+            if not hw.is_interlocked:
                 yield tuple(filter(None, map(cut, whole)))
                 continue
             rows = [*whole, *_strips(planned, operand, loop, room)]

@@ -12,7 +12,7 @@ what stays alone is the accelerator's first and the host's last part.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import TiledLoop
 from isamap.rewrites import Step, attempt, nest_site, split_nest
@@ -30,11 +30,7 @@ def overlap_host(plan: Plan, hw: Hardware) -> Iterator[Part]:
     None where tasks wait for each other by tokens, or run at given cycles, or where the host is the
     same core.
     """
-    if (
-        hw.host is None
-        or not hw.host.is_apart
-        or hw.synchronisation is not Synchronisation.INTERLOCKED
-    ):
+    if hw.host is None or not hw.host.is_apart or not hw.is_interlocked:
         return
     rivals = [p for p in plan.tasks if not p.on_host and len(p.task.held) == 1]
     if not rivals:

@@ -7,7 +7,6 @@ Of orders in which a task takes as long by itself, the solver finds any: which p
 done first, and how much lies on chip at once, counts only among other tasks.
 """
 
-from isamap.hwdesc import Synchronisation
 from isamap.scheduler import swapped_loops
 
 from .place_tasks import PlacedTasks, TaskTree
@@ -18,7 +17,7 @@ def reorder(tree: TaskTree, placed: PlacedTasks) -> PlacedTasks:
     """Swap two loops of one task while all tasks together take fewer cycles; not where tasks wait
     for each other's ends, nor where caches decide: every order was tried there."""
     hw = tree.hw
-    if hw.synchronisation is not Synchronisation.INTERLOCKED or hw.caches:
+    if not hw.is_interlocked or hw.caches:
         return placed
     now: Planned = {task.task.number: task for task in placed.tasks}
     least = placed.task_cycles

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from isamap.costmodels import guards
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.mapper import Task, TaskNode, flatten
 from isamap.scheduler import room_ends
 
@@ -40,7 +40,6 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
         MappingError: as `place_homes`.
     """
     starts: dict[int, Mapping[str, int]] = {}
-    is_token = hw.synchronisation is Synchronisation.TOKENS
     every = tuple(pieces[task.number] for task in flatten(nodes))
     taken = home_ends(place_homes(every, hw), hw)
     if taken:
@@ -54,7 +53,7 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
         group = [pieces[task.number] for task in flatten((node,))]
         group = [piece for piece in group if piece.schedule is not None]
         keepers = [piece for piece in group if kept_in(piece)]
-        if len(group) < 2 or (not keepers and is_token):
+        if len(group) < 2 or (not keepers and hw.has_tokens):
             continue
         others = [piece for piece in group if not any(piece is one for one in keepers)]
         found = None
@@ -104,7 +103,7 @@ def _side_by_side(
         if end is None:
             return None
         starts[piece.task.number] = used | own
-        if hw.synchronisation is not Synchronisation.TOKENS:
+        if not hw.has_tokens:
             used |= {name: last for name, last in end.items() if name not in own}
     return starts
 

@@ -17,7 +17,7 @@ from itertools import product
 from math import ceil, inf, prod
 
 from isamap.costmodels import Passing, Room, Span, Use
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.ir import Loop, Order, accesses, may_touch
 from isamap.mapper import Task, TaskLoop, TaskNode, flatten
 
@@ -93,7 +93,7 @@ class _Line:
         self.is_ample = is_ample
         self.known = known
         self.hw = known.hw
-        self.is_token = known.hw.synchronisation is Synchronisation.TOKENS
+        self.is_token = known.hw.has_tokens
         self.free: dict[str, float] = {}
         self.written: dict[int, tuple[Begun, Begun]] = {}
         self.end = 0.0

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import assert_never
 
 from isamap.costmodels import last_units, may_leave_late
-from isamap.hwdesc import Synchronisation
 from isamap.ir import Affine
 from isamap.program import Edge, For, Issue, Node, When
 
@@ -34,7 +33,7 @@ def leaves_late(frame: Frame, slot: Slot, held: tuple[str, ...]) -> bool:
         return False
     rests = frame.guards[stay.operand, stay.residence].outer
     return (
-        frame.hw.synchronisation is not Synchronisation.TOKENS
+        not frame.hw.has_tokens
         and not frame.hw.memory(slot.residence.memory).never_waits
         and stay.level > 0
         and stay.slots > 1
@@ -55,7 +54,7 @@ def passed_late(frame: Frame, slot: Slot, held: tuple[str, ...]) -> Loops:
     units = tuple(n for n in tiling.inner if tiling.tile(n) > 1 and n in loops)
     others = [plan for plan in frame.covering.operands if plan.name != slot.plan.name]
     may_pass = (
-        frame.hw.synchronisation is not Synchronisation.TOKENS
+        not frame.hw.has_tokens
         and frame.is_fine(slot)
         and not frame.covering.shares
         and drain.onward.slots > 1

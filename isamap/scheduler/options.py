@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 
 from isamap.costmodels import Stay, Work, enough_slots, is_renamed, may_double, moves_blocks
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, TiledLoop, meets_itself
 
 KNOWN = 1 << 10  # answers that are remembered: every tiling of a covering asks again
@@ -162,7 +162,7 @@ def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
     With tokens, an output must be filled by the unit that computes: no token orders another one's
     fill after the drain of the same slot, and none orders two drains in a row.
     """
-    is_token = hw.synchronisation is Synchronisation.TOKENS
+    is_token = hw.has_tokens
     entry = (plan.residences[0].fill or plan.residences[0].zero) if plan.residences else None
     if is_token and plan.is_output and entry is not None:
         unit = hw.instruction(covering.instruction).unit
@@ -190,8 +190,7 @@ def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
 
 def _may_be_low(plan: OperandPlan, hw: Hardware) -> bool:
     """May single blocks be moved one by one?"""
-    is_token = hw.synchronisation is Synchronisation.TOKENS
-    return not is_token and not plan.slides
+    return not hw.has_tokens and not plan.slides
 
 
 def slot_options(

@@ -22,7 +22,7 @@ from isamap.costmodels import (
     sweep_wait,
     waits_for_port,
 )
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 
 from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
 from .in_order import gathered, stays_in_turn, times_held_up
@@ -63,7 +63,7 @@ class Stalls:
 
     def exchange(self) -> Linear:
         """Waiting for tokens (see waiting.exchange_cycles)."""
-        if self.hw.synchronisation is not Synchronisation.TOKENS:
+        if not self.hw.has_tokens:
             return 0
         worst = self.cp.model.new_int_var(0, self.horizon, "exchange")
         steps = self.cp.product(list(self.vars.trips.values()), "steps")

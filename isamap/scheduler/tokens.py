@@ -15,7 +15,7 @@ from math import prod
 
 from isamap.costmodels import Stay, Tiling, guards, is_replaced, trips
 from isamap.errors import MappingError
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.program import Edge, Issue, Node, When
 
@@ -178,7 +178,7 @@ def _carrier(hw: Hardware, unit: str) -> str:
 def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
     """Which units exchange tokens with the compute unit, and how often."""
     compute = hw.instruction(covering.instruction).unit
-    if hw.synchronisation is not Synchronisation.TOKENS:
+    if not hw.has_tokens:
         return Tokens(hw, compute, ())
     fills: dict[str, list[Stay]] = {}
     drains: dict[str, list[Stay]] = {}

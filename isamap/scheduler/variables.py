@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ortools.sat.python import cp_model
 
 from isamap.costmodels import Work
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, Residence
 
 from .algebra import Algebra, Bool, Linear, Number, add_up, negated
@@ -82,7 +82,7 @@ class Variables:
         self.covering = covering
         self.work = work
         self.hw = hw
-        self.is_token = hw.synchronisation is Synchronisation.TOKENS
+        self.is_token = hw.has_tokens
         self.cp = Algebra()
         self.loops = {loop.name: loop for loop in covering.loops if loop.units > 1}
         self.tile: dict[str, cp_model.IntVar] = {}

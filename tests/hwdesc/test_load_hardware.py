@@ -17,7 +17,6 @@ from isamap.hwdesc import (
     OperandHole,
     Port,
     StrideRule,
-    Synchronisation,
     load_hardware,
 )
 
@@ -89,7 +88,7 @@ def spec(tmp_path: Path) -> Path:
 def test_memories_units_and_channels(spec: Path) -> None:
     hw = load_hardware(spec)
     assert (hw.name, hw.clock_hz) == ("demo", 250e6)
-    assert hw.synchronisation is Synchronisation.TOKENS
+    assert hw.has_tokens
     assert hw.parameters == (("lanes", 8), ("rows", 16))
     assert hw.external.ports == (Port("both", Direction.BOTH, 8.0),)
     near = hw.memory("near")

@@ -9,7 +9,6 @@ import pytest
 
 from isamap.hwdesc import (
     Hardware,
-    Synchronisation,
     check_hardware,
     hardware_schema,
     immediate_value,
@@ -200,7 +199,7 @@ def test_gemmini_is_a_family(tmp_path: Path) -> None:
 
 def test_vta_figures() -> None:
     hw = load_hardware(FOLDER / "vta.yaml")
-    assert hw.synchronisation is Synchronisation.TOKENS
+    assert hw.has_tokens
     assert len(hw.channels) == 6  # two of them with the host
     counts = {m.name: m.size_bytes // m.granule_bytes for m in hw.memories if m.name != "dram"}
     assert counts == {"inp": 2048, "wgt": 1024, "acc": 2048}

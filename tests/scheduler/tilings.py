@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain, combinations, permutations, product
 
 from isamap.costmodels import Stay, Tiling, Work, count_work, needs_one_slot
-from isamap.hwdesc import Hardware, MemoryKind, Synchronisation
+from isamap.hwdesc import Hardware, MemoryKind
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 from isamap.scheduler.legality import is_legal
 from isamap.scheduler.options import must_divide, slot_options, stay_choices, tile_options
@@ -35,7 +35,7 @@ def keepable_loops(
     covering: Covering, plan: OperandPlan, hw: Hardware, level: int, tiles: dict[str, int]
 ) -> tuple[str, ...]:
     """Loops whose tiles a stay may hold side by side."""
-    is_token = hw.synchronisation is Synchronisation.TOKENS
+    is_token = hw.has_tokens
     if level == 0 or (is_token and plan.is_output):
         return ()
     windows = {name for axis in plan.axes if axis.is_window for name in axis.loops}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from isamap.errors import ProgramError
-from isamap.hwdesc import Encoding, Hardware, Synchronisation
+from isamap.hwdesc import Encoding, Hardware
 from isamap.program import Program
 
 from .call import Calls, HostStep, TableRange, count_calls, in_order
@@ -104,7 +104,7 @@ def assemble(program: Program, hw: Hardware, base: int | None = None) -> Binary:
             continue
         calls = spread_tokens(in_order(part.calls), hw)
         calls = tables.place(set_state(calls, hw, constants))
-        if hw.synchronisation is Synchronisation.EXPOSED:
+        if hw.is_exposed:
             calls = fill_idle(calls, hw)
         result.append(EncodedRun(calls, encode(calls, hw, constants)))
     ranges = tuple(tables.ranges)

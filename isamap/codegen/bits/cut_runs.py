@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from isamap.errors import ProgramError
-from isamap.hwdesc import Hardware, Synchronisation
+from isamap.hwdesc import Hardware
 
 from .call import CallKind, Calls, Form, Part, Run, one_call, split_by
 from .flatten import Flat
@@ -30,7 +30,7 @@ def cut_runs(flat: Flat, hw: Hardware) -> tuple[Part, ...]:
         for calls in flat.calls
         if not _is_host(calls, hw)
     ]
-    if hw.synchronisation is Synchronisation.TOKENS:
+    if hw.has_tokens:
         own = _drop_crossing_tokens(own)
     own = [(calls, runs) for calls, runs in own if not _is_idle(calls.form, hw)]
     result: list[Part] = []
@@ -131,7 +131,7 @@ def _ending(batches: list[Calls], hw: Hardware) -> Iterator[Calls]:
         return
     place = max(int(calls.places[-1]) for calls in batches) + 1
     pops: list[str] = []
-    if hw.synchronisation is Synchronisation.TOKENS:
+    if hw.has_tokens:
         channels = {(c.source_unit, c.target_unit): c.name for c in hw.channels}
         by_time = sorted(batches, key=lambda calls: int(calls.places[0]))
         for unit in dict.fromkeys(hw.instruction(calls.form.name).unit for calls in by_time):
