@@ -95,7 +95,7 @@ def _draw(covering: Covering, hw: Hardware, generator: random.Random) -> Tiling:
     for loop in covering.loops:
         trips = round(loop.units ** generator.random())
         tiles[loop.name] = 1 if loop.is_held else -(-loop.units // trips)
-        if must_divide(covering, loop, hw):
+        if must_divide(covering, loop):
             tiles[loop.name] = generator.choice(_divisors(loop.units))
     active = active_loops(covering)
     rest = tuple(loop.name for loop in covering.loops if loop.name not in active)

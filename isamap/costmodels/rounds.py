@@ -60,7 +60,7 @@ def round_cycles(
             yield trip * fetches(covering, tiling, stay) / places, ends
         if may_occupy(covering, work, stay, hw) and places == stay.slots:
             yield occupied_cycles(covering, work, tiling, stay, hw) / places, ends
-    for passing in passage_rounds(covering, work, hw):
+    for passing in passage_rounds(covering, work):
         yield flow_passes(covering, tiling, passing.flow) * passing.cycles, passing.ends
 
 
@@ -213,7 +213,7 @@ def may_sweep(covering: Covering, flow: Flow, hw: Hardware) -> bool:
     return is_fetched and moves_blocks(covering, Stay(flow.operand, flow.residence, 1, 1), hw)
 
 
-def passage_rounds(covering: Covering, work: Work, hw: Hardware) -> Iterator[PassageRound]:
+def passage_rounds(covering: Covering, work: Work) -> Iterator[PassageRound]:
     """Passages whose places a block takes from its arrival until it is taken on.
 
     With tokens there are none.

@@ -132,7 +132,7 @@ def find_span(one: Round, tiling: Tiling, hw: Hardware, fresh: frozenset[str]) -
         names = {once.operand(name).inlet_buffer for name in outer}
         fetched = tuple(replace(one, is_ahead=one.buffer in names) for one in fetched)
     rooms = tuple(_rooms(once, work, tiling, hw, uses))
-    written = tuple(_written(once, work, tiling, hw, found))
+    written = tuple(_written(once, tiling, hw, found))
     return Span(found.cycles, uses, rooms, fetched, written, ahead)
 
 
@@ -275,7 +275,7 @@ def _fetched(
 
 
 def _written(
-    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, found: Estimate
+    covering: Covering, tiling: Tiling, hw: Hardware, found: Estimate
 ) -> Iterator[Passing]:
     """Parts are done one after the other while it computes."""
     computing = found.cycles - found.startup_cycles - found.finish_cycles

@@ -38,7 +38,7 @@ def add_bits(
     )
     if reader.problems.count == before:
         for instruction in result:
-            _check_determined(instruction, encoding, reader)
+            _check_determined(instruction, reader)
         _check_distinct(result, encoding, reader)
     return result
 
@@ -270,7 +270,7 @@ def _check_distinct(
         )
 
 
-def _check_determined(instruction: Instruction, encoding: Encoding, reader: Reader) -> None:
+def _check_determined(instruction: Instruction, reader: Reader) -> None:
     """Every number of a call can be read back from its bits."""
     if instruction.bits is None or instruction.bits.latches:
         return

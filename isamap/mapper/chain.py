@@ -76,7 +76,6 @@ class Chains:
     ) -> Iterator[tuple[tuple[Residence, ...], External]]:
         """Chains of residences from the unit back to the external memory."""
         here = chain[-1]
-        room = size_bytes(here.dtype)
         # else it lies further out
         has_ribbon = all(a.name in dict(here.windows) for a in self.axes if a.is_ribbon)
         for mover in self._movers_to(here):
@@ -90,7 +89,7 @@ class Chains:
                     if not has_ribbon or not is_aligned(external, align):
                         continue
                     dims = self._dims(here, external)
-                    fill = find_transfer(mover, dims, room, size_bytes(dtype))
+                    fill = find_transfer(mover, dims, size_bytes(dtype))
                     if fill is not None:
                         yield (*chain[:-1], replace(here, fill=fill)), external
                 continue
@@ -105,8 +104,7 @@ class Chains:
         here = chain[-1]
         if here.windows or any(axis.is_window and not axis.is_ribbon for axis in self.axes):
             return  # a window is walked in place, in one memory
-        sizes = size_bytes(here.dtype), size_bytes(ends(mover)[0][1])
-        fill = find_transfer(mover, self._dims(here, None), *sizes)
+        fill = find_transfer(mover, self._dims(here, None), size_bytes(ends(mover)[0][1]))
         if fill is None:
             return
         place = ends(mover)[0]
@@ -199,7 +197,7 @@ class Chains:
         for external in self._externals(here, narrow, 1, outlet):
             if is_aligned(external, align):
                 dims = self._store_dims(here, external)
-                drain = find_transfer(mover, dims, narrow, self.element_bytes)
+                drain = find_transfer(mover, dims, self.element_bytes)
                 if drain is not None:
                     yield drain, external
 
@@ -232,7 +230,7 @@ class Chains:
     def _update(self, here: Residence, step: FinishStep) -> Transfer | None:
         if not self._reaches(here, step.mover, step.mover.target):
             return None
-        found = find_transfer(step.mover, self._dims(here, None), self.element_bytes, 1)
+        found = find_transfer(step.mover, self._dims(here, None), 1)
         return None if found is None else replace(found, immediates=step.immediates)
 
     def _drains(self, here: Residence, mover: Mover) -> Iterator[tuple[Transfer, External]]:
@@ -254,7 +252,7 @@ class Chains:
             if must_hold_all and not holds_all(external.layout):
                 continue  # elements that the statement does not write must stay
             dims = self._store_dims(here, external)
-            drain = find_transfer(mover, dims, narrow, self.element_bytes)
+            drain = find_transfer(mover, dims, self.element_bytes)
             if drain is not None:
                 yield (with_planes(drain, planes, shift) if shift else drain), external
 
@@ -305,7 +303,7 @@ class Chains:
             is_here = target_memory(mover) == here.memory
             is_here = is_here and self._reaches(here, mover, mover.target)
             if mover.role is role and is_here and self._carries(mover):
-                found = find_transfer(mover, self._dims(here, None), self.element_bytes, 1)
+                found = find_transfer(mover, self._dims(here, None), 1)
                 if found is not None:
                     yield mover, found
 
@@ -325,7 +323,7 @@ class Chains:
             is_near = is_near and self._reaches(here, mover, mover.target)
             if is_near and drain.planes == 1 and is_aligned(outlet, self._align(mover, source)):
                 dims = self._dims(here, outlet)
-                found = find_transfer(mover, dims, self.element_bytes, self.element_bytes)
+                found = find_transfer(mover, dims, self.element_bytes)
                 if found is not None:
                     return found
         return None

@@ -100,7 +100,7 @@ def _join_finish(kernel: Kernel, siblings: tuple[Task, ...], total: Task) -> Tas
             taken.append(beginning)
         else:
             inlet = total.statement.target  # from what others left there
-    if not _begins_anew(kernel, total, [own.get(number) for number in before]):
+    if not _begins_anew(total, [own.get(number) for number in before]):
         return None
     if not _may_join(kernel, total, tuple(taken)):
         return None
@@ -134,7 +134,7 @@ def _may_pass(kernel: Kernel, task: Task, number: int, held: tuple[str, ...]) ->
     return may_swap(task.statement, other, may_reassociate=True, fixed=fixed)
 
 
-def _begins_anew(kernel: Kernel, total: Task, before: list[Task | None]) -> bool:
+def _begins_anew(total: Task, before: list[Task | None]) -> bool:
     """Does no iteration of a held loop use what an earlier one left in the sum?
 
     It would be gone: a joined sum is not stored. `before`: the other tasks on it that precede the

@@ -56,7 +56,7 @@ def pass_through(
     """
     first, second = ways
     narrow = size_bytes(second.instruction.semantics.buffer(second.target).dtype)
-    onward = find_transfer(second, _towards(dims, strides, None), narrow, narrow)
+    onward = find_transfer(second, _towards(dims, strides, None), narrow)
     if onward is None:
         return None
     memory = target_memory(first)
@@ -74,7 +74,7 @@ def pass_through(
     room = -(-max(span, narrow) // align) * align
     passed = tuple(between.get(number, 0) for number in range(len(strides)))
     here = tuple(dim.target_stride_bytes for dim in dims)
-    found = find_transfer(first, _towards(dims, passed, here), narrow, element_bytes)
+    found = find_transfer(first, _towards(dims, passed, here), element_bytes)
     if found is None:
         return None
     slots = count_slots(hw, (found, onward), memory, room)

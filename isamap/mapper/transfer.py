@@ -46,7 +46,7 @@ class _LoopRules:
 
 @lru_cache(KNOWN)  # of many operands, in many forms of a kernel, blocks lie alike
 def find_transfer(
-    mover: Mover, dims: tuple[MoveDim, ...], element_bytes: int, source_element_bytes: int
+    mover: Mover, dims: tuple[MoveDim, ...], source_element_bytes: int
 ) -> Transfer | None:
     """The assignment with the fewest cycles per block, or None when the rules allow none."""
     rules = _loop_rules(mover)

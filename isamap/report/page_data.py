@@ -38,7 +38,7 @@ def page_data(trace: Trace, page: Page, max_calls: int) -> dict[str, Json]:
         "losses": _losses(trace),
         "instructions": _instructions(trace),
         "lanes": _lanes(trace),
-        "families": [_family(trace, family, dict(page.task_names)) for family in trace.families],
+        "families": [_family(family, dict(page.task_names)) for family in trace.families],
         "calls": _calls(trace, shown),
         "live": _live(trace, reserved, shown),
         "tasks": _tasks(trace, dict(page.task_names)),
@@ -128,7 +128,7 @@ def _lanes(trace: Trace) -> list[Json]:
     return lanes
 
 
-def _family(trace: Trace, family: Family, task_names: dict[int, str]) -> dict[str, Json]:
+def _family(family: Family, task_names: dict[int, str]) -> dict[str, Json]:
     """What the page says of a call when it is pointed at, with the loops' values put in there."""
     issue = family.issue
     spans = (*issue.extents, *((repeat.name, repeat.span) for repeat in issue.repeats))

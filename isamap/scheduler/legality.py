@@ -126,7 +126,7 @@ def option_breaches(covering: Covering, tiling: Tiling, hw: Hardware) -> Iterato
     for loop in covering.loops:
         tile = tiling.tile(loop.name)
         is_split = trips(covering, tiling, loop.name) > 1
-        if is_split and must_divide(covering, loop, hw):
+        if is_split and must_divide(covering, loop):
             sizes = [size * loop.block for size, _ in tile_options(covering, loop, hw)]
             if tile * loop.block not in sizes:
                 message = f"tiles of {loop.name} slide in a window and must all be equal"
@@ -153,7 +153,7 @@ def _stay_breaches(
 ) -> Iterator[Breach]:
     yield from _own_breaches(covering, stay, hw)
     plan = covering.operand(stay.operand)
-    if must_stay_whole(covering, plan):
+    if must_stay_whole(plan):
         guard = guards(covering, tiling, stay)
         for name in (*guard.refetch_outer, *guard.refetch_inner)[:1]:
             yield _stay_breach(

@@ -28,7 +28,7 @@ def tile_options(covering: Covering, loop: TiledLoop, hw: Hardware) -> tuple[tup
     pairs = tuple(_distinct_trips(loop.units))
     if must_fill_shares(covering, loop, hw):
         pairs = tuple((tile, count) for tile, count in pairs if loop.units % tile == 0)
-    if must_divide(covering, loop, hw):
+    if must_divide(covering, loop):
         is_even = not loop.is_partial
         pairs = tuple(
             (tile, count)
@@ -82,7 +82,7 @@ def must_fill_shares(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
     return False
 
 
-def must_divide(covering: Covering, loop: TiledLoop, hw: Hardware) -> bool:
+def must_divide(covering: Covering, loop: TiledLoop) -> bool:
     """Must tiles of this loop be all equal?"""
     for plan in covering.operands:
         for axis in plan.axes:
@@ -222,7 +222,7 @@ def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...
     return tuple(sorted(product(*per_operand), key=lambda c: -sum(map(sum, c))))
 
 
-def must_stay_whole(covering: Covering, plan: OperandPlan) -> bool:
+def must_stay_whole(plan: OperandPlan) -> bool:
     """Must the output be finished in one stay, because it cannot be read back as it was written?"""
     if not plan.is_output or any(residence.again for residence in plan.residences):
         return False

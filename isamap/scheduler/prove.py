@@ -208,7 +208,7 @@ class _Solving:
             return -(-max(0, round(objective)) // SCALE)
         return max(0.0, objective) / self.target.scale
 
-    def _run(self, report: Report | None = None, presolve: bool = True) -> Run:
+    def _run(self, report: Report) -> Run:
         """Solve the model as it is; one with wide domains that seems infeasible, once more."""
         model, limits = self.built.model, self.limits
         run = run_solver(model, limits, lambda: self.watch.is_stopped, report)

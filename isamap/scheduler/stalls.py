@@ -142,7 +142,7 @@ class Stalls:
         refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
         replaced = self.cp.any_of([*changes, *refetch], f"replaced_{label}")
         if not stay.is_never_low:
-            self._add_block_stall(stay, [f for _, f in flows], stall, replaced, label)
+            self._add_block_stall(stay, [f for _, f in flows], stall, replaced)
         if stay.is_always_low:
             return stall
         rotates = self._rotates(stay, label)
@@ -239,7 +239,7 @@ class Stalls:
         return even
 
     def _add_block_stall(
-        self, stay: StayVars, flows: list[Flow], stall: cp_model.IntVar, replaced: Bool, label: str
+        self, stay: StayVars, flows: list[Flow], stall: cp_model.IntVar, replaced: Bool
     ) -> None:
         """Waiting for single blocks (see waiting.block_stall_cycles)."""
         low = [] if isinstance(stay.is_low, int) else [stay.is_low]

@@ -259,7 +259,7 @@ class Transfers:
                 (dims[-1].source_stride_bytes, dims[-1].target_stride_bytes) if dims else (0, 0)
             )
             cuts.append((loop, span, into, out))
-        operands, order = self._move_operands(instruction, transfer, source, target, slot)
+        operands, order = self._move_operands(instruction, transfer, source, target)
         stepped = [
             (name, span, tuple(out if is_target else into for is_target in order))
             for name, span, into, out in (*walks, *cuts)
@@ -278,7 +278,6 @@ class Transfers:
         transfer: Transfer,
         source: _Side | None,
         target: _Side,
-        slot: Slot,
     ) -> tuple[tuple[Operand, ...], tuple[bool, ...]]:
         """Operands of a copy, in the instruction's order, and which of them is the target."""
         statement = instruction.semantics.statements[0]

@@ -52,7 +52,7 @@ class Turns:
             if not is_renamed(stay.plan, stay.number, self.hw):
                 self._add_turnaround(stay, pace, passes)
                 self._add_ring(stay, pace)
-        for passing in passage_rounds(self.vars.covering, self.work, self.hw):
+        for passing in passage_rounds(self.vars.covering, self.work):
             times = passes[self.work.flows.index(passing.flow)]
             pace.add(1, ceil(SCALE * passing.cycles) * times, passing.ends)
 

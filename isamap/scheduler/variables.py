@@ -188,7 +188,7 @@ class Variables:
                 self._add_refetch(stay, name, changed_inside, label)
         self._alternate(stay, label)
         self._add_volume(stay, label)
-        if must_stay_whole(self.covering, plan):
+        if must_stay_whole(plan):
             for literal in (*stay.refetch.values(), *stay.refetch_inner.values()):
                 self.cp.model.add(literal == 0)
         return stay

@@ -59,9 +59,9 @@ def visit(
         IsamapError: the user's mistake in a kernel or a cost model, no such hardware file.
     """
     if jobs == 1:
-        yield from _one_by_one(_points(workloads, variants, asking, kept), kept)
+        yield from _one_by_one(_points(workloads, variants, asking), kept)
     else:
-        yield from _together(_points(workloads, variants, asking, kept), kept, jobs)
+        yield from _together(_points(workloads, variants, asking), kept, jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class _Open:
 
 
 def _points(
-    workloads: Sequence[Workload], variants: Sequence[Variant], asking: Asking, kept: Kept
+    workloads: Sequence[Workload], variants: Sequence[Variant], asking: Asking
 ) -> Iterator[Point | _Open]:
     """All questions; those of variants that are no machine are answered."""
     for variant in variants:

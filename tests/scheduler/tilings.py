@@ -157,7 +157,7 @@ def _random_tile(
     covering: Covering, loop: TiledLoop, hw: Hardware, generator: random.Random, any_tile: bool
 ) -> int:
     options = [tile for tile, _ in tile_options(covering, loop, hw)]
-    if any_tile and not must_divide(covering, loop, hw):
+    if any_tile and not must_divide(covering, loop):
         options = list(range(1, loop.units + 1))
     return generator.choice(options)
 

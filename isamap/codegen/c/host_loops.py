@@ -159,7 +159,7 @@ class _HostWriter:
             self.add(f"{target} = {join}({target}, &{source}, {summed.extent});")
         else:
             self._begin_parts(summed, 1)
-            self._compute_part(node.statement, summed, "part", PART)
+            self._compute_part(node.statement, summed, "part")
             self.add(f"{target} = {join}({target}, part, {self._count(summed)});")
             self._end_parts(summed)
         for _ in node.loops[:-1]:
@@ -187,7 +187,7 @@ class _HostWriter:
             self._begin_parts(summed, num_rows)
             self.open(rows)
             row = f"{self.names[rows.name]} - {self.bounds[rows.name][0]}"
-            self._compute_part(statement, summed, f"part[{row}]", PART)
+            self._compute_part(statement, summed, f"part[{row}]")
             self.close()
             width = min(PART, summed.extent)
             begin = f"part[0], {width}, {self._count(rows)}, {self._count(summed)}"
@@ -217,7 +217,7 @@ class _HostWriter:
         if summed.extent > PART:
             self.open_part(summed, PART)
 
-    def _compute_part(self, statement: Statement, summed: Loop, part: str, width: int) -> None:
+    def _compute_part(self, statement: Statement, summed: Loop, part: str) -> None:
         """What is summed, in an array of its own."""
         writer = self._writer()
         value = writer.value(statement.value, SUMMED_AS)

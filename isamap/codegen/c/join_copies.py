@@ -111,13 +111,13 @@ def _wider(
     assert isinstance(loop.stop, int) and isinstance(call, CCall), "a call in a counted loop"
     for join in joins.get(call.issue.instruction, ()):
         if (loop.stop - loop.first) % join.count == 0:
-            wide = _wide_call(call, loop.name, join, hw)
+            wide = _wide_call(call, loop.name, join)
             if wide is not None and _may_move(number, loop, join.count, hw, ranges):
                 return join.count, wide
     return None
 
 
-def _wide_call(call: CCall, name: str, join: _Join, hw: Hardware) -> CCall | None:
+def _wide_call(call: CCall, name: str, join: _Join) -> CCall | None:
     """The call for as many iterations of the loop called `name`; None where it may not be so."""
     issue, wide = call.issue, join.wide
     spans = dict(issue.extents)

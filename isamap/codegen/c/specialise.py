@@ -246,9 +246,7 @@ class _Specialiser:
 
     def call(self, issue: Issue, known: _Known) -> CCall:
         self.count(1)
-        extents = tuple(
-            (name, _as_span(resolve_span(span, known), span)) for name, span in issue.extents
-        )
+        extents = tuple((name, _as_span(resolve_span(span, known))) for name, span in issue.extents)
         made = replace(issue, extents=extents, repeats=()).substitute(_constants(known))
         for operand in made.operands:
             if operand.memory in self.variables and _address_names(operand.address):
@@ -271,7 +269,7 @@ def resolve_span(span: Span, known: _Known) -> int | Span:
     return least if least == most else replace(span, offset=offset)
 
 
-def _as_span(value: int | Span, span: Span) -> Span:
+def _as_span(value: int | Span) -> Span:
     return Span(value) if isinstance(value, int) else value
 
 
