@@ -28,7 +28,7 @@ def read_workloads(
             hint = closest(name, sorted(names)) or f"sizes are {', '.join(sorted(names))}"
             raise IsamapError(f"--size {text!r}: no kernel has a size {name!r}", hint=hint)
     return [
-        Workload(kernel, None, tuple({**sizes, **shape}.items()))
+        Workload(kernel, tuple({**sizes, **shape}.items()))
         for kernel, sizes in known.items()
         for shape in read_shapes(_of(texts, sizes), table, sizes)
     ]

@@ -23,7 +23,7 @@ from .residence import source_residence
 from .ribbons import laid_end_to_end
 from .roles import InstructionRole, Mover, movers
 from .subject import Source, Subject, bound_windows
-from .transfer import MoveDim, find_transfer, with_planes
+from .transfer import MoveDim, find_transfer
 
 
 class Chains:
@@ -254,7 +254,7 @@ class Chains:
             dims = self._store_dims(here, external)
             drain = find_transfer(mover, dims, self.element_bytes)
             if drain is not None:
-                yield (with_planes(drain, planes, shift) if shift else drain), external
+                yield (replace(drain, planes=planes, shift=shift) if shift else drain), external
 
     def _store_dims(self, here: Residence, external: External) -> tuple[MoveDim, ...]:
         """The dimensions of a block on its way out: the residence is the source."""

@@ -326,8 +326,3 @@ def _extent_fits(rule: ExtentRule, extent: int, is_partial: bool, members: int) 
 def part_size(extent: int, rule: ExtentRule) -> int:
     """How much of a dimension of `extent` one call takes, but for the last one."""
     return min(extent, rule.maximum)
-
-
-def with_planes(transfer: Transfer, planes: int, shift: Transfer) -> Transfer:
-    """The narrowing transfer repeated per byte plane, shifting the source in between."""
-    return replace(transfer, planes=planes, shift=shift)

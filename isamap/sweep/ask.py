@@ -37,7 +37,6 @@ class Asking:
     time_limit_s: float = 10.0
     may_reassociate: bool = False
     aim: Aim = FASTEST
-    seed: int = 0
     effort: float | None = None
 
 
@@ -60,9 +59,9 @@ def ask(question: Question) -> Outcome:
     work, asking = question.workload, question.asking
     try:
         result = map(
-            work.kernel, question.hardware, sizes=dict(work.sizes), name=work.name,
+            work.kernel, question.hardware, sizes=dict(work.sizes),
             cost=asking.cost, layouts=asking.layouts, verify=asking.verify,
-            time_limit_s=asking.time_limit_s, seed=asking.seed,
+            time_limit_s=asking.time_limit_s,
             may_reassociate=asking.may_reassociate, aim=asking.aim, effort=asking.effort,
         )  # fmt: skip
         outcome = _outcome(result)

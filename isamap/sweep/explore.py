@@ -108,7 +108,7 @@ def _workloads(kernels: Sequence[Name], sizes: Mapping[str, int]) -> list[Worklo
     for kernel, own in known.items():
         _, file = build_kernel(kernel, {k: n for k, n in sizes.items() if k in own}, None)
         assert file is not None, "it is read from a file"
-        found.append(Workload(str(kernel), None, file.sizes))
+        found.append(Workload(str(kernel), file.sizes))
     return found
 
 

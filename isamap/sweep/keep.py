@@ -31,11 +31,11 @@ def question_key(question: Question) -> str | None:
     cost = _cost_key(asking.cost)
     if cost is None:
         return None
-    kernel, file = build_kernel(work.kernel, dict(work.sizes), work.name, asking.may_reassociate)
+    kernel, file = build_kernel(work.kernel, dict(work.sizes), None, asking.may_reassociate)
     text = file.path.read_text(encoding="utf-8") if file and asking.verify != "off" else ""
     limits = (asking.time_limit_s, asking.effort)
     options = (asking.layouts, asking.verify, *limits, asking.may_reassociate)
-    rest = (asking.aim, asking.seed, cost, _own_text())
+    rest = (asking.aim, cost, _own_text())
     # a cost model of the user's own may read whatever a machine says of itself
     hw = question.hardware if asking.cost not in COST_MODELS else _nameless(question.hardware)
     return digest((pretty(kernel), text, hw, options, rest))

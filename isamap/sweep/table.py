@@ -34,7 +34,7 @@ def rows(comparison: Comparison) -> list[Row]:
             **dict.fromkeys(paths),
             **_settings(point),
             **_machine(total, point),
-            "kernel": point.workload.name or point.workload.kernel,
+            "kernel": point.workload.kernel,
             **{f"size.{name}": dict(point.workload.sizes).get(name) for name in sizes},
             **_numbers(point),
             **{f"used_bytes.{m}": dict(point.outcome.used_bytes).get(m) for m in memories},

@@ -38,7 +38,6 @@ class Workload:
     """A kernel as it is asked for, at sizes."""
 
     kernel: str
-    name: str | None
     sizes: tuple[tuple[str, int], ...]
 
 

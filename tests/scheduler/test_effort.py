@@ -67,7 +67,7 @@ def test_so_does_what_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_so_does_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     asking = Asking(verify="off", effort=0.01)
-    question = Question(Workload("gemm", None, ()), machine("gemmini"), asking)
+    question = Question(Workload("gemm", ()), machine("gemmini"), asking)
     first = ask(question)
     leap(monkeypatch)
     assert replace(ask(question), seconds=first.seconds) == first

@@ -33,8 +33,8 @@ from isamap.sweep import (
 )
 
 MESH = isamap.load_hardware(bundled("hw_specs", ".yaml")["mesh"])
-WORK = Workload("gemm", None, (("m", 4),))
-OTHER = Workload("conv2d", None, (("c", 2),))
+WORK = Workload("gemm", (("m", 4),))
+OTHER = Workload("conv2d", (("c", 2),))
 
 
 def outcome(cycles: int, energy_pj: float = 1.0, **others: object) -> Outcome:

@@ -26,7 +26,7 @@ from tests.processes import awaited, is_there
 
 VECDOT = bundled("hw_specs", ".yaml")["vecdot"]
 SIZES = (("m", 6), ("n", 20), ("k", 12))
-WORK = Workload("gemm", None, SIZES)
+WORK = Workload("gemm", SIZES)
 REGS = "memories.regs.size"
 AXES = [Axis.of(REGS, ("2 KiB", "512 bytes"))]
 SIZE = "size: 32 * vector bytes"
@@ -157,7 +157,7 @@ def test_a_kernel_that_nothing_computes_is_an_outcome(tmp_path: Path) -> None:
         "    A, B = In(f64, n), Out(f64, n)\n    for i in grid(n):\n        B[i] = A[i] / A[0]\n"
     )
     no_host = [Axis.of("host", ("null",))]
-    (point,) = run(tmp_path / "kept", no_host, Workload(str(kernel), None, ()))
+    (point,) = run(tmp_path / "kept", no_host, Workload(str(kernel), ()))
     assert point.outcome.standing is Standing.NO_MAPPING
     assert point.outcome.problem and point.outcome.emulated_cycles is None
 
@@ -190,11 +190,11 @@ def test_a_key_holds_all_that_an_answer_depends_on(tmp_path: Path) -> None:
     found = [
         key(), key(Asking(time_limit_s=61)), key(Asking(time_limit_s=60, verify="off")),
         key(Asking(time_limit_s=60, effort=60)),
-        key(ASKING, Workload("gemm", None, (("m", 7), *SIZES[1:]))), key(own),
+        key(ASKING, Workload("gemm", (("m", 7), *SIZES[1:]))), key(own),
     ]  # fmt: skip
     model.write_text("def f(c, hw): return 2\n")
     found.append(key(own))
-    path = Workload(str(kernel), None, SIZES)
+    path = Workload(str(kernel), SIZES)
     assert key(ASKING, path) == found[0], "the place of a file is not part of it"
     kernel.write_text(kernel.read_text().replace("+=", "-="))
     found.append(key(ASKING, path))

@@ -39,7 +39,7 @@ def write_asm(program: Program, kernel: Kernel, hw: Hardware, folder: str | Path
     parts = cut_runs(flatten(program, hw), hw)
     names = _run_names(parts, c_name(program.name))
     text = _text(program, parts, names, hw)
-    image = fill_image(program, data_bytes(program), {})
+    image = fill_image(program, data_bytes(program))
     placed: Json = {"file": IMAGE, "bytes": image.size, "base": 0, "base_align": 1}
     whole: Json = {"file": path.name, "parts": _parts(parts, names)}
     manifest: dict[str, Json] = {

@@ -4,7 +4,6 @@ In: a Program, its machine, a folder. Out: program.bin, data.bin, manifest.json 
 it. Not its job: the command line, reading back (`read_binary`).
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +27,8 @@ def write_binary(
     folder: str | Path,
     *,
     base: int | None = None,
-    inputs: Mapping[str, np.ndarray] | None = None,
 ) -> Binary:
-    """Write the program as the machine takes it; `inputs` are packed into the image where given.
+    """Write the program as the machine takes it.
 
     Args:
         kernel: what the program computes, as it was asked for: its buffers are what a loader sees.
@@ -46,7 +44,7 @@ def write_binary(
     write_all(
         {
             at / PROGRAM: b"".join(run_bytes(run, hw) for run in binary.runs),
-            at / IMAGE: make_image(binary, hw, inputs or {}),
+            at / IMAGE: make_image(binary, hw),
             at / LISTING: list_binary(binary, hw),
             at / MANIFEST: manifest_text(make_manifest(binary, kernel, hw)),
         }
@@ -54,22 +52,21 @@ def write_binary(
     return binary
 
 
-def make_image(binary: Binary, hw: Hardware, inputs: Mapping[str, np.ndarray]) -> bytes:
-    """The data image: tables, inputs (zeros where not given) and their padding, else zeros."""
-    image = fill_image(binary.program, binary.image_bytes, inputs)
+def make_image(binary: Binary, hw: Hardware) -> bytes:
+    """The data image: tables and the padding of inputs, else zeros."""
+    image = fill_image(binary.program, binary.image_bytes)
     for part in binary.tables:
         content = np.frombuffer(table_bytes(part, hw), np.uint8)
         image[part.address : part.address + content.size] = content
     return image.tobytes()
 
 
-def fill_image(program: Program, num_bytes: int, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
-    """`num_bytes` u8: inputs (zeros where not given) and their padding, else zeros."""
+def fill_image(program: Program, num_bytes: int) -> np.ndarray:
+    """`num_bytes` u8: the padding of inputs, else zeros."""
     image = np.zeros(num_bytes, np.uint8)
     for place in program.inputs:
-        shape, dtype = place.layout.shape, numpy_dtype(place.layout.dtype)
-        array = inputs.get(place.buffer, np.zeros(shape, dtype))
-        packed = pack(array.reshape(shape), place.layout)
+        zeros = np.zeros(place.layout.shape, numpy_dtype(place.layout.dtype))
+        packed = pack(zeros, place.layout)
         image[place.address : place.address + packed.size] = packed
     return image
 
