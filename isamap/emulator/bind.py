@@ -207,7 +207,7 @@ def _merge_intervals(placements: tuple[Placement, ...]) -> tuple[Interval, ...]:
     """Bytes covered by placements, as ascending [first, end) intervals; those that overlap become
     one."""
     merged: list[Interval] = []
-    for first, end in sorted((p.address, p.address + p.layout.size_bytes) for p in placements):
+    for first, end in sorted((p.address, p.end) for p in placements):
         if merged and first < merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:

@@ -222,7 +222,7 @@ def _needs_check(bound: Bound, call: Call, region: Region) -> bool:
     if it stays within one input placement."""
     if not region.is_read or call.instruction.only_computed:
         return region.is_read
-    inputs = [(p.address, p.address + p.layout.size_bytes) for p in bound.program.inputs]
+    inputs = [(p.address, p.end) for p in bound.program.inputs]
     home = allowed_intervals(bound.allowed, call, region)
     is_external = region.memory == bound.hardware.external.name
     return not (is_external and len(home) == 1 and home[0] in inputs)

@@ -31,8 +31,7 @@ def check_program(program: Program, hardware: Hardware) -> None:
 
 
 def _check_placement(placement: Placement, hardware: Hardware) -> None:
-    memory = hardware.external
-    end = placement.address + placement.layout.size_bytes
+    memory, end = hardware.external, placement.end
     if placement.address < 0 or end > memory.size_bytes:
         raise ProgramError(
             f"placement of {placement.buffer!r}: bytes {placement.address} to {end}"

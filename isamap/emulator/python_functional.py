@@ -43,7 +43,7 @@ def interpret_functional(bound: Bound, image: np.ndarray) -> None:
         memories[extent.memory] = _Bytes(data, np.zeros(size, np.uint8), np.zeros(size, np.int32))
     written = memories[bound.hardware.external.name].written
     for placement in bound.program.inputs:
-        written[placement.address : placement.address + placement.layout.size_bytes] = Mark.COPIED
+        written[placement.address : placement.end] = Mark.COPIED
     for step in walk_steps(bound):
         _execute(bound, memories, step)
 

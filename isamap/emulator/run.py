@@ -78,8 +78,8 @@ def _pack_image(bound: Bound, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _read_placement(image: np.ndarray, placement: Placement) -> np.ndarray:
-    end = placement.address + placement.layout.size_bytes
-    return unpack(np.ascontiguousarray(image[placement.address : end]), placement.layout)
+    data = np.ascontiguousarray(image[placement.address : placement.end])
+    return unpack(data, placement.layout)
 
 
 def _run_compiled(bound: Bound, image: np.ndarray, timeout_s: float) -> np.ndarray:

@@ -48,5 +48,4 @@ def repacks(program: Program, hw: Hardware) -> tuple[Repack, ...]:
 
 
 def _place_of(program: Program, address: int) -> Placement:
-    places = (*program.inputs, *program.outputs, *program.scratch)
-    return next(p for p in places if p.address <= address < p.address + p.layout.size_bytes)
+    return next(p for p in program.placements if p.address <= address < p.end)

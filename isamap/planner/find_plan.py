@@ -12,7 +12,6 @@ from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks, keeps_order
-from isamap.program import Program
 from isamap.scheduler import Answer, Status, Wishes, too_large
 
 from .bound_plan import bound_plan
@@ -163,7 +162,7 @@ def plan_whole(
     tried = try_all_places(tree, kept.placed, wishes.aim)
     joined = with_joined_calls(tree, tried, wishes.aim)
     placed = min(kept.placed, joined, key=lambda one: wishes.aim.rank(one.costs(hw)))
-    needed_bytes = external_room(placed.program)
+    needed_bytes = placed.program.room_bytes
     if needed_bytes > hw.external.size_bytes:
         raise too_large(kernel, needed_bytes, hw)
     chosen = placed.tasks
@@ -182,12 +181,6 @@ def plan_whole(
         placed.costs(hw),
         cut=all_cuts(tried.cut, kept.cut),
     )
-
-
-def external_room(program: Program) -> int:
-    """Bytes of the external memory up to the end of a program's last buffer."""
-    places = (*program.inputs, *program.outputs, *program.scratch)
-    return max((place.address + place.layout.size_bytes for place in places), default=0)
 
 
 def _as_free(

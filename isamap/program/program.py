@@ -270,6 +270,11 @@ class Placement:
     address: int
     layout: Layout
 
+    @property
+    def end(self) -> int:
+        """The byte behind its last."""
+        return self.address + self.layout.size_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -288,3 +293,13 @@ class Program:
     scratch: tuple[Placement, ...] = ()
     host_calls: tuple[Kernel, ...] = ()
     may_reassociate: bool = False
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """All that it has in the external memory."""
+        return (*self.inputs, *self.outputs, *self.scratch)
+
+    @property
+    def room_bytes(self) -> int:
+        """Of the external memory, up to the end of what it has there."""
+        return max((place.end for place in self.placements), default=0)

@@ -61,9 +61,8 @@ def _reorder(program: Program, placement: Placement, hw: Hardware) -> Program:
     layout = _layout(placement.layout, uses)
     if layout is None:
         return program
-    places = (*program.inputs, *program.outputs, *program.scratch)
-    end = max(p.address + p.layout.size_bytes for p in places)
-    moved = replace(placement, address=-(-end // ALIGN_BYTES) * ALIGN_BYTES, layout=layout)
+    address = -(-program.room_bytes // ALIGN_BYTES) * ALIGN_BYTES
+    moved = replace(placement, address=address, layout=layout)
     steps = {(axis.dim, axis.step): axis.stride_bytes for axis in layout.axes}
     body = _rewritten(program.body, placement, moved, steps, hw)
     if body is None:

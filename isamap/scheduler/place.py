@@ -259,8 +259,7 @@ def _keeps_elements(covering: Covering, buffer: str) -> bool:
 def external_bytes(covering: Covering) -> int:
     """Room that the buffers take in the external memory, inlets and outlets."""
     places = _with_externals(covering, ())
-    ends = [p.address + p.layout.size_bytes for p in (*places.inputs, *places.outputs)]
-    return max(ends, default=0)
+    return max((p.end for p in (*places.inputs, *places.outputs)), default=0)
 
 
 def _after(address: int, size_bytes: int) -> int:

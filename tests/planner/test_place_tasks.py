@@ -18,7 +18,7 @@ from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, parse_semantics
 from isamap.mapper import TaskNode, cut_tasks, flatten
 from isamap.planner import Plan, PlannedTask, Wishes, find_plan, host_task_cycles, repacks
-from isamap.planner.find_plan import external_room, plan_alone, task_scheduler
+from isamap.planner.find_plan import plan_alone, task_scheduler
 from isamap.planner.host_calls import may_run_on_host
 from isamap.planner.make_room import make_room
 from isamap.planner.place_tasks import PlacedTasks, TaskTree, place_tasks, try_all_places
@@ -161,7 +161,7 @@ def with_room(hw: Hardware, size: int) -> Hardware:
 
 def test_arrays_that_do_not_fit_the_external_memory_are_no_plan_of_the_hosts() -> None:
     kernel, vta = sums(5, 7, 6), machine("vta")
-    needed = external_room(find_plan(kernel, vta, Wishes()).program)
+    needed = find_plan(kernel, vta, Wishes()).program.room_bytes
     found = find_plan(kernel, with_room(vta, needed), Wishes())
     assert verify_full(found.program, kernel, with_room(vta, needed)).is_verified
     with pytest.raises(MappingError, match=r"need [0-9.]+ KiB, 'dram' of vta has 8 B$"):

@@ -126,8 +126,7 @@ def table_bytes(part: TableRange, hw: Hardware) -> bytes:
 
 def data_bytes(program: Program) -> int:
     """How much of the image the program's arrays take."""
-    places = (*program.inputs, *program.outputs, *program.scratch)
-    return _aligned(max((p.address + p.layout.size_bytes for p in places), default=0))
+    return _aligned(program.room_bytes)
 
 
 def _aligned(size: int) -> int:

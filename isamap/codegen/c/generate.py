@@ -103,8 +103,7 @@ def generate_c(program: Program, hw: Hardware, given: Collection[str] | None = N
     calls = CallWriter(
         hw, parameters, variables, host, program.may_reassociate, reached, marked.kept
     )
-    placed = (*program.inputs, *program.outputs, *program.scratch)
-    asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in placed))
+    asking = add_prefetches(body, hw, sum(x.layout.size_bytes for x in program.placements))
     lines = _write_nodes(join_copies(asking, hw), calls, 1)
     name = declared(c_identifier(program.name))
     packers = _packers(name, parameters)
