@@ -33,7 +33,7 @@ from isamap.hwdesc import Hardware, Memory
 
 from .nodes import CBehind, CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 from .pace import calls_cycles, entering_cycles
-from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of
+from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of, span_bytes
 from .rests import NOTHING, Rests, rests_of
 from .shares import MANY_ROUNDS, MAX_HINTS, find_shares, length_of, touched_bytes, walk_of
 from .turns import Path, find_turns, put_before
@@ -104,7 +104,7 @@ def _own_hints(
         if memory != hw.external.name and _walked(terms, (loop, *around)) <= cache.size_bytes:
             continue  # copied there, and still in the cache
         grid = gcd(line, *(c for _, c in terms))
-        is_walk = abs(step) <= max(r.last for r in reads) - reads[0].first + 1
+        is_walk = abs(step) <= span_bytes(reads)
         runs = runs_of(reads)
         is_along = is_walk and len(runs) == 1 and cache.prefetch.walk is not None
         along = walk_of(loop, around, dict(terms))
@@ -217,7 +217,7 @@ def _next_to_rows(
     hints: dict[Place, list[tuple[Path, CNode]]] = {}
     for place_of, reads in reads_by_terms(loop.body, hw, line).items():
         terms = place_of[1]
-        steps, size = dict(terms), max(r.last for r in reads) - reads[0].first + 1
+        steps, size = dict(terms), span_bytes(reads)
         far = steps.get(around[0].name, 0)
         is_along = line <= far <= size < steps.get(loop.name, 0) and len(runs_of(reads)) == 1
         is_kept = _walked(terms, (loop, *around)) <= cache.size_bytes
@@ -298,7 +298,7 @@ def _are_rows_along(runs: list[list[Read]], step: int, length: int) -> bool:
     """Does a loop of so many iterations walk along several rows, leaving out nothing of them, none
     of which it reads twice?"""
     starts = [run[0].first for run in runs]
-    is_whole = all(step <= max(read.last for read in run) - run[0].first + 1 for run in runs)
+    is_whole = all(step <= span_bytes(run) for run in runs)
     are_apart = all(after - before >= step * length for before, after in pairwise(starts))
     return len(runs) > 1 and is_whole and are_apart
 

@@ -79,6 +79,11 @@ def runs_of(reads: list[Read]) -> list[list[Read]]:
     return runs
 
 
+def span_bytes(reads: list[Read]) -> int:
+    """From the first byte that they read to the last."""
+    return max(read.last for read in reads) - reads[0].first + 1
+
+
 def lines_of(run: list[Read], line: int, grid: int) -> tuple[int, ...]:
     """A byte in each line that the run may touch where loops move it by multiples of `grid`: one
     line more if it may begin late in the first one."""

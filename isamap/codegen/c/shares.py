@@ -18,7 +18,7 @@ from isamap.hwdesc import Hardware, Memory
 from isamap.ir import Affine
 
 from .nodes import CHint, CLoop, CNode, CTurn
-from .reads import Place, Read, lines_of, reads_by_terms, runs_of
+from .reads import Place, Read, lines_of, reads_by_terms, runs_of, span_bytes
 
 TOGETHER = 8  # lines asked for at once keep nobody waiting: estimate, half of what may be under way
 MANY_ROUNDS = 8  # that find what the first one brought
@@ -103,7 +103,7 @@ def _first_reads(
 def touched_bytes(reads: list[Read], loops: tuple[CLoop, ...], line: int) -> int:
     """Bytes of the lines that reads touch while loops run, the innermost first."""
     runs = runs_of(reads)
-    length, rows = max(max(r.last for r in run) - run[0].first + 1 for run in runs), len(runs)
+    length, rows = max(span_bytes(run) for run in runs), len(runs)
     for loop in loops:
         step = abs(reads[0].operand.address.offset.coefficient(loop.name))
         if step <= max(length, line):
@@ -126,7 +126,7 @@ def _share(
     runs = runs_of(reads)
     if step < line:
         return tuple(_share_of_rows(rounds, far, runs, cache))
-    if len(runs) == 1 and step <= max(r.last for r in reads) - reads[0].first + 1:
+    if len(runs) == 1 and step <= span_bytes(reads):
         unit, places = line, [reads[0].first]  # one line after the other
     else:
         grid = gcd(line, *(c for _, c in offset.terms))
