@@ -27,7 +27,7 @@ def host_costs(
     """
     if hw.host is None:
         return Costs(inf, inf, inf)
-    extents = {loop.name: loop.extent for s in kernel.statements for loop in s.loops}
+    extents = kernel.extents
     rounds = prod(extents[name] for name in held)
     instruction = host_instruction(_rising(kernel), hw.host, hw.external.name)
     operations_pj = instruction.energy_pj.evaluate_exact({}) if instruction.energy_pj else 0

@@ -29,7 +29,6 @@ def host_instruction(semantics: Kernel, rule: HostRule, memory: str) -> Instruct
     One call takes the rule's start plus its cycles per operation for every scalar operation (casts
     are free) and every element read or written.
     """
-    loops = {loop.name: loop.extent for s in semantics.statements for loop in s.loops}
     cycles = run_cycles(semantics, rule, 1)
     energy = rule.operation_energy_pj * count_operations(semantics)
     operands = tuple(
@@ -40,7 +39,7 @@ def host_instruction(semantics: Kernel, rule: HostRule, memory: str) -> Instruct
     return Instruction(
         name=semantics.name,
         semantics=semantics,
-        extents=tuple((n, ExtentRule(ExtentKind.EXACTLY, e)) for n, e in loops.items()),
+        extents=tuple((n, ExtentRule(ExtentKind.EXACTLY, e)) for n, e in semantics.extents.items()),
         operands=operands,
         unit=rule.unit,
         issue_cycles=Expression.constant(cycles),

@@ -152,6 +152,11 @@ class Kernel:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_buffer_of", {buffer.name: buffer for buffer in self.buffers})
 
+    @property
+    def extents(self) -> dict[str, int]:
+        """Of all its loops, by name, in order of appearance."""
+        return {loop.name: loop.extent for s in self.statements for loop in s.loops}
+
     def buffer(self, name: str) -> Buffer:
         """The buffer called `name`."""
         return self._buffer_of[name]

@@ -26,7 +26,6 @@ from isamap.verify import (
     compare,
     is_bounded,
     largest,
-    loop_extents,
     no_meaning,
     samples,
     scaled_arrays,
@@ -106,7 +105,7 @@ def verify_built(built: BuiltKernel, check: Check, seed: int = 0) -> Verificatio
     """
     if check is Check.OFF:
         return Verification(check)
-    sizes = loop_extents(built.kernel)
+    sizes = tuple(built.kernel.extents.items())
     reason = _obstacle(built, EFFORT[check])
     if reason:
         return Verification(check, sizes, failure=reason)
@@ -118,7 +117,8 @@ def verify_built(built: BuiltKernel, check: Check, seed: int = 0) -> Verificatio
 
 def _on_trials(built: BuiltKernel, check: Check, trials: Iterator[_Trial]) -> Verification:
     """What the function computes on them, as far as it is asked."""
-    found = Verification(check, loop_extents(built.kernel), failure="nothing could be compared")
+    sizes = tuple(built.kernel.extents.items())
+    found = Verification(check, sizes, failure="nothing could be compared")
     for trial in trials:
         if not trial.known:
             reason = "no part of its results can be computed quickly by itself: --verify full"
@@ -214,7 +214,7 @@ def _run(built: BuiltKernel, trial: _Trial, check: Check) -> Verification:
     """Call after call of one prepared kernel, so that later ones find its scratch used."""
     allowed = max(largest(known.limit) for known in trial.known)
     text = _subject(built.kernel, trial)
-    right = Verification(check, loop_extents(built.kernel), allowed, subject=text)
+    right = Verification(check, tuple(built.kernel.extents.items()), allowed, subject=text)
     ahead = {name: trial.arrays[name] for name in built.mapped.ahead}
     prepared = built.prepare(**ahead)
     for offset in OFFSETS[check]:

@@ -1,7 +1,7 @@
 """Does the program compute what the kernel says?"""
 
 from .compare import Mismatch, compare, float_tolerance
-from .run_full import KernelFile, loop_extents, verify_full
+from .run_full import KernelFile, verify_full
 from .run_plan import verify_plan
 from .run_quick import verify_quick
 from .sample import Sample, samples
@@ -34,7 +34,6 @@ __all__ = [
     "form_tolerance",
     "is_bounded",
     "largest",
-    "loop_extents",
     "no_meaning",
     "plan_tolerance",
     "samples",

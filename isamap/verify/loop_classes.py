@@ -40,7 +40,7 @@ class _Window:
 def shrunk_extents(kernel: Kernel, needs: Mapping[str, Need]) -> dict[str, int]:
     """The smallest extents that every need and the buffers' shapes allow; loops without a need
     stay."""
-    extents = {loop.name: loop.extent for s in kernel.statements for loop in s.loops}
+    extents = kernel.extents
     classes = _Classes(kernel, extents)
     losses = classes.free_losses(extents, needs)
     classes.settle(losses, needs)

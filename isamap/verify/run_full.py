@@ -80,7 +80,7 @@ def execute_on(
     check: Check,
 ) -> Verification:
     """The same on given inputs, with a given tolerance."""
-    sizes = loop_extents(kernel)
+    sizes = tuple(kernel.extents.items())
     try:
         arrays, tolerance = inputs()
         expected = interpret(kernel, arrays)
@@ -152,12 +152,6 @@ def _hold_against(
 def _replace(found: Verification, wrong: Mismatch | None, reference: Reference) -> Verification:
     said = Reference.ABSENT if wrong else reference
     return replace(found, mismatch=wrong, is_wrong=wrong is not None, reference=said)
-
-
-def loop_extents(kernel: Kernel) -> tuple[tuple[str, int], ...]:
-    """Every loop with its extent, in order of appearance."""
-    loops = {loop.name: loop.extent for s in kernel.statements for loop in s.loops}
-    return tuple(loops.items())
 
 
 def num_iterations(kernel: Kernel) -> int:

@@ -14,9 +14,8 @@ def leaving(kernel: Kernel, read: Access) -> list[tuple[Affine, int]]:
     """The indices of a read with padding that may be outside, and their dimensions' sizes."""
     if read.pad is None:
         return []
-    extents = {loop.name: loop.extent for s in kernel.statements for loop in s.loops}
     pairs = zip(read.indices, kernel.buffer(read.buffer).shape, strict=True)
-    ranges = [(index, size, index_range(index, extents)) for index, size in pairs]
+    ranges = [(index, size, index_range(index, kernel.extents)) for index, size in pairs]
     return [(index, size) for index, size, (low, high) in ranges if low < 0 or high >= size]
 
 
