@@ -15,13 +15,19 @@ from isamap.ir import (
     Expr,
     Kernel,
     Loop,
-    Role,
     Statement,
     pretty_expr,
     stays_inside,
 )
 
-from .edit import find_alone, fresh_names, map_accesses, replace_statement, substitute_access
+from .edit import (
+    find_alone,
+    fresh_names,
+    make_temporary,
+    map_accesses,
+    replace_statement,
+    substitute_access,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +63,7 @@ def make_copy(
     values = {old: Affine.var(new) for old, new in zip(bases, names, strict=True)}
     moved = substitute_access(source, values)
     value = drop_pad(moved, loops, kernel.buffer(source.buffer).shape)
-    target = Access(name, tuple(Affine.var(loop.name) for loop in loops))
-    shape = tuple(loop.extent for loop in loops)
-    buffer = Buffer(name, kernel.buffer(source.buffer).dtype, shape, Role.TEMP)
+    buffer, target = make_temporary(name, kernel.buffer(source.buffer).dtype, loops)
     read = Access(name, tuple(dimension.read for dimension in dims), source.pad)
     return buffer, Statement(loops, target, "=", value), read
 

@@ -65,6 +65,13 @@ def fresh_names(kernel: Kernel, bases: Iterable[str], taken: Iterable[str] = ())
     return names
 
 
+def make_temporary(name: str, dtype: str, loops: Iterable[Loop]) -> tuple[Buffer, Access]:
+    """A buffer with a dimension per loop, and its element where the loops are."""
+    dims = tuple(loops)
+    buffer = Buffer(name, dtype, tuple(loop.extent for loop in dims), Role.TEMP)
+    return buffer, Access(name, tuple(Affine.var(loop.name) for loop in dims))
+
+
 def map_accesses(expr: Expr, change: Callable[[Access], Expr]) -> Expr:
     """`expr` with every access replaced by `change` of it."""
     match expr:

@@ -11,14 +11,12 @@ from math import prod
 from isamap.errors import KernelError
 from isamap.ir import (
     Access,
-    Affine,
     Apply,
     Buffer,
     Expr,
     Kernel,
     Literal,
     Loop,
-    Role,
     Statement,
     accesses,
     covers,
@@ -31,6 +29,7 @@ from .begin_from import begin_from
 from .edit import (
     begins_at_zero,
     fresh_names,
+    make_temporary,
     map_accesses,
     pick_loops,
     rebuild,
@@ -256,9 +255,9 @@ class _Parts:
         base = f"{self.found.target.buffer}_{kind}"
         name = fresh_names(self.kernel, (base,), self.names)[0]
         self.names.append(name)
-        shape = tuple(loop.extent for loop in dims)
-        self.buffers.append(Buffer(name, self.dtype, shape, Role.TEMP))
-        return Access(name, tuple(Affine.var(loop.name) for loop in dims))
+        buffer, element = make_temporary(name, self.dtype, dims)
+        self.buffers.append(buffer)
+        return element
 
     def _literal(self, number: float) -> Literal:
         """The number in the target's type, where it wraps."""

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement
+from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Statement
 
 from .edit import (
     find_alone,
     fresh_names,
+    make_temporary,
     pick_loops,
     rename_loops,
     replace_statement,
@@ -92,13 +93,11 @@ def sum_first(
     target = statement.target.buffer
     name = fresh_names(kernel, (f"{target}_part",))[0]
     dims = part_loops(statement, chosen, loops)
-    indices = tuple(Affine.var(loop.name) for loop in dims)
+    buffer, element = make_temporary(name, kernel.buffer(target).dtype, dims)
     inside = (*dims, *pick_loops(statement.loops, loops))
-    part = Statement(inside, Access(name, indices), "+=", multiply(chosen), loc=statement.loc)
+    part = Statement(inside, element, "+=", multiply(chosen), loc=statement.loc)
     old = tuple(loop.name for loop in inside)
     names = dict(zip(old, fresh_names(kernel, old, (name,)), strict=True))
-    shape = tuple(loop.extent for loop in dims)
-    buffer = Buffer(name, kernel.buffer(target).dtype, shape, Role.TEMP)
     return buffer, rename_loops(part, names)
 
 

@@ -9,14 +9,10 @@ from dataclasses import replace
 
 from isamap.errors import KernelError
 from isamap.ir import (
-    Access,
-    Affine,
     Apply,
-    Buffer,
     Expr,
     Kernel,
     LoopKind,
-    Role,
     Statement,
     accesses,
     loop_kinds,
@@ -29,6 +25,7 @@ from isamap.ir import (
 from .edit import (
     find_alone,
     fresh_names,
+    make_temporary,
     pick_loops,
     rename_loops,
     replace_statement,
@@ -65,14 +62,13 @@ def outline(kernel: Kernel, position: int, part: Expr) -> Kernel:
     dtype = type_of(part, kernel)
     dims = pick_loops(statement.loops, used_loops(part))
     name = fresh_names(kernel, (f"{statement.target.buffer}_part",))[0]
-    read = Access(name, tuple(Affine.var(loop.name) for loop in dims))
+    buffer, read = make_temporary(name, dtype, dims)
     old = tuple(loop.name for loop in dims)
     names = dict(zip(old, fresh_names(kernel, old, (name,)), strict=True))
     first = rename_loops(Statement(dims, read, "=", part, loc=statement.loc), names)
     value = replace_part(statement.value, part, read)
     update, value = normalise_update(statement.target, statement.update, value)
     second = replace(statement, update=update, value=value)
-    buffer = Buffer(name, dtype, tuple(loop.extent for loop in dims), Role.TEMP)
     return replace_statement(kernel, position, (first, second), (buffer,))
 
 

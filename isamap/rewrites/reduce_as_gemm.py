@@ -22,7 +22,7 @@ from isamap.ir import (
 )
 
 from .attempt import statement_sites
-from .edit import fresh_names, pick_loops, replace_statement, used_loops
+from .edit import fresh_names, make_temporary, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
 from .window import find_sum
@@ -63,8 +63,8 @@ def reduce_as_gemm(kernel: Kernel, statement: int) -> Kernel:
     value = found.value
     if not is_cast_access(value):
         loops = pick_loops(found.loops, used_loops(value))
-        term = Access(names[1], tuple(Affine.var(loop.name) for loop in loops))
-        buffers.append(Buffer(names[1], dtype, tuple(loop.extent for loop in loops), Role.TEMP))
+        buffer, term = make_temporary(names[1], dtype, loops)
+        buffers.append(buffer)
         fills.append(Statement(loops, term, "=", value, found.loc))
         value = term
     product = replace(found, value=Apply("*", (value, factor)))

@@ -28,6 +28,7 @@ from .attempt import attempt
 from .edit import (
     find_alone,
     fresh_names,
+    make_temporary,
     map_accesses,
     replace_statement,
     substitute_access,
@@ -81,10 +82,9 @@ def scan_as_gemm(kernel: Kernel, statement: int, loop: str) -> Kernel:
         fills.insert(0, replace(old, update="=", value=first))
     added, temporaries = found.added, []
     if added == old.target:  # the second form
-        added = Access(copied, tuple(Affine.var(own.name) for own in old.loops))
+        copy, added = make_temporary(copied, buffer.dtype, old.loops)
         fills.insert(0, replace(old, target=added, update="=", value=old.target))
-        shape = tuple(own.extent for own in old.loops)
-        temporaries.append(Buffer(copied, buffer.dtype, shape, Role.TEMP))
+        temporaries.append(copy)
     ones = Access(triangle, (Affine.var(loop), Affine.var(column)))
     dtype, factor = wrap_like(found.added, ones, kernel, old)
     temporaries.append(Buffer(triangle, dtype, (2 * size - 1, size), Role.TEMP))

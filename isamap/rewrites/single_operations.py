@@ -10,13 +10,11 @@ from dataclasses import replace
 from isamap.errors import KernelError
 from isamap.ir import (
     Access,
-    Affine,
     Apply,
     Buffer,
     Expr,
     Kernel,
     LoopKind,
-    Role,
     Statement,
     accesses,
     is_cast,
@@ -26,7 +24,7 @@ from isamap.ir import (
     under_casts,
 )
 
-from .edit import fresh_names, pick_loops, rebuild, used_loops
+from .edit import fresh_names, make_temporary, pick_loops, rebuild, used_loops
 from .variant import Rewrite
 
 
@@ -92,10 +90,9 @@ class _Row:
         taken = [buffer.name for buffer in self.buffers]
         base = f"{self.statement.target.buffer}_{len(taken) + 1}"
         name = fresh_names(self.kernel, (base,), taken)[0]
-        target = Access(name, tuple(Affine.var(loop.name) for loop in dims))
         whole = Kernel("", (*self.kernel.buffers, *self.buffers), ())
-        dtype = type_of(reduced, whole)
-        self.buffers.append(Buffer(name, dtype, tuple(loop.extent for loop in dims), Role.TEMP))
+        buffer, target = make_temporary(name, type_of(reduced, whole), dims)
+        self.buffers.append(buffer)
         loc = self.statement.loc
         self.statements.append(Statement(self.statement.loops, target, "=", reduced, loc=loc))
         return target

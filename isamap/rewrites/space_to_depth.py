@@ -15,6 +15,7 @@ from .attempt import attempt
 from .copies import drop_pad
 from .edit import (
     fresh_names,
+    make_temporary,
     map_accesses,
     pick_loops,
     replace_statement,
@@ -114,9 +115,8 @@ def split_image(kernel: Kernel, phases: Phases, name: str) -> tuple[Buffer, Stat
     low, high = index_range(read[found.dim], {loop.name: loop.extent for loop in loops})
     is_inside = low >= 0 and high < old.shape[found.dim]
     pad = None if is_inside else found.image.pad if found.image.pad is not None else 0
-    target = Access(name, tuple(Affine.var(loop.name) for loop in loops))
+    buffer, target = make_temporary(name, old.dtype, loops)
     value = Access(old.name, tuple(read), pad)
-    buffer = Buffer(name, old.dtype, tuple(loop.extent for loop in loops), Role.TEMP)
     return buffer, Statement(tuple(loops), target, "=", value, found.statement.loc)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Affine, Buffer, Kernel, Role, Statement
+from isamap.ir import Kernel, Statement
 
 from .attempt import statement_sites
-from .edit import begins_at_zero, fresh_names, pick_loops, replace_statement
+from .edit import begins_at_zero, fresh_names, make_temporary, pick_loops, replace_statement
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
 from .window import find_sum
@@ -43,11 +43,10 @@ def sum_apart(kernel: Kernel, statement: int) -> Kernel:
         raise KernelError(f"statement {statement} begins at zero", loc=found.loc)
     dims = pick_loops(found.loops, moving)
     name = fresh_names(kernel, (f"{buffer.name}_sum",))[0]
-    total = Access(name, tuple(Affine.var(loop.name) for loop in dims))
+    part, total = make_temporary(name, buffer.dtype, dims)
     added = Statement(dims, target, "+=", total, found.loc)
     (alone,) = fresh_loops(kernel, (added,), (name,))
-    temporary = Buffer(name, buffer.dtype, tuple(loop.extent for loop in dims), Role.TEMP)
-    return replace_statement(kernel, statement, (replace(found, target=total), alone), (temporary,))
+    return replace_statement(kernel, statement, (replace(found, target=total), alone), (part,))
 
 
 def sum_apart_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
