@@ -42,11 +42,6 @@ class Flow:
     apart_cycles: int = 0
 
     @property
-    def is_first(self) -> bool:
-        """Must it begin before the computation can?"""
-        return not self.is_drain and not self.is_again
-
-    @property
     def lead_cycles(self) -> float:
         """From the start of a block's transfer until the computation on it may begin (for drains:
         what it adds after the computation)."""

@@ -48,11 +48,10 @@ class Typing(Enum):
 class Operation:
     """One row. `symbol` is the infix or prefix sign; `precedence` grows with binding strength.
 
-    `is_associative` holds for integers only (floats: only when reassociation is allowed, or for
-    max and min). `c_integer`, `c_float`: C expression over {0}, {1}, .. with {T} the result's C
-    type, {U} the unsigned type it computes in (uint32_t, or uint64_t for i64), {LOW}, {HIGH} the
-    integer result's range; `isamap_*` are helper functions the code generator brings along. Empty:
-    not defined for these types.
+    `c_integer`, `c_float`: C expression over {0}, {1}, .. with {T} the result's C type, {U} the
+    unsigned type it computes in (uint32_t, or uint64_t for i64), {LOW}, {HIGH} the integer result's
+    range; `isamap_*` are helper functions the code generator brings along. Empty: not defined for
+    these types.
     """
 
     name: str
@@ -64,7 +63,6 @@ class Operation:
     typing: Typing = Typing.SAME
     result: str = ""
     is_commutative: bool = False
-    is_associative: bool = False
     is_saturating: bool = False
     c_integer: str = ""
     c_float: str = ""
@@ -77,14 +75,13 @@ def infix(
     domain: Domain = Domain.ANY,
     typing: Typing = Typing.SAME,
     is_commutative: bool = False,
-    is_associative: bool = False,
     c_integer: str = "",
     c_float: str = "",
 ) -> Operation:
     """A row for a two-operand operation written between its operands; its name is its symbol."""
     return Operation(
-        symbol, 2, Notation.INFIX, symbol, precedence, domain, typing, "", is_commutative,
-        is_associative, False, c_integer, c_float,
+        symbol, 2, Notation.INFIX, symbol, precedence, domain, typing, "", is_commutative, False,
+        c_integer, c_float,
     )  # fmt: skip
 
 
@@ -112,24 +109,20 @@ ARITHMETIC: tuple[Operation, ...] = (
     infix("<", 1, typing=COMPARE, c_integer=plain("<"), c_float=plain("<")),
     infix("<=", 1, typing=COMPARE, c_integer=plain("<="), c_float=plain("<=")),
     infix("==", 1, typing=COMPARE, is_commutative=True, c_integer=plain("=="), c_float=plain("==")),
-    infix("|", 2, domain=INT, is_commutative=True, is_associative=True, c_integer=plain("|")),
-    infix("^", 3, domain=INT, is_commutative=True, is_associative=True, c_integer=plain("^")),
-    infix("&", 4, domain=INT, is_commutative=True, is_associative=True, c_integer=plain("&")),
+    infix("|", 2, domain=INT, is_commutative=True, c_integer=plain("|")),
+    infix("^", 3, domain=INT, is_commutative=True, c_integer=plain("^")),
+    infix("&", 4, domain=INT, is_commutative=True, c_integer=plain("&")),
     infix("<<", 5, domain=INT, c_integer="({T})isamap_shift_left({0}, {1})"),
     infix(">>", 5, domain=INT, c_integer="({T})isamap_shift_right({0}, {1})"),
-    infix("+", 6, is_commutative=True, is_associative=True, c_integer=wrapping("+"),
-          c_float=plain("+")),
+    infix("+", 6, is_commutative=True, c_integer=wrapping("+"), c_float=plain("+")),
     infix("-", 6, c_integer=wrapping("-"), c_float=plain("-")),
-    infix("*", 7, is_commutative=True, is_associative=True, c_integer=wrapping("*"),
-          c_float=plain("*")),
+    infix("*", 7, is_commutative=True, c_integer=wrapping("*"), c_float=plain("*")),
     infix("//", 7, domain=INT, c_integer="({T})isamap_floor_divide({0}, {1})"),
     infix("/", 7, domain=FLOAT, c_float=plain("/")),
     Operation("neg", 1, Notation.PREFIX, "-", 8, c_integer="({T})(0u - ({U}){0})",
               c_float="({T})(-{0})"),
-    Operation("max", 2, is_commutative=True, is_associative=True, c_integer=MAX_C,
-              c_float="({T})isamap_max({0}, {1})"),
-    Operation("min", 2, is_commutative=True, is_associative=True, c_integer=MIN_C,
-              c_float="({T})isamap_min({0}, {1})"),
+    Operation("max", 2, is_commutative=True, c_integer=MAX_C, c_float="({T})isamap_max({0}, {1})"),
+    Operation("min", 2, is_commutative=True, c_integer=MIN_C, c_float="({T})isamap_min({0}, {1})"),
     Operation("abs", 1, c_integer="({T})({0} < 0 ? 0u - ({U}){0} : ({U}){0})",
               c_float="({T})isamap_abs({0})"),
     Operation("relu", 1, c_integer="({T})({0} > 0 ? {0} : 0)", c_float="({T})isamap_max({0}, 0)"),
