@@ -8,7 +8,6 @@ flows themselves (`count_flows`), how often a pass is repeated, what overlaps.
 from dataclasses import dataclass, field
 
 from isamap.hwdesc import Hardware, Instruction
-from isamap.ir import accesses
 from isamap.mapper import Covering, TiledLoop, call_classes, compute_cycles
 
 from .call_ports import call_ports, served_cycles
@@ -133,10 +132,11 @@ def _apart_cycles(
     if instruction.accumulate_cycles is not None:
         return instruction.accumulate_cycles.evaluate(values)
     rule = instruction.semantics.statements[-1]
-    is_read = rule.update != "=" or rule.target in accesses(rule.value)
     result = next(plan for plan in covering.operands if plan.name == rule.target.buffer)
     is_once = all(loop.name in result.loops for loop in covering.loops if loop.units > 1)
-    return latency if is_read or not is_once else instruction.issue_cycles.evaluate(values)
+    if rule.reads_target or not is_once:
+        return latency
+    return instruction.issue_cycles.evaluate(values)
 
 
 def _partial_loops(covering: Covering) -> list[str]:

@@ -129,6 +129,11 @@ class Statement:
         return (self.target, *self.reads)
 
     @property
+    def reads_target(self) -> bool:
+        """Does what it writes depend on what was there?"""
+        return self.update != "=" or self.target in self.reads
+
+    @property
     def extents(self) -> dict[str, int]:
         """Of its loops, by name."""
         return {loop.name: loop.extent for loop in self.loops}

@@ -25,6 +25,8 @@ from .roles import InstructionRole, Mover, movers
 from .subject import Source, Subject, bound_windows
 from .transfer import MoveDim, find_transfer
 
+Drain = tuple[tuple[Transfer, ...], Transfer, External]  # updates in place, the copy, its layout
+
 
 class Chains:
     """Searches copies for one operand with fixed axes and blocks.
@@ -144,8 +146,8 @@ class Chains:
     def _carries(self, mover: Mover) -> bool:
         return mover.instruction.semantics.buffer(mover.target).dtype == self.dtype
 
-    def outward(self, here: Residence) -> Iterator[tuple[tuple[Transfer, ...], Transfer, External]]:
-        """Ways from `here` straight to where the buffer lies: updates in place, the copy, layout.
+    def outward(self, here: Residence) -> Iterator[Drain]:
+        """Ways from `here` straight to where the buffer lies.
 
         A plain copy, else byte planes; for sums that become something else, what computes that.
         """
@@ -168,9 +170,7 @@ class Chains:
             for drain, external in ways:
                 yield (), drain, external
 
-    def _finishes(
-        self, here: Residence, outlet: Source
-    ) -> Iterator[tuple[tuple[Transfer, ...], Transfer, External]]:
+    def _finishes(self, here: Residence, outlet: Source) -> Iterator[Drain]:
         """Ways to compute what becomes of the sums and to store it."""
         assert self.subject.value is not None, "an outlet comes with its value"
         dtypes = self.dtype, outlet.buffer.dtype

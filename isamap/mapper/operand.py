@@ -4,7 +4,7 @@ In: a match, its tiled loops, one operand. Out: the most natural plan, or the re
 exists. Not its job: tile sizes, order, other operands.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -12,7 +12,7 @@ from isamap.hwdesc import Hardware, opened_by
 from isamap.ir import Role, pretty_expr
 from isamap.program import Layout
 
-from .chain import Chains
+from .chain import Chains, Drain
 from .covering import (
     BlockDim,
     OperandPlan,
@@ -189,7 +189,6 @@ def _block_dims(subject: Subject) -> tuple[BlockDim, ...]:
 
 
 def _plans(subject: Subject, chains: Chains, first: Residence) -> Iterator[OperandPlan | str]:
-    statement = subject.match.instruction.semantics.statements[-1]
     role = subject.buffer.role if subject.is_target else Role.IN
     if subject.is_target and subject.match.is_whole:
         role = Role.OUT  # whatever else the kernel does with the buffer
@@ -211,25 +210,42 @@ def _plans(subject: Subject, chains: Chains, first: Residence) -> Iterator[Opera
             yield f"no instructions store {pretty_expr(subject.value)} from {first.memory}"
             return
         yield f"no copy takes {subject.buffer.dtype} from {first.memory} to {external}"
+    elif subject.inlet is None and (role is not Role.INOUT or not _reads_target(subject)):
+        yield from _begun_there(subject, chains, first, role, drains)
+    else:
+        yield from _brought_in(subject, chains, first, role, drains)
+
+
+def _reads_target(subject: Subject) -> bool:
+    return subject.match.instruction.semantics.statements[-1].reads_target
+
+
+def _begun_there(
+    subject: Subject, chains: Chains, first: Residence, role: Role, drains: Sequence[Drain]
+) -> Iterator[OperandPlan | str]:
+    """What is written begins at zero, or with the first call, in the residence."""
+    reads = _reads_target(subject)
+    opening = opened_by(subject.match.instruction, subject.hw) if reads else None
+    zero = chains.zero(first) if reads and opening is None else None
+    if reads and opening is None and zero is None:
+        yield f"no instruction clears {first.memory}"
         return
-    reads = statement.update != "=" or statement.target in statement.reads
-    if subject.inlet is None and (role is not Role.INOUT or not reads):
-        opening = opened_by(subject.match.instruction, subject.hw) if reads else None
-        zero = chains.zero(first) if reads and opening is None else None
-        if reads and opening is None and zero is None:
-            yield f"no instruction clears {first.memory}"
-            return
-        begun = replace(first, zero=zero, opening=opening.name if opening else None)
-        for finish, drain, outlet in drains:
-            again = chains.again(begun, drain, outlet)
-            kept = replace(begun, drain=drain, finish=finish, again=again)
-            yield chains.plan(role, (kept,), None, outlet)
-        return
+    begun = replace(first, zero=zero, opening=opening.name if opening else None)
+    for finish, drain, outlet in drains:
+        again = chains.again(begun, drain, outlet)
+        kept = replace(begun, drain=drain, finish=finish, again=again)
+        yield chains.plan(role, (kept,), None, outlet)
+
+
+def _brought_in(
+    subject: Subject, chains: Chains, first: Residence, role: Role, drains: Sequence[Drain]
+) -> Iterator[OperandPlan | str]:
+    """What is written begins with what lies outside."""
     what = subject.inlet.buffer.name if subject.inlet else "it"
     reason = f"no copy brings {what} from {subject.hw.external.name} to {first.memory}"
+    is_foreign = subject.inlet is not None or subject.outlet is not None
     for residences, inlet in chains.inward((first,)):
         for finish, drain, outlet in drains:
-            is_foreign = subject.inlet is not None or subject.outlet is not None
             is_same = inlet.layout == outlet.layout and not is_foreign
             inner = passing_in(residences, subject.hw)
             if inner is None or not (is_same or is_foreign or drain.planes > 1):
@@ -247,9 +263,7 @@ def _in_place(
     subject: Subject, chains: Chains, first: Residence, role: Role
 ) -> Iterator[OperandPlan | str]:
     """The instruction works on the buffer where it lies between tasks."""
-    statement = subject.match.instruction.semantics.statements[-1]
-    is_read = role is Role.IN or statement.update != "="
-    is_read = is_read or statement.target in statement.reads
+    is_read = role is Role.IN or _reads_target(subject)
     if subject.inlet is not None:
         yield f"begins with {subject.inlet.buffer.name} and ends in another place"
         return

@@ -51,7 +51,7 @@ def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHom
     for piece in pieces:
         others = (homes.keys() & piece.task.touched) - piece.homes.keys()
         if others:
-            raise MappingError(f"a task looks for {sorted(others)[0]!r} off the chip")
+            raise MappingError(f"a task looks for {min(others)!r} off the chip")
     return homes
 
 

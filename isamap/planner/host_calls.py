@@ -18,7 +18,6 @@ from isamap.ir import (
     Loop,
     Role,
     Statement,
-    accesses,
     index_range,
     pretty_statement,
     size_bytes,
@@ -95,8 +94,7 @@ def call_statements(
             names[access] = replace(view.access, buffer=known.name)
         target = names[body.target].buffer
         if roles[target] is Role.IN:
-            is_read = body.update != "=" or body.target in accesses(body.value)
-            roles[target] = Role.INOUT if is_read else Role.OUT
+            roles[target] = Role.INOUT if body.reads_target else Role.OUT
         value = map_accesses(body.value, names.__getitem__)
         statements.append(Statement(_free(body, task), names[body.target], body.update, value))
     buffers = tuple(Buffer(view.name, view.dtype, view.shape, roles[view.name]) for view in views)

@@ -14,7 +14,6 @@ from functools import partial
 from math import prod
 
 from isamap.hwdesc import Hardware, HostRule, run_cycles
-from isamap.ir import accesses
 from isamap.mapper import Task, TaskLoop, TaskNode, flatten
 from isamap.program import natural_layout
 
@@ -95,8 +94,7 @@ def _assigned(tasks: list[Task]) -> set[str]:
     first: dict[str, bool] = {}
     for task in tasks:
         own = task.statement
-        is_read = own.update != "=" or own.target in accesses(own.value)
-        first.setdefault(own.target.buffer, not is_read)
+        first.setdefault(own.target.buffer, not own.reads_target)
     return {name for name, is_assigned in first.items() if is_assigned}
 
 
