@@ -14,11 +14,11 @@ import numpy as np
 
 from isamap.errors import KernelError, closest
 
-from .evaluate import Box, Machine, Range
+from .evaluate import Machine
 from .kernel import Buffer, Kernel, Role
 from .numpy_types import numpy_dtype
-from .plan_blocks import Block, Node, Repeat, plan_blocks
-from .run_block import run_block
+from .plan_blocks import plan_blocks
+from .run_block import run_block, steps
 from .verify import locate, verify
 
 STORED_AS = {"i4": np.dtype(np.int8), "u4": np.dtype(np.uint8)}
@@ -47,8 +47,11 @@ def interpret(
     memory = {buffer.name: start_array(buffer, arrays) for buffer in kernel.buffers}
     machine = Machine(kernel, memory, immediates or {})
     with np.errstate(all="ignore"):
-        for node in plan_blocks(kernel):
-            run_node(node, machine, {})
+        for block, box in steps(plan_blocks(kernel)):
+            try:
+                run_block(block, machine, box)
+            except KernelError as error:
+                raise locate(error, block.statement) from error
     return {
         buffer.name: memory[buffer.name].astype(numpy_dtype(buffer.dtype))
         for buffer in kernel.buffers
@@ -90,23 +93,3 @@ def start_array(buffer: Buffer, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     if buffer.role is Role.INOUT:
         return np.array(array, stored, order="C")
     return np.asarray(array, stored, order="C")
-
-
-def run_node(node: Node, machine: Machine, values: dict[str, int]) -> None:
-    """Execute a planned node; `values` holds the loops stepped outside."""
-    if isinstance(node, Repeat):
-        for value in range(node.loop.extent):
-            for child in node.body:
-                run_node(child, machine, {**values, node.loop.name: value})
-        return
-    assert isinstance(node, Block)
-    box: Box = tuple(
-        Range(loop.name, values[loop.name], 1)
-        if loop.name in values
-        else Range(loop.name, 0, loop.extent)
-        for loop in node.statement.loops
-    )
-    try:
-        run_block(node, machine, box)
-    except KernelError as error:
-        raise locate(error, node.statement) from error

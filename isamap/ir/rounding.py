@@ -27,13 +27,13 @@ import numpy as np
 
 from .array_ops import Array, apply_op
 from .dtypes import FLOAT_LIMITS, FloatLimits, integer_range, is_float, is_integer
-from .evaluate import Box, Machine, Range, constant, count_points, evaluate, view_access
+from .evaluate import Box, Machine, constant, count_points, evaluate, view_access
 from .interp import check_names, start_array
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal, accesses
 from .multiply_factors import MAX_ELEMENTS, contract
-from .plan_blocks import Block, Node, Repeat, plan_blocks
+from .plan_blocks import Block, plan_blocks
 from .propagate import Measured, propagate, times
-from .run_block import MAX_POINTS, halve, longest, run_block
+from .run_block import MAX_POINTS, halve, longest, run_block, steps
 from .type_of import argument_types
 from .verify import verify
 
@@ -64,8 +64,8 @@ def rounding_errors(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[st
     machine = Machine(kernel, memory, {})
     analysis = _Analysis(machine)
     with np.errstate(all="ignore"):
-        for node in plan_blocks(kernel):
-            analysis.run(node, {})
+        for block, box in steps(plan_blocks(kernel)):
+            analysis.run(block, box)
     wanted = [b.name for b in kernel.buffers if b.role.is_returned]
     return {name: analysis.records[name].total for name in wanted}
 
@@ -81,24 +81,12 @@ class _Analysis:
         }
         self.inexact: set[str] = set()  # buffers that may hold errors
 
-    def run(self, node: Node, values: dict[str, int]) -> None:
-        """As `interp.run_node`: errors first, as they need the values before the statement."""
-        if isinstance(node, Repeat):
-            for value in range(node.loop.extent):
-                for child in node.body:
-                    self.run(child, {**values, node.loop.name: value})
-            return
-        assert isinstance(node, Block)
-        box: Box = tuple(
-            Range(loop.name, values[loop.name], 1)
-            if loop.name in values
-            else Range(loop.name, 0, loop.extent)
-            for loop in node.statement.loops
-        )
-        if self._may_err(node):
-            self.inexact.add(node.statement.target.buffer)
-            self._measure_block(node, box)
-        run_block(node, self.machine, box)
+    def run(self, block: Block, box: Box) -> None:
+        """Errors first, as they need the values before the statement."""
+        if self._may_err(block):
+            self.inexact.add(block.statement.target.buffer)
+            self._measure_block(block, box)
+        run_block(block, self.machine, box)
 
     def _may_err(self, block: Block) -> bool:
         statement, kernel = block.statement, self.machine.kernel

@@ -5,20 +5,45 @@ Not its job: legality (`plan_blocks`), sums of products by matrix multiplication
 (`multiply_factors`).
 """
 
+from collections.abc import Iterable, Iterator, Mapping
+
 import numpy as np
 
 from .array_ops import Array, wrap_array
 from .dtypes import is_integer
 from .evaluate import Box, Machine, Range, count_points, evaluate, view_access
 from .multiply_factors import multiply_factors
-from .plan_blocks import Block
+from .plan_blocks import Block, Node, Repeat
 
+NOTHING: Mapping[str, int] = {}
 MAX_POINTS = 1 << 21  # values held at once
 MIN_MATRIX_POINTS = 1 << 12
 
 REDUCE: dict[str, np.ufunc] = {
     "+=": np.add, "*=": np.multiply, "max=": np.maximum, "min=": np.minimum,
 }  # fmt: skip
+
+
+def steps(
+    nodes: Iterable[Node], values: Mapping[str, int] = NOTHING
+) -> Iterator[tuple[Block, Box]]:
+    """Blocks as they run, one after the other, each with its iterations; `values`: of the loops
+    stepped outside."""
+    for node in nodes:
+        match node:
+            case Repeat(loop, body):
+                for value in range(loop.extent):
+                    yield from steps(body, {**values, loop.name: value})
+            case Block(statement):
+                yield (
+                    node,
+                    tuple(
+                        Range(loop.name, values[loop.name], 1)
+                        if loop.name in values
+                        else Range(loop.name, 0, loop.extent)
+                        for loop in statement.loops
+                    ),
+                )
 
 
 def run_block(block: Block, machine: Machine, box: Box) -> None:
