@@ -137,7 +137,7 @@ def _work_facts(timing: Timing, hw: Hardware) -> list[Fact]:
     if timing.unit_busy:
         busiest = max(timing.unit_busy, key=lambda unit: unit.utilisation)
         facts.append(Fact("busiest unit", show_share(busiest.utilisation), busiest.unit))
-    moved = {row.memory: row for row in timing.traffic}[hw.external.name]
+    moved = timing.moved(hw.external.name)
     read, written = show_bytes(moved.read_bytes), show_bytes(moved.written_bytes)
     total = show_bytes(moved.read_bytes + moved.written_bytes)
     facts.append(Fact(f"{hw.external.name} traffic", total, f"{read} read, {written} written"))

@@ -96,8 +96,7 @@ def _numbers(
     """Name, then, now, and how to show it."""
     recorded, result, timing = found.recorded, found.result, found.result.timing
     external = result.hardware.external.name
-    moved = {row.memory: row for row in timing.traffic} if timing else {}
-    traffic = moved.get(external)
+    traffic = timing.moved(external) if timing else None
     yield "emulated", recorded.emulated_cycles, timing.cycles if timing else None, _cycles
     yield "analytical", recorded.analytical_cycles, result.analytical_cycles, _cycles
     if isinstance(result, PlanResult):

@@ -60,3 +60,7 @@ class Timing:
     traffic: tuple[Traffic, ...]
     calls: tuple[tuple[str, int], ...]
     energy_pj: float
+
+    def moved(self, memory: str) -> Traffic:
+        """Of one memory; each has its row."""
+        return next(row for row in self.traffic if row.memory == memory)

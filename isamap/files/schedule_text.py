@@ -221,10 +221,9 @@ def _recorded_lines(result: Result | PlanResult) -> Iterator[str]:
     if timing is not None:
         yield f"emulated_cycles: {timing.cycles}"
         yield f"energy_pj: {yaml_text(timing.energy_pj)}"
-        for row in timing.traffic:
-            if row.memory == result.hardware.external.name:
-                yield f"external_read_bytes: {row.read_bytes}"
-                yield f"external_written_bytes: {row.written_bytes}"
+        moved = timing.moved(result.hardware.external.name)
+        yield f"external_read_bytes: {moved.read_bytes}"
+        yield f"external_written_bytes: {moved.written_bytes}"
     aim = result.request.aim
     if not aim.is_fastest:
         names = " + ".join(metric.value for metric, _ in aim.weights)

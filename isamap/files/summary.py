@@ -93,15 +93,14 @@ def _total_row(result: Result | PlanResult) -> dict[str, Cell]:
     row |= {"status": result.status.value, "statements": _count(kernel)}
     if result.timing is not None:
         timing = result.timing
+        moved = timing.moved(result.hardware.external.name)
         row |= {
             "emulated_cycles": timing.cycles,
             "emulated_seconds": timing.cycles / result.hardware.clock_hz,
             "energy_pj": timing.energy_pj,
+            "external_read_bytes": moved.read_bytes,
+            "external_written_bytes": moved.written_bytes,
         }
-        for traffic in timing.traffic:
-            if traffic.memory == result.hardware.external.name:
-                row["external_read_bytes"] = traffic.read_bytes
-                row["external_written_bytes"] = traffic.written_bytes
     return row
 
 

@@ -50,11 +50,10 @@ def find_roofs(trace: Trace, operations: int, least_bytes: int | None) -> Roofs:
         known = best.get(instruction.unit)
         if rate and (known is None or rate > known.operations_per_cycle):
             best[instruction.unit] = UnitRoof(instruction.unit, instruction.name, rate)
-    traffic = {row.memory: (row.read_bytes, row.written_bytes) for row in trace.timing.traffic}
     memories = [
-        MemoryRoof(memory.name, rate, sum(traffic[memory.name]))
-        for memory in trace.hardware.memories
-        if (rate := _bandwidth(memory.name, trace.hardware, *traffic[memory.name]))
+        MemoryRoof(row.memory, rate, row.read_bytes + row.written_bytes)
+        for row in trace.timing.traffic
+        if (rate := _bandwidth(row.memory, trace.hardware, row.read_bytes, row.written_bytes))
     ]
     units = tuple(sorted(best.values(), key=lambda roof: -roof.operations_per_cycle))
     return Roofs(operations, trace.timing.cycles, units, tuple(memories), least_bytes)

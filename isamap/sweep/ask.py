@@ -144,16 +144,14 @@ def _outcome(result: Result | PlanResult) -> Outcome:
     check, timing = result.verification, result.timing
     if timing is None:
         return Outcome(Standing.REJECTED, check.failure, check=check.check.value)
-    external = result.hardware.external.name
-    moved = next((t for t in timing.traffic if t.memory == external), None)
+    moved = timing.moved(result.hardware.external.name)
     standing = Standing.OPTIMAL if result.status is Status.OPTIMAL else Standing.FEASIBLE
     problem = check.failure
     if check.is_wrong:
         standing, problem = Standing.WRONG, problem or "an element differs"
     return Outcome(
         standing, problem, timing.cycles, result.analytical_cycles, result.bound_cycles,
-        _gap(result), timing.energy_pj,
-        moved.read_bytes if moved else 0, moved.written_bytes if moved else 0,
+        _gap(result), timing.energy_pj, moved.read_bytes, moved.written_bytes,
         _used(result), _computed_by(result), check.check.value, check.is_verified,
     )  # fmt: skip
 
