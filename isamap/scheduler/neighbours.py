@@ -96,22 +96,24 @@ def _with_stay(tiling: Tiling, changed: Stay) -> Tiling:
 def swapped_loops(covering: Covering, tiling: Tiling) -> Iterator[Tiling]:
     """Two neighbours in the other order, of loops over tiles or over units that have several
     iterations; held loops stay outside."""
-    rest = [name for name in tiling.outer if name not in covering.held]
-    once = [name for name in rest if tiling.tile(name) >= covering.loop(name).units]
-    for order in swapped(tuple(name for name in rest if name not in once)):
-        yield replace(tiling, outer=(*covering.held, *order, *once))
+    for outer in _swapped_outer(covering, tiling):
+        yield replace(tiling, outer=outer)
     once = [name for name in tiling.inner if tiling.tile(name) == 1]
     for order in swapped(tuple(name for name in tiling.inner if name not in once)):
         yield replace(tiling, inner=(*order, *once))
 
 
-def turned(covering: Covering, tiling: Tiling) -> Iterator[Tiling]:
-    """Two neighbours in the other order, of loops over tiles that have several iterations, with
-    everything that packed stays may keep then."""
+def _swapped_outer(covering: Covering, tiling: Tiling) -> Iterator[tuple[str, ...]]:
     rest = [name for name in tiling.outer if name not in covering.held]
     once = [name for name in rest if tiling.tile(name) >= covering.loop(name).units]
     for order in swapped(tuple(name for name in rest if name not in once)):
-        outer = (*covering.held, *order, *once)
+        yield (*covering.held, *order, *once)
+
+
+def turned(covering: Covering, tiling: Tiling) -> Iterator[Tiling]:
+    """Two neighbours in the other order, of loops over tiles that have several iterations, with
+    everything that packed stays may keep then."""
+    for outer in _swapped_outer(covering, tiling):
         for kept in kept_choices(covering, outer):
             stays = (
                 replace(s, kept=kept.get((s.operand, s.residence), s.kept)) for s in tiling.stays
