@@ -12,6 +12,7 @@ from isamap.errors import ProgramError
 
 from .options import HW_HELP, Views, view_options
 from .units import show_count, show_cycles, show_seconds, show_share
+from .write import check_places
 
 
 @click.command()
@@ -31,6 +32,7 @@ def emulate_command(
 
     views = Views(trace, report, trace_calls)
     views.check()
+    check_places(trace, report)
     try:
         read_program = from_json(json.loads(Path(program).read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:

@@ -13,8 +13,6 @@ import click
 
 from isamap.errors import IsamapError
 
-from .write import check_places
-
 if TYPE_CHECKING:
     from isamap.costmodels import CostModel
 
@@ -198,11 +196,10 @@ class Views:
         return self.trace is not None or self.report is not None
 
     def check(self) -> None:
-        """IsamapError, before anything is searched, for places where no file can be."""
+        """IsamapError for standard output."""
         for option, path in (("--trace", self.trace), ("--report", self.report)):
             if path == "-":
                 raise IsamapError(f"{option} - : it is a file", hint=f"for example {option} out")
-        check_places(self.trace, self.report)
 
 
 def view_options(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
