@@ -159,9 +159,11 @@ def _streams_of(
         block_strides = end.block_strides_bytes
         if plan.is_reordered:
             strides, block_strides = _in_use_order(nest, plan)
-        yield _stream(
-            covering, tiling, nest, plan, plan.end_dtype, strides, block_strides,
-            stays.get(len(plan.residences) - 1), times,
+        still, num_quiet = _rests(covering, tiling, nest, stays.get(len(plan.residences) - 1))
+        yield Stream(
+            _along(nest, strides), _inside(plan, block_strides), size_bytes(plan.end_dtype),
+            still, num_quiet, times,
+            is_packed=False,
             page_bytes=_page_bytes(covering.kernel.buffer(plan.buffer), hw),
             is_read=plan.inlet is not None and plan.inlet_buffer == plan.buffer,
             is_awaited=bool(plan.residences) and plan.residences[-1].again is not None,
@@ -175,10 +177,12 @@ def _streams_of(
             apart = tile_strides(covering, tiling, stay, plan, residence)
             strides = {(name, True): step for name, step in apart.items()}
             strides |= {(a.loops[0], False): inside[a.name] for a in plan.axes if stay.level}
-            yield _stream(
-                covering, tiling, nest, plan, residence.dtype,
-                strides, residence.block_strides_bytes,
-                stays.get(number - 1), times, is_packed=True,
+            still, num_quiet = _rests(covering, tiling, nest, stays.get(number - 1))
+            yield Stream(
+                _along(nest, strides), _inside(plan, residence.block_strides_bytes),
+                size_bytes(residence.dtype), still, num_quiet, times,
+                is_packed=True, page_bytes=PAGE_BYTES, is_read=True, is_awaited=False, gaps=1.0,
+                goes_packed=False,
             )  # fmt: skip
 
 
@@ -211,58 +215,29 @@ def _gaps(nest: list[NestLoop], plan: OperandPlan) -> float:
     return prod(ceil(loop.count) / loop.count for loop in nest if loop.loop in plan.loops)
 
 
-def _stream(
-    covering: Covering,
-    tiling: Tiling,
-    nest: list[NestLoop],
-    plan: OperandPlan,
-    dtype: str,
-    strides: dict[tuple[str, bool], int],
-    block_strides: tuple[int, ...],
-    stay: Stay | None,
-    times: int,
-    *,
-    is_packed: bool = False,
-    page_bytes: int = PAGE_BYTES,
-    is_read: bool = True,
-    is_awaited: bool = False,
-    gaps: float = 1.0,
-    goes_packed: bool = False,
-) -> Stream:
-    """An array of `dtype` that is touched whenever `stay` (None: every call) needs other data."""
-    inside = tuple((b.extent, step) for b, step in zip(plan.blocks, block_strides, strict=True))
-    still = _still(covering, tiling, nest, stay)
-    quiet = 0 if stay else -1  # a call touches what does not stay anywhere
-    while stay and quiet < len(nest) and (still[quiet] or _is_in_tile(nest[quiet], stay)):
-        quiet += 1
-    steps = tuple(strides.get((loop.loop, loop.is_tile), 0) for loop in nest)
-    size = size_bytes(dtype)
-    return Stream(
-        steps,
-        inside,
-        size,
-        still,
-        quiet,
-        times,
-        is_packed,
-        page_bytes,
-        is_read,
-        is_awaited,
-        gaps,
-        goes_packed,
-    )
+def _along(nest: list[NestLoop], strides: dict[tuple[str, bool], int]) -> tuple[int, ...]:
+    return tuple(strides.get((loop.loop, loop.is_tile), 0) for loop in nest)
 
 
-def _still(
+def _inside(plan: OperandPlan, strides: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    return tuple((b.extent, step) for b, step in zip(plan.blocks, strides, strict=True))
+
+
+def _rests(
     covering: Covering, tiling: Tiling, nest: list[NestLoop], stay: Stay | None
-) -> tuple[bool, ...]:
-    """During which loops the stay keeps its data."""
+) -> tuple[tuple[bool, ...], int]:
+    """During which loops the stay keeps its data, and of how many innermost ones it needs no other
+    (None: a call touches what does not stay anywhere)."""
     if stay is None:
-        return (False,) * len(nest)
+        return (False,) * len(nest), -1
     guard = guards(covering, tiling, stay)
     moving = covering.operand(stay.operand).loops
     inner = [n for n in tiling.inner if n not in moving] if stay.level else guard.inner
-    return tuple(loop.loop in (guard.outer if loop.is_tile else inner) for loop in nest)
+    still = tuple(loop.loop in (guard.outer if loop.is_tile else inner) for loop in nest)
+    quiet = 0
+    while quiet < len(nest) and (still[quiet] or _is_in_tile(nest[quiet], stay)):
+        quiet += 1
+    return still, quiet
 
 
 def _is_in_tile(loop: NestLoop, stay: Stay) -> bool:
