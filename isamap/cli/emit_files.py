@@ -20,7 +20,8 @@ from isamap.codegen import (
 )
 from isamap.compile import PlanResult, Result
 from isamap.files import TIMELOOP_FILES, timeloop_files
-from isamap.hwdesc import show_bytes
+from isamap.hwdesc import Hardware, show_bytes
+from isamap.ir import Kernel
 from isamap.program import Program
 from isamap.write_all import write_all
 
@@ -35,40 +36,41 @@ FILES = {  # by kind; those that are named after the kernel are not among them
 
 
 def emit_files(result: Result | PlanResult, kind: str, folder: str, base: int | None) -> None:
-    """Write the program (`bin`) or the schedule (`timeloop`) into the folder and say so.
+    """Write the program, or the schedule (`timeloop`), into the folder and say so.
 
     Raises:
         IsamapError: there is no such form, or the program does not fit it.
     """
-    if kind == "timeloop":
-        write_all({Path(folder, name): text for name, text in timeloop_files(result).items()})
-        click.echo(f"wrote {folder}: timeloop_*.yaml", err=True)
-        return
-    program = result.program
-    if kind == "c":
-        click.echo(f"wrote {_write_c(result, program, Path(folder))}", err=True)
-        return
-    if kind == "asm":
-        path = write_asm(program, result.kernel, result.hardware, folder)
-        click.echo(f"wrote {path}", err=True)
-        return
+    click.echo(f"wrote {_write(result, kind, folder, base)}", err=True)
+
+
+def _write(result: Result | PlanResult, kind: str, folder: str, base: int | None) -> str:
+    """What was written."""
+    program, kernel, hw = result.program, result.kernel, result.hardware
+    match kind:
+        case "timeloop":
+            write_all({Path(folder, name): text for name, text in timeloop_files(result).items()})
+            return f"{folder}: timeloop_*.yaml"
+        case "c" if hw.encoding is not None:
+            return str(write_c(program, kernel, hw, folder))
+        case "c":
+            return str(_write_intrinsics(program, kernel, hw, Path(folder)))
+        case "asm":
+            return str(write_asm(program, kernel, hw, folder))
     assert kind == "bin", kind
-    binary = write_binary(program, result.kernel, result.hardware, folder, base=base)
-    records = sum(run.num_records for run in binary.runs)
+    binary = write_binary(program, kernel, hw, folder, base=base)
+    records = show_count(sum(run.num_records for run in binary.runs))
+    text = f"{folder}: {records} records, an image of {show_bytes(binary.image_bytes)}"
     on_host = len(binary.parts) - len(binary.runs)
-    size = show_bytes(binary.image_bytes)
-    text = f"wrote {folder}: {show_count(records)} records, an image of {size}"
     if on_host:
         text += f"; the host works {on_host} times in between (see its manifest)"
-    click.echo(text, err=True)
+    return text
 
 
-def _write_c(result: Result | PlanResult, program: Program, folder: Path) -> Path:
-    """As records, or with intrinsics on machines whose calls are C; the C file comes back."""
-    if result.hardware.encoding is not None:
-        return write_c(program, result.kernel, result.hardware, folder)
-    given = frozenset(buffer.name for buffer in result.kernel.buffers if buffer.role.is_given)
-    source = generate_c(program, result.hardware, given)
+def _write_intrinsics(program: Program, kernel: Kernel, hw: Hardware, folder: Path) -> Path:
+    """On machines whose calls are C; the C file comes back."""
+    given = frozenset(buffer.name for buffer in kernel.buffers if buffer.role.is_given)
+    source = generate_c(program, hw, given)
     path = folder / f"{source.name}.c"
     write_all({path: source.text, folder / f"{source.name}.h": source.header})
     return path

@@ -30,7 +30,7 @@ def check_places(
     for path in map(Path, _files(paths)):
         check_target(path)
         place = real_path(path)
-        if place in taken and not is_stream(path):
+        if place in taken and not is_stream(path):  # into a pipe several may be written
             raise _lost(path)
         taken.add(place)
 
@@ -50,7 +50,7 @@ def check_apart(place: str | None, *files: str | None) -> None:
 
 
 def _files(paths: Iterable[str | None]) -> list[str]:
-    """But for standard output, which one program reads; into a pipe several may be written."""
+    """All but standard output."""
     return [path for path in paths if path is not None and path != "-"]
 
 
