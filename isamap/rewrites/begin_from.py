@@ -4,8 +4,8 @@ In: a verified kernel and a statement that sums into a temporary. Out: an equal 
 which memory the sum then begins in.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import Apply, Kernel, Role, Statement, accesses, covers
@@ -60,14 +60,9 @@ def begin_from(kernel: Kernel, statement: int) -> Kernel:
     return replace_statement(plain, statement, (*fresh_loops(kernel, (begin,), ()), found))
 
 
-def begin_from_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every sum whose only reader adds something."""
-    yield from statement_sites(begin_from, kernel)
-
-
 BEGIN_FROM = Rewrite(
     "begin_from",
     "T[i] += a[i, k]; s(T[i] + b)  =  T[i] = b; T[i] += a[i, k]; s(T[i])",
     True,
-    begin_from_sites,
+    partial(statement_sites, begin_from),
 )

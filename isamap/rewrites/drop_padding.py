@@ -4,8 +4,9 @@ In: a verified kernel, a sum. Out: an equal kernel whose loops run over what may
 job: iterations of which some read padding and some do not.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import Access, Affine, Apply, Expr, Kernel, Loop, Statement, is_cast
@@ -101,14 +102,9 @@ def _inside(
     return replace(smaller, value=map_accesses(smaller.value, drop))
 
 
-def drop_padding_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every sum with iterations that add nothing."""
-    return statement_sites(drop_padding, kernel)
-
-
 DROP_PADDING = Rewrite(
     "drop_padding",
     "sum_{p<N} x(p)*w(p) = sum_{a<=p<b} x(p)*w(p), x = 0 elsewhere",
     True,  # zero times infinity
-    drop_padding_sites,
+    partial(statement_sites, drop_padding),
 )

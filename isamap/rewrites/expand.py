@@ -4,8 +4,8 @@ In: a verified kernel and a statement. Out: an equal kernel. Not its job: sums i
 instruction then takes which sum.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
 from isamap.errors import KernelError
@@ -264,14 +264,9 @@ class _Parts:
         return Literal(wrap_integer(int(number), self.dtype))
 
 
-def expand_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every sum that multiplies out."""
-    yield from statement_sites(expand, kernel)
-
-
 EXPAND = Rewrite(
     "expand",
     "sum_k (a + u)(b + v) = sum_k ab + v * sum_k a + u * sum_k b + K * uv",
     False,
-    expand_sites,
+    partial(statement_sites, expand),
 )

@@ -4,8 +4,8 @@ In: a verified kernel and a statement. Out: an equal kernel. Not its job: which 
 takes the product.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import (
@@ -113,14 +113,9 @@ def is_contraction(value: Expr) -> bool:
             return False
 
 
-def reduce_as_gemm_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every statement that sums an operand."""
-    yield from statement_sites(reduce_as_gemm, kernel)
-
-
 REDUCE_AS_GEMM = Rewrite(
     "reduce_as_gemm",
     "y[i] += x[i, k]  =  y[i] += x[i, k] * ones[k]",
     False,
-    reduce_as_gemm_sites,
+    partial(statement_sites, reduce_as_gemm),
 )

@@ -5,13 +5,12 @@ equal kernel. Not its job: choosing the loops; whether the copies pay.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, index_range
 
-from .attempt import attempt
 from .copies import drop_pad
 from .edit import (
     fresh_names,
@@ -24,7 +23,7 @@ from .edit import (
 )
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
-from .window import Window, find_window, window_candidates
+from .window import Window, find_window, window_sites
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +176,9 @@ def multiply_phases(phases: Phases, image: Buffer, taps: str) -> Statement:
     return replace(found.statement, loops=loops, value=value)
 
 
-def space_to_depth_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every window read with a stride."""
-    for statement, position, window in window_candidates(kernel):
-        result = attempt(space_to_depth, kernel, statement, position, window)
-        if result is not None:
-            yield f"statement {statement}: {window} along {position}", result
-
-
 SPACE_TO_DEPTH = Rewrite(
     "space_to_depth",
     "y[p] += x[s*p + u] * w[u]  =  y[p] += x2[p + U, f] * w2[U, f],  u = s*U + f",
     True,
-    space_to_depth_sites,
+    partial(window_sites, space_to_depth),
 )

@@ -4,8 +4,8 @@ In: a verified kernel and a statement. Out: a close kernel. Not its job: integer
 (`split_integers`), whether the machine's narrow product is that much faster.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import Access, Apply, Buffer, Expr, Kernel, Role, Statement
@@ -89,14 +89,9 @@ def _split(kernel: Kernel, found: Statement, whole: Access, taken: list[str]) ->
     )
 
 
-def split_floats_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every sum of products of f32."""
-    yield from statement_sites(split_floats, kernel)
-
-
 SPLIT_FLOATS = Rewrite(
     "split_floats",
     "f32 = bf16 + bf16, all but 3.01 * 2**-16 of x*y",
     True,
-    split_floats_sites,
+    partial(statement_sites, split_floats),
 )

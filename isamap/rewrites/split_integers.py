@@ -4,8 +4,8 @@ In: a verified kernel and a statement. Out: an equal kernel. Not its job: multip
 (`expand`), floats (`split_floats`), whether the machine's byte product is that much faster.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
 from isamap.errors import KernelError
@@ -174,14 +174,9 @@ def _value_range(kernel: Kernel, name: str) -> tuple[float, float]:
     return (least, most) if fits else unknown
 
 
-def split_integers_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every sum of products of wide or unsigned integers."""
-    yield from statement_sites(split_integers, kernel)
-
-
 SPLIT_INTEGERS = Rewrite(
     "split_integers",
     "x = sum of 256**p * d_p by i8 digits d_p, and 128 where it is unsigned or i16",
     False,
-    split_integers_sites,
+    partial(statement_sites, split_integers),
 )

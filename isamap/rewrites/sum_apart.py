@@ -4,8 +4,8 @@ In: a verified kernel and a statement. Out: an equal kernel. Not its job: which 
 takes the sum, what adds.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import Kernel, Statement
@@ -49,14 +49,9 @@ def sum_apart(kernel: Kernel, statement: int) -> Kernel:
     return replace_statement(kernel, statement, (replace(found, target=total), alone), (part,))
 
 
-def sum_apart_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every sum onto earlier values."""
-    yield from statement_sites(sum_apart, kernel)
-
-
 SUM_APART = Rewrite(
     "sum_apart",
     "C[i] += a[i, k]  =  T[i] += a[i, k]; C[i] += T[i]",
     True,
-    sum_apart_sites,
+    partial(statement_sites, sum_apart),
 )

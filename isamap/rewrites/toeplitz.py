@@ -4,18 +4,17 @@ In: a verified kernel, a statement, the loops of the output's position and of th
 equal kernel. Not its job: choosing the loops; whether the zeros are worth their multiplications.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, index_range
 
-from .attempt import attempt
 from .copies import drop_pad
 from .edit import fresh_names, map_accesses, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
-from .window import Window, find_window, window_candidates, zero_factors
+from .window import Window, find_window, window_sites, zero_factors
 
 
 def toeplitz(kernel: Kernel, statement: int, position: str, window: str) -> Kernel:
@@ -92,17 +91,9 @@ def multiply_band(
     return replace(found.statement, loops=loops, value=map_accesses(found.statement.value, change))
 
 
-def toeplitz_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every window of more than one tap along more than one position."""
-    for statement, position, window in window_candidates(kernel):
-        result = attempt(toeplitz, kernel, statement, position, window)
-        if result is not None:
-            yield f"statement {statement}: {window} along {position}", result
-
-
 TOEPLITZ = Rewrite(
     "toeplitz",
     "y[p] += x[s*p + d*u] * w[u]  =  y[p] += x[i] * T[i, p],  T[s*p + d*u, p] = w[u]",
     True,
-    toeplitz_sites,
+    partial(window_sites, toeplitz),
 )

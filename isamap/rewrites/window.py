@@ -4,7 +4,7 @@ In: a statement and two of its loops. Out: the two accesses and the index they m
 KernelError. Not its job: changing anything.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from isamap.errors import KernelError
@@ -19,6 +19,7 @@ from isamap.ir import (
     is_cast,
 )
 
+from .attempt import attempt
 from .edit import find_alone
 
 ZERO_KEEPING = ("neg", "relu", "abs")  # with casts, the operations of one operand with f(0) = 0
@@ -120,3 +121,13 @@ def window_candidates(kernel: Kernel) -> Iterator[tuple[int, str, str]]:
                 first, second = index.names
                 yield number, first, second
                 yield number, second, first
+
+
+def window_sites(
+    rewrite: Callable[[Kernel, int, str, str], Kernel], kernel: Kernel
+) -> Iterator[tuple[str, Kernel]]:
+    """Every window that the rewrite applies to."""
+    for statement, position, window in window_candidates(kernel):
+        result = attempt(rewrite, kernel, statement, position, window)
+        if result is not None:
+            yield f"statement {statement}: {window} along {position}", result
