@@ -9,6 +9,7 @@ priced one round at a time.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 
 from isamap.emulator import deal_ports, find_regions
@@ -18,6 +19,7 @@ from isamap.program import Address, Issue, Operand, Repeat, Span
 
 CallClass = tuple[float, Mapping[str, int]]  # how many calls, their extents by loop and repeat
 Port = tuple[str, str]  # memory, port
+KNOWN = 2**14  # calls of which that is remembered
 ENERGY_STEPS = 10**6  # the emulator rounds a call's own energy up to millionths of a picojoule
 
 
@@ -54,13 +56,13 @@ def count_moved(
     written: dict[str, float] = {}
     energy = 0.0
     for times, values in classes:
-        issue = _example(instruction, values, partial, still)
-        for region in find_regions(instruction, issue):
-            moved = times * region.num_bytes({**values, **{r.name: 1 for r in issue.repeats}})
-            if region.is_read:
-                read[region.memory] = read.get(region.memory, 0.0) + moved
-            if region.is_written:
-                written[region.memory] = written.get(region.memory, 0.0) + moved
+        call = _call(instruction, values, hw, partial, still)
+        for memory, num_bytes, is_read, is_written in call.touched:
+            moved = times * num_bytes
+            if is_read:
+                read[memory] = read.get(memory, 0.0) + moved
+            if is_written:
+                written[memory] = written.get(memory, 0.0) + moved
         if instruction.energy_pj is not None:
             steps = instruction.energy_pj.scaled(ENERGY_STEPS).evaluate(values)
             energy += times * steps / ENERGY_STEPS
@@ -86,16 +88,64 @@ def count_ports(
     """
     cycles: dict[Port, float] = {}
     for times, values in classes:
-        issue = _example(instruction, values, partial, still)
-        regions = find_regions(instruction, issue)
-        once = {**values, **{r.name: 1 for r in issue.repeats}}
-        for (memory, name), dealt in deal_ports(regions, hw).items():
-            moved = sum(regions[number].num_bytes(once) for number in dealt)
-            width = next(p for p in hw.memory(memory).ports if p.name == name).bytes_per_cycle
-            key = memory, name
+        for port, moved, width in _call(instruction, values, hw, partial, still).passing:
             busy = times * moved / width if instruction.repeats else times * ceil(moved / width)
-            cycles[key] = cycles.get(key, 0.0) + busy
+            cycles[port] = cycles.get(port, 0.0) + busy
     return tuple(cycles.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Of one call: bytes of each region with its memory, whether they are read and written; bytes
+    that pass each port, and how many may in a cycle."""
+
+    touched: tuple[tuple[str, int, bool, bool], ...]
+    passing: tuple[tuple[Port, int, float], ...]
+
+
+def _call(
+    instruction: Instruction,
+    values: Mapping[str, int],
+    hw: Hardware,
+    partial: Collection[str],
+    still: Mapping[str, Collection[str]],
+) -> _Call:
+    """Of a call of these extents; repeats are taken to run once."""
+    lying = tuple([(operand, tuple(loops)) for operand, loops in still.items()])
+    asked = hw, tuple(values.items()), tuple(partial), lying
+    if hw.has(instruction):
+        return _known_call(instruction.name, *asked)
+    return _look_at_call(instruction, *asked)  # one that the host computes
+
+
+@lru_cache(KNOWN)  # coverings have most of their copies in common
+def _known_call(
+    name: str,
+    hw: Hardware,
+    values: tuple[tuple[str, int], ...],
+    partial: tuple[str, ...],
+    still: tuple[tuple[str, tuple[str, ...]], ...],
+) -> _Call:
+    return _look_at_call(hw.instruction(name), hw, values, partial, still)
+
+
+def _look_at_call(
+    instruction: Instruction,
+    hw: Hardware,
+    values: tuple[tuple[str, int], ...],
+    partial: tuple[str, ...],
+    still: tuple[tuple[str, tuple[str, ...]], ...],
+) -> _Call:
+    issue = _example(instruction, dict(values), partial, dict(still))
+    regions = find_regions(instruction, issue)
+    once = {**dict(values), **{r.name: 1 for r in issue.repeats}}
+    sizes = [region.num_bytes(once) for region in regions]
+    touched = [(r.memory, n, r.is_read, r.is_written) for r, n in zip(regions, sizes, strict=True)]
+    passing: list[tuple[Port, int, float]] = []
+    for (memory, port), dealt in deal_ports(regions, hw).items():
+        width = next(p for p in hw.memory(memory).ports if p.name == port).bytes_per_cycle
+        passing.append(((memory, port), sum(sizes[number] for number in dealt), width))
+    return _Call(tuple(touched), tuple(passing))
 
 
 def _example(

@@ -358,6 +358,10 @@ class Hardware:
         """The instruction called `name`."""
         return self._instructions[name]
 
+    def has(self, instruction: Instruction) -> bool:
+        """Is the instruction, itself and not only its name, one of the machine's?"""
+        return self._instructions.get(instruction.name) is instruction
+
     def entry_operand(self, instruction: Instruction) -> str | None:
         """The operand through which an instruction reads an entry of a fifo memory."""
         reads = {a.buffer for s in instruction.semantics.statements for a in s.reads}
