@@ -30,11 +30,12 @@ def join_calls(nodes: tuple[TaskNode, ...], planned: Planned, hw: Hardware) -> P
     others = [task for task in flatten(nodes) if not planned[task.number].on_host]
     waiting = others if hw.host.is_apart else []  # nobody gains by an early end on the same core
     elsewhere = frozenset(name for task in waiting for name in task.touched)
+    changed = frozenset(s.target.buffer for task in waiting for s in task.statements)
     found = dict(planned)
     for group in _groups(nodes, planned):
         call = [group[0]]
         for task in group[1:]:
-            if _may_join(call, task, elsewhere):
+            if _may_join(call, task, elsewhere, changed):
                 found[task.number] = _going_on(planned[task.number], call, hw.host)
                 call.append(task)
             else:
@@ -57,12 +58,25 @@ def _groups(nodes: tuple[TaskNode, ...], planned: Planned) -> Iterator[list[Task
         yield group
 
 
-def _may_join(call: list[Task], task: Task, elsewhere: frozenset[str]) -> bool:
+def _may_join(
+    call: list[Task], task: Task, elsewhere: frozenset[str], changed: frozenset[str]
+) -> bool:
+    """May the task go on in the call, other tasks touching the buffers `elsewhere` and writing
+    those in `changed`?"""
     written = {one.statement.target.buffer for one in call}
     read = {name for one in call for name in one.touched}
-    if written & elsewhere or (task.touched & elsewhere) - read - {task.statement.target.buffer}:
+    if written & elsewhere or (_needed(task, changed) & elsewhere) - read:
         return False
     return all(_finds_whole(one, task) for one in call)
+
+
+def _needed(task: Task, changed: frozenset[str]) -> frozenset[str]:
+    """What the task reads: its target only where it goes on with what others wrote there."""
+    own = task.statement
+    goes_on = own.update != "=" or any(a.buffer == own.target.buffer for a in own.reads)
+    if goes_on and own.target.buffer in changed:
+        return task.touched
+    return task.touched - {own.target.buffer}
 
 
 def _finds_whole(first: Task, second: Task) -> bool:

@@ -102,3 +102,22 @@ for i, j in grid(9, 40):
     (call,) = plan.program.host_calls
     assert [len(set(s.loops) & set(call.statements[0].loops)) for s in call.statements] == [2, 1]
     assert verify_full(plan.program, kernel, hw).is_verified
+
+
+def test_a_statement_that_adds_to_what_others_write_waits_for_them_alone() -> None:
+    """The sum of differences is computed beside the product, to which it is added afterwards."""
+    text = """
+A, B, T, C = In(i8, 33, 33), In(i8, 33, 33), Temp(i32, 33, 33), Out(i32, 33, 33)
+for i, j, k in grid(33, 33, 33):
+  C[i, j] += i32(A[i, k]) * i32(B[k, j])
+for i, j, k in grid(33, 33, 3):
+  T[i, j] += i32(A[i, k]) ^ i32(B[k, j])
+for i, j in grid(33, 33):
+  C[i, j] += T[i, j]
+"""
+    kernel = parse_semantics(text, "added")
+    hw = machine("gemmini")
+    plan = find_plan(kernel, hw, WISHES)
+    assert [task.goes_on for task in plan.tasks] == [None] * 3
+    assert abs(plan.cycles / time_program(plan.program, hw).cycles - 1) < 0.1
+    assert verify_full(plan.program, kernel, hw).is_verified
