@@ -23,8 +23,8 @@ from isamap.ir import (
     Role,
     Statement,
     is_copy,
+    kind_within,
     leaves_elements,
-    loop_kinds,
     may_distribute,
     may_permute,
 )
@@ -203,9 +203,8 @@ class _Cutter:
     def _single(self, number: int, held: tuple[str, ...]) -> TaskNode:
         """The task of one statement, under the loops that its own dependences hold."""
         statement = self.statements[number]
-        kinds = loop_kinds(statement, held)
-        tied = tuple(name for name, kind in kinds.items() if kind is LoopKind.SEQUENTIAL)
-        rest = tuple(name for name in kinds if name not in tied)
+        tied = _tied_loops(statement, held)
+        rest = tuple(x.name for x in statement.loops if x.name not in (*held, *tied))
         if not may_permute(statement, (*held, *tied, *rest), may_reassociate=True):
             tied = tuple(loop.name for loop in statement.loops if loop.name not in held)
         loops = {loop.name: loop for loop in statement.loops}
@@ -269,6 +268,16 @@ class _Cutter:
                 if not access.moves_with(loop) and is_hit:
                     pairs[access.buffer, loop] = None
         return tuple(pairs)
+
+
+def _tied_loops(statement: Statement, held: tuple[str, ...]) -> tuple[str, ...]:
+    """Loops that tie a statement to itself, outermost first, each where those before it are held:
+    in steps of a stencil, `u[s + 1, i] = u[s, i] + u[s, i + 1]`, only the step."""
+    tied: list[str] = []
+    for name in (loop.name for loop in statement.loops if loop.name not in held):
+        if kind_within([statement], name, (*held, *tied)) is LoopKind.SEQUENTIAL:
+            tied.append(name)
+    return tuple(tied)
 
 
 def overlaps(access: Access) -> bool:

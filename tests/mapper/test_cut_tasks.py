@@ -6,6 +6,7 @@ In: random kernels. Out: failures. Not its job: how a task runs.
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -168,3 +169,19 @@ def test_what_a_statement_reads_of_another_step_is_not_written_in_this_one() -> 
     )
     volatile = [set(task.volatile) for task in flatten(cut_tasks(kernel))]
     assert volatile == [{("R", "t"), ("R", "s")}] * 3
+
+
+@pytest.mark.parametrize(
+    ("loops", "statement", "held"),
+    [
+        ("s, i in grid(3, 8)", "u[s + 1, i] = u[s, i] + u[s, i + 1]", ("s",)),
+        ("i, s in grid(8, 3)", "u[s + 1, i + 1] = u[s + 1, i] + u[s, i + 1]", ("i", "s")),
+        ("s, i in grid(3, 7)", "u[s + 1, i + 1] = u[s + 1, i] + u[s, i + 2]", ("s", "i")),
+    ],
+)
+def test_loops_inside_one_that_ties_a_statement_to_itself_are_held_where_they_tie_it_too(
+    loops: str, statement: str, held: tuple[str, ...]
+) -> None:
+    text = f"u = InOut(i32, 4, 9)\nfor {loops}:\n  {statement}"
+    (task,) = flatten(cut_tasks(parse_semantics(text, "steps")))
+    assert task.held == held
