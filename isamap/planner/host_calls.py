@@ -5,7 +5,7 @@ deciding what the host runs, in which calls (`join_calls`), its cost (`hwdesc.ho
 (`repack`).
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from isamap.errors import MappingError
@@ -55,14 +55,27 @@ def is_simple(layout: Layout) -> bool:
 
 
 def may_run_on_host(task: Task) -> bool:
-    """Does no padded index move with a held loop?"""
+    """Does no index that leaves its buffer move with a held loop?"""
     statement = task.statement
-    held = {loop.name for loop in statement.loops if loop.name in task.held and loop.extent > 1}
+    extents = {loop.name: loop.extent for loop in statement.loops}
+    held = {name for name, extent in extents.items() if name in task.held and extent > 1}
     return not any(
-        access.pad is not None and name in held
+        name in held
         for access in statement.accesses
-        for index in access.indices
-        for name in index.names
+        for dim in _leaving(access, task.kernel.buffer(access.buffer), extents)
+        for name in access.indices[dim].names
+    )
+
+
+def _leaving(access: Access, buffer: Buffer, extents: Mapping[str, int]) -> frozenset[int]:
+    """Dimensions in which an access with padding may lie outside of its buffer."""
+    if access.pad is None:
+        return frozenset()
+    ranges = [index_range(index, extents) for index in access.indices]
+    return frozenset(
+        dim
+        for dim, ((low, high), size) in enumerate(zip(ranges, buffer.shape, strict=True))
+        if low < 0 or high >= size
     )
 
 
@@ -75,7 +88,7 @@ def call_statements(
     What an earlier statement writes is the operand of a later one on the same place.
 
     Raises:
-        MappingError: a padded access moves with a held loop.
+        MappingError: an index that leaves its buffer moves with a held loop.
     """
     bodies = _row_by_row(_apart([_may_call(task) for task in tasks], tasks), tasks, home_of, rule)
     inner = [x.name for body, task in zip(bodies, tasks, strict=True) for x in _free(body, task)]
@@ -128,7 +141,7 @@ def _may_call(task: Task) -> Statement:
         raise MappingError(
             f"the host cannot run\n{pretty_statement(statement)}",
             loc=statement.loc,
-            hint="padded indices that move with a held loop are not supported there",
+            hint="indices that leave a buffer and move with a held loop are not supported there",
         )
     return statement
 
@@ -186,15 +199,16 @@ def _view(
     access: Access, buffer: Buffer, home: Home, inner: dict[str, int], trips: dict[str, int]
 ) -> _View:
     """Constants and held loops go into the address, dimensions that do not move are dropped; an
-    index that falls counts from its lowest value."""
+    index that falls counts from its lowest value. Dimensions that are left stay whole."""
     address = Affine((), home.address)
     shape, indices, strides = [], [], []
+    leaving = _leaving(access, buffer, {**inner, **trips})
     for dim, index in enumerate(access.indices):
         stride = home.layout.axes[dim].stride_bytes
         border = home.layout.border[dim]
         moving = Affine(tuple((n, c) for n, c in index.terms if n in inner))
         held = Affine.of((tile_name(n), c) for n, c in index.terms if n in trips and trips[n] > 1)
-        if access.pad is not None:
+        if dim in leaving:
             address = address + border * stride
             shape.append(buffer.shape[dim])
             indices.append(moving + index.constant)
@@ -207,7 +221,7 @@ def _view(
             shape.append(1 + high - low)
             indices.append(moving + -low)
             strides.append(stride)
-    local = Access(access.buffer, tuple(indices), access.pad)
+    local = Access(access.buffer, tuple(indices), access.pad if leaving else None)
     return _View("", buffer.dtype, tuple(shape), local, address, tuple(strides))
 
 

@@ -169,3 +169,29 @@ def test_arrays_that_do_not_fit_the_external_memory_are_no_plan_of_the_hosts() -
     # both i32 arrays of 10**5 x 10**6, and the bytes of the factors
     with pytest.raises(MappingError, match=r"need 745 GiB, 'dram' of vta has 16 GiB$"):
         find_plan(sums(10**5, 1, 10**6), vta, Wishes())
+
+
+@pytest.mark.parametrize("hw_name", ["gemmini", "x86_avx512"])
+def test_steps_of_a_stencil_run_on_the_host_one_after_the_other(hw_name: str) -> None:
+    """Its index of the step never leaves the array, so a call's operand is one step's row."""
+    text = """
+u = InOut(f32, 4, 9)
+for s, i in grid(3, 9):
+  u[s + 1, i] = u[s, i] + u.at(s, i - 1, pad=0) * u.at(s, i + 1, pad=2)
+"""
+    kernel = parse_semantics(text, "stencil")
+    hw = machine(hw_name)
+    plan = find_plan(kernel, hw, Wishes())
+    assert [task.on_host for task in plan.tasks] == [True]
+    assert verify_full(plan.program, kernel, hw).is_verified
+
+
+def test_an_index_that_leaves_its_array_with_a_held_loop_keeps_a_statement_off_the_host() -> None:
+    text = """
+u, x = InOut(f32, 4, 9), In(f32, 3)
+for s, i in grid(3, 9):
+  u[s + 1, i] = u[s, i] + x.at(s - 1, pad=0)
+"""
+    with pytest.raises(MappingError, match="the host cannot run") as caught:
+        find_plan(parse_semantics(text, "late"), machine("gemmini"), Wishes())
+    assert caught.value.hint.startswith("indices that leave a buffer and move with a held loop")
