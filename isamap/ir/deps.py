@@ -129,18 +129,25 @@ def may_swap(
 
 
 def may_distribute(
-    first: Statement, second: Statement, shared: tuple[str, ...], fixed: Collection[str] = ()
+    first: Statement,
+    second: Statement,
+    shared: tuple[str, ...],
+    fixed: Collection[str] = (),
+    *,
+    may_reassociate: bool = False,
 ) -> bool:
     """May shared loops be split so that all of `first` runs before all of `second`?
 
     `shared`: the common loops to split, outermost first; those in `fixed` stay common. Forbidden
-    is a conflict, soft or hard, between an iteration of `second` and a later one of `first`.
+    is a conflict between an iteration of `second` and a later one of `first`: a hard one, or any
+    unless `may_reassociate`, as in `may_permute`.
     """
+    free = {LoopKind.PARALLEL} | ({LoopKind.REDUCTION} if may_reassociate else set())
     held = dict.fromkeys(fixed, Order.EQUAL)
     for depth, loop in enumerate(shared):
         rest = dict.fromkeys(shared[depth + 1 :], Order.ANY)
         order = tuple({**held, loop: Order.EARLIER, **rest}.items())
-        if _conflict(first, second, order) is not LoopKind.PARALLEL:
+        if _conflict(first, second, order) not in free:
             return False
         held[loop] = Order.EQUAL
     return True

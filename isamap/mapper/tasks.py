@@ -3,7 +3,8 @@
 In: a verified kernel. Out: a tree of tasks under the loops that they must share. Not its job:
 mapping a task, where its data stay.
 
-Loop distribution: neighbours that share loops are torn apart wherever `may_distribute` allows it.
+Loop distribution: neighbours that share loops are torn apart wherever `may_distribute` allows it,
+integers being summed in any order.
 A shared loop that ties statements together (a time step) is *held*: it runs one iteration at a time
 around all of them. So is a loop that ties a statement to itself.
 Source: Kennedy and Allen, Optimizing Compilers for Modern Architectures, section 5.3; adapted.
@@ -23,6 +24,7 @@ from isamap.ir import (
     Role,
     Statement,
     is_copy,
+    is_integer,
     kind_within,
     leaves_elements,
     may_distribute,
@@ -198,7 +200,8 @@ class _Cutter:
         first, second = self.statements[a], self.statements[b]
         names = [loop.name for loop in first.loops]
         shared = tuple(x.name for x in second.loops if x.name in names and x.name not in held)
-        return may_distribute(first, second, shared, held)
+        is_exact = is_integer(self.kernel.buffer(first.target.buffer).dtype)  # in any order
+        return may_distribute(first, second, shared, held, may_reassociate=is_exact)
 
     def _single(self, number: int, held: tuple[str, ...]) -> TaskNode:
         """The task of one statement, under the loops that its own dependences hold."""

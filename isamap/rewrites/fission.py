@@ -7,7 +7,7 @@ temporary more room (a value handed over in a scalar keeps its loop).
 from collections.abc import Iterator
 
 from isamap.errors import KernelError
-from isamap.ir import Kernel, Statement, may_distribute
+from isamap.ir import Kernel, Statement, is_integer, may_distribute
 
 from .edit import all_loops, find_loop, fresh_names, rebuild, rename_loops
 from .variant import Rewrite
@@ -35,7 +35,7 @@ def fission(kernel: Kernel, loop: str, position: int) -> Kernel:
     second = [kernel.statements[n] for n in under if n >= position]
     for a in first:
         for b in second:
-            if not may_cut(a, b, loop):
+            if not may_cut(kernel, a, b, loop):
                 raise KernelError(
                     f"loop {loop!r} cannot be cut before statement {position}: a later iteration "
                     "before the cut meets an earlier one after it"
@@ -55,12 +55,16 @@ def positions_under(kernel: Kernel, loop: str) -> list[int]:
     return [n for n, statement in enumerate(kernel.statements) if wanted in statement.loops]
 
 
-def may_cut(first: Statement, second: Statement, loop: str) -> bool:
-    """May `first` run in all iterations of `loop` and of shared loops inside before `second`?"""
+def may_cut(kernel: Kernel, first: Statement, second: Statement, loop: str) -> bool:
+    """May `first` run in all iterations of `loop` and of shared loops inside before `second`?
+    Integers may be summed in any order."""
     names = {own.name for own in second.loops}
     shared = tuple(own.name for own in first.loops if own.name in names)
     depth = shared.index(loop)
-    return may_distribute(first, second, shared[depth:], fixed=shared[:depth])
+    is_exact = is_integer(kernel.buffer(first.target.buffer).dtype)
+    return may_distribute(
+        first, second, shared[depth:], fixed=shared[:depth], may_reassociate=is_exact
+    )
 
 
 def fission_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:

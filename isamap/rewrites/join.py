@@ -41,7 +41,7 @@ def join(kernel: Kernel, first: str, second: str) -> Kernel:
     statements = list(kernel.statements)
     for position in after:
         statements[position] = rename_loops(statements[position], {second: first})
-    if not all(may_cut(statements[a], statements[b], first) for a in before for b in after):
+    if not all(may_cut(kernel, statements[a], statements[b], first) for a in before for b in after):
         raise KernelError(
             f"loops {first!r} and {second!r} cannot be joined: an iteration of the second needs a "
             "later one of the first"

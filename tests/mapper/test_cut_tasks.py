@@ -147,6 +147,20 @@ def test_a_shared_loop_is_split_only_where_dependences_allow_it() -> None:
     assert splits(text + "  D[i] = T[-i + 3]\n") == [("i",), ("i",)]
 
 
+@pytest.mark.parametrize(("dtype", "held"), [("i32", ()), ("f32", ("i", "k"))])
+def test_sums_of_integers_into_one_array_are_split_whatever_their_order(
+    dtype: str, held: tuple[str, ...]
+) -> None:
+    text = f"""
+A, B, D = In({dtype}, 4, 3), In({dtype}, 4, 3), Out({dtype}, 4)
+for i in range(4):
+  for k in range(3):
+    D[i] += A[i, k]
+    D[i] += B[i, k] * B[i, k]
+"""
+    assert splits(text) == [held, held]
+
+
 def test_brute_force_notices_a_wrong_split() -> None:
     """The same tasks, with the held loop split although it must not be."""
     text = "A, T, D = In(i8, 4), Temp(i8, 4), Out(i8, 4)\nfor i in range(4):\n"

@@ -120,6 +120,17 @@ def test_fission_and_join_are_inverse() -> None:
         assert_all_sites_keep_meaning(rewrite, cut)
 
 
+@pytest.mark.parametrize(("dtype", "num_sites"), [("i32", 2), ("f32", 0)])
+def test_fission_lets_sums_of_integers_into_one_array_run_in_any_order(
+    dtype: str, num_sites: int
+) -> None:
+    kernel = read(
+        f"A, B, D = In({dtype}, 4, 5), In({dtype}, 4, 5), Out({dtype}, 4)\n"
+        "for i, j in grid(4, 5):\n  D[i] += A[i, j]\n  D[i] += B[i, j]\n"
+    )
+    assert assert_all_sites_keep_meaning(FISSION, kernel) == num_sites
+
+
 def test_fission_keeps_backward_dependences() -> None:
     kernel = read(BACKWARD.replace("T[i + 1]", "T[i]").replace("T[i] = A", "T[i + 1] = A"))
     with pytest.raises(KernelError, match="cannot be cut"):
