@@ -21,6 +21,7 @@ from .interchange import interchange
 from .join import join
 from .outline import outline, replace_part
 from .pad_loops import pad_loops
+from .part_sums import part_sums
 from .reduce_as_gemm import reduce_as_gemm
 from .replay import replay
 from .scan_as_gemm import scan_as_gemm
@@ -72,6 +73,7 @@ __all__ = [
     "outline",
     "pad_loops",
     "range_site",
+    "part_sums",
     "reduce_as_gemm",
     "rename_loops",
     "replace_part",

@@ -13,12 +13,13 @@ from .edit import all_loops, find_loop, fresh_names, rebuild, rename_loops
 from .variant import Rewrite
 
 
-def fission(kernel: Kernel, loop: str, position: int) -> Kernel:
+def fission(kernel: Kernel, loop: str, position: int, *, may_reassociate: bool = False) -> Kernel:
     """Cut `loop` before the statement at `position`; loops around it stay shared.
 
     Args:
         kernel: any verified kernel.
         loop: a loop of the statements at `position - 1` and `position`.
+        may_reassociate: floats may be summed in any order, as integers may.
 
     Returns:
         A kernel in which the second part has loops of its own: `<name>_2`, or close to it.
@@ -35,7 +36,7 @@ def fission(kernel: Kernel, loop: str, position: int) -> Kernel:
     second = [kernel.statements[n] for n in under if n >= position]
     for a in first:
         for b in second:
-            if not may_cut(kernel, a, b, loop):
+            if not may_cut(kernel, a, b, loop, may_reassociate=may_reassociate):
                 raise KernelError(
                     f"loop {loop!r} cannot be cut before statement {position}: a later iteration "
                     "before the cut meets an earlier one after it"
@@ -55,15 +56,22 @@ def positions_under(kernel: Kernel, loop: str) -> list[int]:
     return [n for n, statement in enumerate(kernel.statements) if wanted in statement.loops]
 
 
-def may_cut(kernel: Kernel, first: Statement, second: Statement, loop: str) -> bool:
+def may_cut(
+    kernel: Kernel,
+    first: Statement,
+    second: Statement,
+    loop: str,
+    *,
+    may_reassociate: bool = False,
+) -> bool:
     """May `first` run in all iterations of `loop` and of shared loops inside before `second`?
-    Integers may be summed in any order."""
+    Integers may be summed in any order, floats with `may_reassociate`."""
     names = {own.name for own in second.loops}
     shared = tuple(own.name for own in first.loops if own.name in names)
     depth = shared.index(loop)
-    is_exact = is_integer(kernel.buffer(first.target.buffer).dtype)
+    is_free = may_reassociate or is_integer(kernel.buffer(first.target.buffer).dtype)
     return may_distribute(
-        first, second, shared[depth:], fixed=shared[:depth], may_reassociate=is_exact
+        first, second, shared[depth:], fixed=shared[:depth], may_reassociate=is_free
     )
 
 

@@ -21,6 +21,7 @@ NAMES = (
     "im2col",
     "inline",
     "single_operations",
+    "part_sums",
     "sum_apart",
 )
 FORMS: tuple[Rewrite, ...] = tuple(row for name in NAMES for row in REWRITES if row.name == name)

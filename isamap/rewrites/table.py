@@ -19,6 +19,7 @@ from .interchange import INTERCHANGE, REORDER
 from .join import JOIN
 from .outline import OUTLINE
 from .pad_loops import PAD_LOOPS
+from .part_sums import PART_SUMS
 from .reduce_as_gemm import REDUCE_AS_GEMM
 from .scan_as_gemm import SCAN_AS_GEMM
 from .single_operations import SINGLE_OPERATIONS
@@ -51,6 +52,7 @@ REWRITES: tuple[Rewrite, ...] = (
     INLINE,
     OUTLINE,
     SINGLE_OPERATIONS,
+    PART_SUMS,
     SUM_APART,
     BEGIN_FROM,
     CLEAR,
