@@ -15,6 +15,7 @@ from .covers import covers, covers_together, leaves_elements
 from .deps import (
     LoopKind,
     Order,
+    carrying_loop,
     conflict,
     kernel_loop_kinds,
     kind_within,
@@ -24,6 +25,7 @@ from .deps import (
     may_permute,
     may_swap,
     may_touch,
+    move_out,
 )
 from .drop_zeros import drop_zeros
 from .dtypes import (
@@ -110,6 +112,7 @@ __all__ = [
     "accesses",
     "are_equal",
     "argument_types",
+    "carrying_loop",
     "conflict",
     "covers",
     "covers_together",
@@ -140,6 +143,7 @@ __all__ = [
     "may_reorder",
     "may_swap",
     "may_touch",
+    "move_out",
     "nearest_float",
     "normalise_update",
     "numpy_dtype",

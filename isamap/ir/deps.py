@@ -9,9 +9,11 @@ or `min=` is *soft*: the order matters only to rounding. All others are hard.
 Source: the classical dependence test over boxes; derived here.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
+from itertools import takewhile
 
 from .affine import Affine
 from .kernel import Access, Kernel, Loop, Statement
@@ -79,6 +81,28 @@ def kind_within(statements: list[Statement], loop: str, fixed: Collection[str]) 
             if found is LoopKind.REDUCTION:
                 kind = found
     return kind
+
+
+def carrying_loop(statements: Sequence[Statement], fixed: Collection[str]) -> Loop | None:
+    """The outermost loop, shared by all statements, in which iterations conflict, softly or hard,
+    with the loops in `fixed` held; None where there is none.
+
+    The shared loops outside of it are parallel: whatever meets is in the same iterations of them,
+    so it may as well run outside of them.
+    """
+    nests = ([loop for loop in s.loops if loop.name not in fixed] for s in statements)
+    levels = takewhile(lambda level: len(set(level)) == 1, zip(*nests, strict=False))
+    shared: list[Loop] = [level[0] for level in levels]
+    for loop in shared:
+        if kind_within(list(statements), loop.name, fixed) is not LoopKind.PARALLEL:
+            return loop
+    return None
+
+
+def move_out(statement: Statement, loop: Loop, depth: int) -> Statement:
+    """The statement with the loop at this depth, the others in their order."""
+    rest = [other for other in statement.loops if other != loop]
+    return replace(statement, loops=(*rest[:depth], loop, *rest[depth:]))
 
 
 def may_permute(statement: Statement, order: tuple[str, ...], *, may_reassociate: bool) -> bool:

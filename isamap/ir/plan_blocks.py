@@ -7,7 +7,7 @@ meaning. Not its job: executing it.
 import math
 from dataclasses import dataclass
 
-from .deps import LoopKind, loop_kinds, may_distribute
+from .deps import LoopKind, carrying_loop, loop_kinds, may_distribute, move_out
 from .dtypes import is_integer
 from .kernel import Kernel, Loop, Statement
 
@@ -53,8 +53,9 @@ def plan_nest(kernel: Kernel, statements: tuple[Statement, ...], depth: int) -> 
             if len(group) == 1:
                 nodes.append(plan_statement(kernel, group[0], outer))
             else:
-                loop = group[0].loops[depth]
-                nodes.append(Repeat(loop, plan_nest(kernel, group, depth + 1)))
+                loop = carrying_loop(group, outer) or group[0].loops[depth]
+                inside = tuple(move_out(statement, loop, depth) for statement in group)
+                nodes.append(Repeat(loop, plan_nest(kernel, inside, depth + 1)))
         start = stop
     return tuple(nodes)
 

@@ -6,7 +6,8 @@ mapping a task, where its data stay.
 Loop distribution: neighbours that share loops are torn apart wherever `may_distribute` allows it,
 integers being summed in any order.
 A shared loop that ties statements together (a time step) is *held*: it runs one iteration at a time
-around all of them. So is a loop that ties a statement to itself.
+around all of them, and outside of shared loops whose iterations do not depend on each other. So is
+a loop that ties a statement to itself.
 Source: Kennedy and Allen, Optimizing Compilers for Modern Architectures, section 5.3; adapted.
 """
 
@@ -23,12 +24,14 @@ from isamap.ir import (
     LoopKind,
     Role,
     Statement,
+    carrying_loop,
     is_copy,
     is_integer,
     kind_within,
     leaves_elements,
     may_distribute,
     may_permute,
+    move_out,
 )
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -153,7 +156,7 @@ class _Cutter:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.statements = kernel.statements
+        self.statements = list(kernel.statements)  # with loops in the order in which they are held
 
     def cut(
         self, numbers: tuple[int, ...], depth: int, held: tuple[str, ...]
@@ -165,9 +168,17 @@ class _Cutter:
                 if len(part) == 1:
                     nodes.append(self._single(part[0], held))
                     continue
-                loop = self.statements[part[0]].loops[depth]
+                loop = self._hold(part, depth, held)
                 nodes.append(TaskLoop(loop, self.cut(part, depth + 1, (*held, loop.name))))
         return tuple(nodes)
+
+    def _hold(self, numbers: tuple[int, ...], depth: int, held: tuple[str, ...]) -> Loop:
+        """The loop that ties statements together, from now on at `depth` in each of them."""
+        tied = [self.statements[number] for number in numbers]
+        loop = carrying_loop(tied, held) or tied[0].loops[depth]
+        for number, statement in zip(numbers, tied, strict=True):
+            self.statements[number] = move_out(statement, loop, depth)
+        return loop
 
     def _neighbours(self, numbers: tuple[int, ...], depth: int) -> list[tuple[int, ...]]:
         """Runs of statements with the same loop at `depth`."""

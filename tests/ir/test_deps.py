@@ -9,15 +9,18 @@ from hypothesis import strategies as st
 from isamap.ir import (
     Affine,
     Kernel,
+    Loop,
     LoopKind,
     Statement,
     accesses,
+    carrying_loop,
     kernel_loop_kinds,
     loop_kinds,
     may_distribute,
     may_interchange,
     may_permute,
     may_swap,
+    move_out,
     parse_semantics,
     solve_box,
 )
@@ -197,3 +200,14 @@ def test_distribution_looks_at_inner_loops_of_one_outer_iteration_only() -> None
     first, second = kernel.statements
     assert not may_distribute(first, second, ("i", "j"))
     assert may_distribute(first, second, ("j",), fixed=("i",))
+
+
+def test_the_loop_that_carries_a_conflict_is_the_outermost_that_is_not_parallel() -> None:
+    text = "D, A = InOut(f32, 3, 9), In(f32, 3, 9)\nfor i, k in grid(3, 9):\n"
+    kernel = parse_semantics(text + "  D[i, 0] += A[i, k]\n  D[i, 0] += A[i, k]", "sums")
+    loop = carrying_loop(kernel.statements, ())
+    assert loop == Loop("k", 9)
+    assert carrying_loop(kernel.statements, ("k",)) is None
+    assert carrying_loop(kernel.statements[:1], ()) == loop
+    moved = move_out(kernel.statements[0], loop, 0)
+    assert [other.name for other in moved.loops] == ["k", "i"]
