@@ -60,6 +60,7 @@ from .load_reference import load_reference
 from .normalise_update import normalise_update
 from .ops import OPS, RESERVED, UPDATES, Domain, Notation, Operation, Typing, is_cast
 from .parse import KernelSource, load_kernel, load_kernels, parse_semantics
+from .plan_blocks import num_blocks
 from .pretty import pretty, pretty_expr, pretty_statement
 from .twins import are_equal
 from .type_of import argument_types, type_of
@@ -146,6 +147,7 @@ __all__ = [
     "move_out",
     "nearest_float",
     "normalise_update",
+    "num_blocks",
     "numpy_dtype",
     "parse_semantics",
     "pretty",

@@ -38,6 +38,18 @@ def plan_blocks(kernel: Kernel) -> tuple[Node, ...]:
     return plan_nest(kernel, kernel.statements, 0)
 
 
+def num_blocks(kernel: Kernel) -> int:
+    """How many blocks run, one after the other: what the interpreter's time depends on where arrays
+    are small."""
+    return sum(map(_num_runs, plan_blocks(kernel)))
+
+
+def _num_runs(node: Node) -> int:
+    if isinstance(node, Block):
+        return 1
+    return node.loop.extent * sum(map(_num_runs, node.body))
+
+
 def plan_nest(kernel: Kernel, statements: tuple[Statement, ...], depth: int) -> tuple[Node, ...]:
     """Plan neighbours that share their first `depth` loops, those being stepped outside."""
     nodes: list[Node] = []

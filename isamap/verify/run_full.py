@@ -19,6 +19,7 @@ from isamap.ir import (
     interpret,
     load_kernels,
     load_reference,
+    num_blocks,
     numpy_dtype,
     random_arrays,
 )
@@ -32,6 +33,7 @@ from .verification import Check, Reference, Verification, no_meaning
 Arrays = Mapping[str, np.ndarray]
 
 REFERENCE_ITERATIONS = 10**8  # beyond, NumPy's integer products take seconds
+MAX_BLOCKS = 2**13  # that the interpreter runs one after the other, a few seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +118,13 @@ def with_reference(
     if file is None or not found.is_verified:
         return found
     sizes, agreement = file.sizes, Reference.AGREES
-    if num_iterations(kernel) > REFERENCE_ITERATIONS:
+    if not is_quick(kernel, REFERENCE_ITERATIONS):
         sizes, agreement = (), Reference.AGREES_AT_DEFAULTS
         kernel = load_kernels(file.path)[file.name].build()
     reference = load_reference(file.path, file.name, dict(sizes))
     if reference is None:
         return found
-    if num_iterations(kernel) > REFERENCE_ITERATIONS:
+    if not is_quick(kernel, REFERENCE_ITERATIONS):
         return _replace(found, None, Reference.TOO_LARGE)
     wrong, unknown = _hold_against(reference, kernel, seed)
     return _replace(found, wrong, unknown or agreement)
@@ -152,6 +154,12 @@ def _hold_against(
 def _replace(found: Verification, wrong: Mismatch | None, reference: Reference) -> Verification:
     said = Reference.ABSENT if wrong else reference
     return replace(found, mismatch=wrong, is_wrong=wrong is not None, reference=said)
+
+
+def is_quick(kernel: Kernel, iterations: int) -> bool:
+    """Has the kernel at most so many iterations, and does the interpreter find them in few blocks?
+    Recurrences step by step take long at any size."""
+    return num_iterations(kernel) <= iterations and num_blocks(kernel) <= MAX_BLOCKS
 
 
 def num_iterations(kernel: Kernel) -> int:

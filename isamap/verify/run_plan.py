@@ -15,7 +15,7 @@ from isamap.program import Program
 from isamap.rewrites import replay
 
 from .loop_classes import Need
-from .run_full import KernelFile, execute_on, num_iterations, with_reference
+from .run_full import KernelFile, execute_on, is_quick, num_iterations, with_reference
 from .run_quick import LIMITS
 from .shrink_plan import shrink_kernel, shrink_plan
 from .tolerance import plan_tolerance, telling_inputs
@@ -23,7 +23,9 @@ from .verification import Check, Verification
 
 MAX_ITERATIONS = 2**26  # of the kernel, a few seconds of emulation
 OTHER_SCHEDULE = "another schedule of a cut-down kernel"
-PERIOD = 32  # where schedules are made anew, loops lose multiples of it and keep their rests
+# where schedules are made anew, loops lose multiples of the first and keep their rests, or of the
+# second where that is still too large
+PERIODS = (32, 8)
 REPLAN_SECONDS = 5.0
 
 
@@ -45,7 +47,7 @@ def verify_plan(
     """
     if check is Check.OFF:
         return Verification(Check.OFF)
-    if check is Check.FULL or num_iterations(kernel) <= MAX_ITERATIONS:
+    if check is Check.FULL or is_quick(kernel, MAX_ITERATIONS):
         found = _execute(plan, plan.program, kernel, hw, Check.FULL, seed)
     else:
         found = _execute_small(plan, kernel, hw, seed, may_reassociate)
@@ -69,7 +71,7 @@ def _execute_small(
             reason = found
             continue
         small, program = found
-        if num_iterations(small) > MAX_ITERATIONS:
+        if not is_quick(small, MAX_ITERATIONS):
             reason = f"cut down to {num_iterations(small)} iterations it is still too large"
             continue
         return _execute(replace(plan, kernel=small), program, small, hw, Check.QUICK, seed)
@@ -80,13 +82,11 @@ def _replan(
     plan: Plan, kernel: Kernel, hw: Hardware, seed: int, may_reassociate: bool, reason: str
 ) -> Verification:
     """Schedule a cut-down kernel anew, in the same form."""
-    loops = [loop for statement in kernel.statements for loop in statement.loops]
-    needs = {loop.name: Need(min(loop.extent, PERIOD), PERIOD) for loop in loops}
-    small = shrink_kernel(kernel, needs)
+    small = _cut_down(kernel)
     if isinstance(small, str):
         return Verification(Check.QUICK, failure=f"quick check not possible: {reason}; {small}")
     form = replay(small, plan.steps)
-    if form is None or num_iterations(small) > MAX_ITERATIONS:
+    if form is None or not is_quick(small, MAX_ITERATIONS):
         why = "it is still too large" if form else "the rewrites do not apply to it"
         failure = f"quick check not possible: {reason}; of a cut-down kernel, {why}"
         return Verification(Check.QUICK, failure=failure)
@@ -98,3 +98,16 @@ def _replan(
         return Verification(Check.QUICK, failure=failure)
     found = _execute(other, other.program, small, hw, Check.QUICK, seed)
     return replace(found, subject=f"{OTHER_SCHEDULE} ({reason})")
+
+
+def _cut_down(kernel: Kernel) -> Kernel | str:
+    """The kernel at the first `PERIODS` at which it is small, or at the last; or why there is
+    none."""
+    loops = [loop for statement in kernel.statements for loop in statement.loops]
+    small: Kernel | str = kernel
+    for period in PERIODS:
+        needs = {loop.name: Need(min(loop.extent, period), period) for loop in loops}
+        small = shrink_kernel(kernel, needs)
+        if isinstance(small, str) or is_quick(small, MAX_ITERATIONS):
+            break
+    return small

@@ -9,7 +9,7 @@ import pytest
 
 import isamap
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import Kernel, load_kernel, parse_semantics
+from isamap.ir import Kernel, load_kernel, num_blocks, parse_semantics
 from isamap.ir import verify as verify_kernel
 from isamap.planner import Wishes, compose, find_plan
 from isamap.program import Program
@@ -17,6 +17,7 @@ from isamap.resources import find_hardware, find_kernel
 from isamap.rewrites import variants
 from isamap.verify import Check, run_plan, shrink_plan, verify_plan
 from isamap.verify.loop_classes import Need, shrunk_extents
+from isamap.verify.run_full import MAX_BLOCKS
 
 
 def bundled_kernel(text: str, **sizes: int) -> Kernel:
@@ -122,6 +123,15 @@ def test_rewritten_forms_are_scheduled_anew_and_say_so(monkeypatch: pytest.Monke
     assert found.is_verified, found
     assert dict(found.sizes) == {"i": 36}
     assert found.subject.startswith("another schedule of a cut-down kernel (")
+
+
+def test_what_the_interpreter_steps_through_for_long_is_cut_down() -> None:
+    kernel, hw = bundled_kernel("prefix_sum", n=MAX_BLOCKS + 1), machine("gemmini")
+    assert num_blocks(kernel) == MAX_BLOCKS + 1
+    plan = find_plan(kernel, hw, Wishes(time_limit_s=4))
+    found = verify_plan(plan, kernel, hw, Check.QUICK)
+    assert found.is_verified, found
+    assert dict(found.sizes)["i"] < MAX_BLOCKS
 
 
 def test_too_large_is_not_called_verified(monkeypatch: pytest.MonkeyPatch) -> None:
