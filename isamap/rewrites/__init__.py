@@ -6,6 +6,7 @@ In: verified kernels. Out: the public names below; `REWRITES` is the table.
 from .attempt import attempt
 from .begin_from import begin_from
 from .block_diagonal import block_diagonal
+from .border import border
 from .carry import carry, carry_site
 from .clear import clear
 from .drop_padding import drop_padding
@@ -54,6 +55,7 @@ __all__ = [
     "attempt",
     "begin_from",
     "block_diagonal",
+    "border",
     "carry",
     "carry_site",
     "clear",

@@ -9,6 +9,7 @@ from .table import REWRITES
 from .variant import Rewrite
 
 NAMES = (
+    "border",
     "factor",
     "expand",
     "reduce_as_gemm",

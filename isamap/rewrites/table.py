@@ -6,6 +6,7 @@ takes them in this order. Not its job: any rewrite.
 
 from .begin_from import BEGIN_FROM
 from .block_diagonal import BLOCK_DIAGONAL
+from .border import BORDER
 from .carry import CARRY
 from .clear import CLEAR
 from .drop_padding import DROP_PADDING
@@ -57,6 +58,7 @@ REWRITES: tuple[Rewrite, ...] = (
     BEGIN_FROM,
     CLEAR,
     CARRY,
+    BORDER,
     FISSION,
     JOIN,
     SWAP,

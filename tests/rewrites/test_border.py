@@ -1,0 +1,69 @@
+"""Padding that a recurrence reads becomes elements of a larger temporary."""
+
+import pytest
+
+import isamap
+from isamap.errors import KernelError
+from isamap.ir import Kernel, pretty
+from isamap.rewrites import border
+from isamap.rewrites.border import BORDER
+from tests.rewrites.keeps_meaning import assert_all_sites_keep_meaning, read, site_texts
+
+STATE = """
+x, y = In({dtype}, 9), {role}({dtype}, 9)
+for i in range(9):
+  y[i] = x[i] + y.at(i - 2, pad={pad}) * y.at(i - 1, pad={pad})
+"""
+GRID = """
+S, H = In(i32, 4, 5), Out(i32, 4, 5)
+for i, j in grid(4, 5):
+  H[i, j] = max(H.at(i - 1, j - 1, pad=3) + S[i, j], H.at(i, j - 1, pad=3)) // 2
+"""
+INPUT = """
+x, y = In(f32, 8), InOut(f32, 9)
+for i in range(8):
+  y[i + 1] = y[i] * 0.5 + x.at(i - 1, pad=0) + x.at(i + 3, pad=0) + x[i]
+"""
+CASES = {
+    "zeros before": (STATE.format(dtype="i32", role="Out", pad=0), ["y"]),
+    "floats": (STATE.format(dtype="f32", role="Out", pad=0), ["y"]),
+    "other padding": (STATE.format(dtype="i8", role="Out", pad=-3), ["y"]),
+    "what was there": (STATE.format(dtype="i32", role="InOut", pad=1), ["y"]),
+    "a temporary": (
+        STATE.format(dtype="i32", role="Temp", pad=2).replace("9)\n", "9)\nD = Out(i32, 9)\n", 1)
+        + "for j in range(9):\n  D[j] = y[j]\n",
+        ["y"],
+    ),
+    "two dimensions": (GRID, ["H"]),
+    "an input": (INPUT, ["x"]),
+}
+
+
+@pytest.mark.parametrize(("text", "sites"), CASES.values(), ids=CASES)
+def test_a_border_changes_no_bit(text: str, sites: list[str]) -> None:
+    kernel = read(text)
+    assert site_texts(BORDER, kernel) == sites
+    assert assert_all_sites_keep_meaning(BORDER, kernel) == 1
+    assert "pad=" not in pretty(border(kernel, sites[0]))
+
+
+@pytest.mark.parametrize(
+    ("text", "buffer"),
+    [
+        ("x, y = In(i8, 9), Out(i8, 9)\nfor i in range(9):\n  y[i] = x.at(i - 1, pad=0)", "x"),
+        (STATE.format(dtype="i32", role="Out", pad=0).replace("pad=0", "pad=1", 1), "y"),
+        (STATE.format(dtype="i32", role="Out", pad=0), "x"),
+    ],
+)
+def test_other_reads_keep_their_padding(text: str, buffer: str) -> None:
+    with pytest.raises(KernelError, match="along a loop in order"):
+        border(read(text), buffer)
+
+
+@pytest.mark.parametrize("text", [CASES["floats"][0], GRID, INPUT])
+def test_recurrences_from_padding_run_on_the_host(text: str) -> None:
+    kernel: Kernel = read(text)
+    found = isamap.map(kernel, "gemmini", time_limit_s=5)
+    assert isinstance(found, isamap.PlanResult)
+    assert [step.rewrite for step in found.plan.steps] == ["border"]
+    assert found.verification.is_verified
