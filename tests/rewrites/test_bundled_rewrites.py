@@ -31,8 +31,14 @@ def test_every_rewrite_keeps_the_bundled_kernels(name: str) -> None:
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda r: r.name)
 def test_every_rewrite_fires(rewrite: Rewrite) -> None:
     sums = read("A, D = In(f32, 4, 5), InOut(f32)\nfor j, k in grid(4, 5):\n  D[()] += A[j, k]")
+    tied = read(
+        "A, D = In(f32, 4), InOut(f32)\nfor j in range(4):\n  D[()] += A[j]\n  D[()] += A[3 - j]"
+    )
+    padded = read(
+        "A, D = In(i8, 4), Out(i8, 4)\nfor j in range(4):\n  D[j] = A[j] + D.at(j - 1, pad=0)"
+    )
     layer = load_kernels(Path("kernels/conv2d.py"))["conv2d"]
     strided = layer.build({"h": 6, "w": 6, "stride": 2})
     bordered = layer.build({"h": 2, "w": 2, "r": 1, "s": 1})
-    forms = (*BUNDLED.values(), sums, strided, bordered)
+    forms = (*BUNDLED.values(), sums, tied, padded, strided, bordered)
     assert any(site_texts(rewrite, kernel) for kernel in forms)
