@@ -23,6 +23,7 @@ from .join import join
 from .outline import outline, replace_part
 from .pad_loops import pad_loops
 from .part_sums import part_sums
+from .prepare import prepare
 from .reduce_as_gemm import reduce_as_gemm
 from .replay import replay
 from .scan_as_gemm import scan_as_gemm
@@ -76,6 +77,7 @@ __all__ = [
     "pad_loops",
     "range_site",
     "part_sums",
+    "prepare",
     "reduce_as_gemm",
     "rename_loops",
     "replace_part",

@@ -23,6 +23,7 @@ NAMES = (
     "inline",
     "single_operations",
     "part_sums",
+    "prepare",
     "sum_apart",
 )
 FORMS: tuple[Rewrite, ...] = tuple(row for name in NAMES for row in REWRITES if row.name == name)

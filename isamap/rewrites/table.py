@@ -21,6 +21,7 @@ from .join import JOIN
 from .outline import OUTLINE
 from .pad_loops import PAD_LOOPS
 from .part_sums import PART_SUMS
+from .prepare import PREPARE
 from .reduce_as_gemm import REDUCE_AS_GEMM
 from .scan_as_gemm import SCAN_AS_GEMM
 from .single_operations import SINGLE_OPERATIONS
@@ -52,6 +53,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SPLIT_INTEGERS,
     INLINE,
     OUTLINE,
+    PREPARE,
     SINGLE_OPERATIONS,
     PART_SUMS,
     SUM_APART,
