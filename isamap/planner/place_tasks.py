@@ -104,9 +104,26 @@ def place_tasks(
     Raises:
         MappingError: as `compose`.
     """
-    search = _PlaceSearch(tree, planned, aim)
+    search = _PlaceSearch(tree, _fitting_together(tree, planned), aim)
     search.descend(search.narrowed(search.ways()))
     return search.best
+
+
+def _fitting_together(
+    tree: TaskTree, planned: Mapping[int, PlannedTask]
+) -> Mapping[int, PlannedTask]:
+    """The tasks as planned, or on the host, as far as it runs them, where arrays would have to be
+    laid out anew in a way that no copy does; MappingError where they would then too."""
+    try:
+        tree.put(planned)
+    except MappingError as failure:
+        moved = {n: _moved(t, True, tree.hw) or t for n, t in planned.items() if not t.on_host}
+        try:
+            tree.put({**planned, **moved})
+        except MappingError:
+            raise failure from None
+        return {**planned, **moved}
+    return planned
 
 
 def try_all_places(tree: TaskTree, placed: PlacedTasks, aim: Aim) -> PlacedTasks:

@@ -195,3 +195,17 @@ for s, i in grid(3, 9):
     with pytest.raises(MappingError, match="the host cannot run") as caught:
         find_plan(parse_semantics(text, "late"), machine("gemmini"), Wishes())
     assert caught.value.hint.startswith("indices that leave a buffer and move with a held loop")
+
+
+def test_tasks_whose_layouts_no_copy_brings_together_run_on_the_host() -> None:
+    """A step's windows lie gathered before the call, in steps that the host cannot lay out."""
+    text = """
+u, w = InOut(f32, 4, 20, 6), In(f32, 3, 6, 6)
+for s, i, o, v, k in grid(3, 20, 6, 3, 6):
+  u[s + 1, i, o] += u.at(s, i + v - 1, k, pad=0) * w[v, k, o]
+"""
+    kernel = parse_semantics(text, "layers")
+    hw = machine("x86_avx512")
+    plan = find_plan(kernel, hw, Wishes(time_limit_s=5, may_reassociate=True))
+    assert [task.on_host for task in plan.tasks] == [True]
+    assert verify_full(plan.program, kernel, hw).is_verified
