@@ -90,12 +90,16 @@ def used_schedule(task: PlannedTask) -> Schedule | None:
 
 
 def why_on_host(task: PlannedTask, hw: Hardware) -> str:
-    """One line: the accelerator's nearest miss, or that it would take longer."""
+    """One line: the accelerator's nearest miss, or that it would take longer, by itself or with
+    what waits for it and is laid out anew."""
     if task.answer is None:
         return f"not on {hw.name}: {task.reason}"
     best = task.answer.best
     cycles = show_count(best.estimate.cycles)
-    return f"the host is faster: {best.covering.instruction} would take {cycles} cycles"
+    alone = f"{best.covering.instruction} would take {cycles} cycles"
+    if best.estimate.cycles < task.cycles:
+        return f"better with what is around it: by itself {alone}"
+    return f"the host is faster: {alone}"
 
 
 def nests_lines(plan: Plan) -> list[str]:

@@ -4,6 +4,7 @@ In: the command. Out: verdicts. Not its job: whether tasks run on the best unit.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ from click.testing import CliRunner, Result
 
 import isamap
 from isamap.cli import main
-from isamap.planner import handovers, repacks
+from isamap.cli.show_tasks import why_on_host
+from isamap.hwdesc import load_hardware
+from isamap.ir import parse_semantics
+from isamap.planner import Wishes, find_plan, handovers, repacks
+from isamap.resources import find_hardware
 from tests.cli.hostless import write_hostless
 
 STEPS = ["--size", "steps=3", "--size", "batch=2", "--size", "inputs=5", "--size", "hidden=7"]
@@ -172,3 +177,19 @@ def test_without_a_host_the_error_names_statement_and_nearest_instruction(
     assert miss.startswith("  ") and ": " in miss
     assert "hint: a machine with a 'host'" in text
     assert done.output.count("\nkernel: ") > 1, "--explain goes through all statements"
+
+
+def test_a_task_that_the_host_takes_for_its_neighbours_sake_says_so() -> None:
+    """VTA computes the product faster, but stores its sums as byte planes."""
+    text = """
+A, B, T, D = In(i8, 7, 9), In(i8, 9, 5), Temp(i32, 7, 5), Out(i32, 7, 5)
+for i, j, p in grid(7, 5, 9):
+  T[i, j] += i32(A[i, p]) * i32(B[p, j])
+for i, j in grid(7, 5):
+  D[i, j] = T[i, j] * T[i, j]
+"""
+    hw = load_hardware(find_hardware("vta"))
+    first, _ = find_plan(parse_semantics(text, "sums"), hw, Wishes(time_limit_s=5)).tasks
+    assert why_on_host(first, hw).startswith("better with what is around it: by itself gemm would")
+    slow = replace(first, cycles=1)
+    assert why_on_host(slow, hw).startswith("the host is faster: gemm would take ")
