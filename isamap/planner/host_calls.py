@@ -57,7 +57,7 @@ def is_simple(layout: Layout) -> bool:
 def may_run_on_host(task: Task) -> bool:
     """Does no index that leaves its buffer move with a held loop?"""
     statement = task.statement
-    extents = {loop.name: loop.extent for loop in statement.loops}
+    extents = statement.extents
     held = {name for name, extent in extents.items() if name in task.held and extent > 1}
     return not any(
         name in held

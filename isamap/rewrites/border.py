@@ -72,11 +72,11 @@ def border(kernel: Kernel, buffer: str) -> Kernel:
     if pad:
         whole = Access(name, own.indices)
         begin.append(Statement(tuple(map(Loop, loops, new.shape)), whole, "=", Literal(pad)))
-    if old.role in (Role.IN, Role.INOUT):
+    if old.role.is_given:
         begin.append(Statement(inside, moved(own), "=", own))
     elif pad:
         begin.append(Statement(inside, moved(own), "=", Literal(0)))
-    end = [Statement(inside, own, "=", moved(own))] if old.role in (Role.OUT, Role.INOUT) else []
+    end = [Statement(inside, own, "=", moved(own))] if old.role.is_returned else []
     around = fresh_loops(kernel, (*begin, *end), (name,))
     count = len(begin)
     return rebuild(kernel, (*around[:count], *statements, *around[count:]), (new,))
@@ -86,10 +86,9 @@ def _reached(kernel: Kernel, buffer: Buffer) -> tuple[tuple[int, int], ...]:
     """First and last index of each dimension, with what is read around the buffer."""
     ranges = [(0, size - 1) for size in buffer.shape]
     for statement in kernel.statements:
-        extents = {loop.name: loop.extent for loop in statement.loops}
         for access in statement.reads:
             if access.buffer == buffer.name:
-                read = (index_range(index, extents) for index in access.indices)
+                read = (index_range(index, statement.extents) for index in access.indices)
                 pairs = zip(ranges, read, strict=True)
                 ranges = [(min(a, c), max(b, d)) for (a, b), (c, d) in pairs]
     return tuple(ranges)
@@ -99,12 +98,11 @@ def _is_held(kernel: Kernel, buffer: Buffer) -> bool:
     """Does a read leave the buffer by an index that moves with a loop whose order matters?"""
     kinds = kernel_loop_kinds(kernel)
     for statement in kernel.statements:
-        extents = {loop.name: loop.extent for loop in statement.loops}
         for access in statement.reads:
             for index, size in (
                 zip(access.indices, buffer.shape) if access.buffer == buffer.name else ()
             ):
-                low, high = index_range(index, extents)
+                low, high = index_range(index, statement.extents)
                 is_tied = any(kinds[name] is LoopKind.SEQUENTIAL for name in index.names)
                 if is_tied and (low < 0 or high >= size):
                     return True
