@@ -4,6 +4,7 @@ In: a verified kernel and a statement. Out: an equal kernel. Not its job: sums i
 instruction then takes which sum.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -86,9 +87,10 @@ def expand(kernel: Kernel, statement: int) -> Kernel:
     kept = tuple(loop for loop in found.loops if found.target.moves_with(loop.name))
     if len(kept) == len(found.loops):
         raise KernelError(f"statement {statement} sums over no loop", loc=found.loc)
-    terms = multiply_out(found.value)
-    if len(terms) < 2:
+    written_out = multiply_out(found.value)
+    if len(written_out) < 2:
         raise KernelError(f"statement {statement} sums no product of sums", loc=found.loc)
+    terms = _collect(written_out)
     parts = _Parts(kernel, found, kept)
     products = [term for term in terms if parts.is_product(term)]
     for term in terms:
@@ -155,6 +157,17 @@ def multiply_out(value: Expr) -> tuple[Term, ...]:
     if len(terms) > MAX_TERMS:
         raise KernelError(f"the product of sums has more than {MAX_TERMS} terms")
     return terms
+
+
+def _collect(terms: tuple[Term, ...]) -> list[Term]:
+    """Terms of the same factors as one, those that cancel left out: of `(d + 128 - 128) * w`, where
+    bytes with a zero point became signed ones, only `d * w` is left."""
+    alike: dict[frozenset[tuple[Expr, int]], Term] = {}
+    for term in terms:
+        key = frozenset(Counter(term.factors).items())
+        known = alike.get(key, replace(term, number=0))
+        alike[key] = replace(known, number=known.number + term.number)
+    return [term for term in alike.values() if term.number]
 
 
 def _negate(terms: tuple[Term, ...]) -> tuple[Term, ...]:

@@ -184,3 +184,22 @@ def test_unsigned_images_run_on_a_matrix_unit_of_signed_bytes() -> None:
     assert isinstance(found, isamap.PlanResult)
     assert found.verification.is_verified
     assert found.plan.steps[0].rewrite == "split_integers"
+
+
+@pytest.mark.parametrize(("zero_point", "sums"), [(128, 1), (120, 2)])
+def test_unsigned_bytes_with_a_zero_point_need_one_sum_beside_the_product_or_none(
+    zero_point: int, sums: int
+) -> None:
+    """What makes bytes signed and their zero point are factors of the same sum."""
+    text = (
+        "x, w, C = In(u8, 3, 5), In(i8, 5, 4), InOut(i32, 3, 4)\n"
+        "for i, j, k in grid(3, 4, 5):\n"
+        f"  C[i, j] += (i32(x[i, k]) - {zero_point}) * i32(w[k, j])"
+    )
+    kernel = read(text)
+    found = split_integers(kernel, 0)
+    summed = [
+        s for s in found.statements if s.update == "+=" and len(s.loops) > len(s.target.indices)
+    ]
+    assert len(summed) == sums
+    assert_same_meaning(found, kernel, seed=3)
