@@ -13,7 +13,7 @@ from .dtypes import DTYPES
 from .kernel import Apply, Buffer, Expr, Loop, Role, Statement
 from .normalise_update import normalise_update
 from .parse_expr import parse_access, parse_expr
-from .scope import Scope, read_affine, read_integer
+from .scope import RECTANGULAR, Scope, read_affine, read_integer
 
 ROLES = {role.value: role for role in Role}
 
@@ -148,10 +148,10 @@ def parse_loop(node: ast.For, body: Body, loops: tuple[Loop, ...]) -> None:
                 f"a loop runs over range(n) or grid(n, m), not {ast.unparse(node.iter)}", node.iter
             )
     if iterator == "range" and len(args) != 1:
-        raise source.error(
-            f"range takes one extent, not {len(args)}", node.iter,
-            hint="loops start at 0 with step 1: shift and scale the index instead",
-        )  # fmt: skip
+        named = {part.id for part in ast.walk(node.iter) if isinstance(part, ast.Name)}
+        shifted = "loops start at 0 with step 1: shift and scale the index instead"
+        hint = shifted if named.isdisjoint(scope.loops) else RECTANGULAR
+        raise source.error(f"range takes one extent, not {len(args)}", node.iter, hint=hint)
     if len(names) != len(args):
         raise source.error(f"{len(names)} loop name(s), but {len(args)} extent(s)", node.iter)
     opened: list[str] = []

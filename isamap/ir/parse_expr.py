@@ -110,7 +110,9 @@ def parse_name(name: str, node: ast.expr, scope: Scope) -> Expr:
         )
     if kind:
         raise scope.source.error(
-            f"{kind} {name!r} is not an element value", node, hint="loops may stand in indices only"
+            f"{kind} {name!r} is not an element value",
+            node,
+            hint="loops may stand in indices only: let an input hold their values",
         )
     raise scope.unknown(name, node)
 

@@ -18,6 +18,10 @@ from .source import SourceText
 NO_GATHERS = (
     "indices do not depend on data: gather the rows before, or multiply by a one-hot matrix"
 )
+RECTANGULAR = (
+    "loops are rectangular: use sizes and integers only, and zeros in an array of factors where"
+    " nothing is to happen"
+)
 INTEGER_CALLS: dict[str, Callable[[int, int], int]] = {
     "ceildiv": lambda a, b: -(-a // b),
     "min": min,
@@ -93,7 +97,7 @@ def read_integer(node: ast.expr, scope: Scope, what: str) -> int:
             f"{what} must be an integer known in advance, but {ast.unparse(node)} depends on loop "
             f"{value.terms[0][0]!r}",
             node,
-            hint="loops are rectangular: use sizes and integers only",
+            hint=RECTANGULAR,
         )
     return value.constant
 
