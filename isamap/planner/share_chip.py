@@ -5,8 +5,9 @@ its job: addresses of single stays (`place`), what happens when there is too lit
 
 A memory in which a task keeps something from one iteration to the next is apart from what all
 others under the same held loop use of it; a fifo, whose entries pass in order, no other may use.
-Everything else lies apart too as far as there is room, so that none waits for another one to be
-done with it; with tokens, where tasks wait for each other anyway, it begins at one place.
+Everything else lies apart too as far as there is room, of tasks outside held loops memory by
+memory, so that none waits for another one to be done with it; with tokens, where tasks wait for
+each other anyway, it begins at one place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,8 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
         for piece in every:
             if piece.schedule is not None and ends_of(piece, taken, hw) is None:
                 return Room({}, (piece.task.number,))
+    if not hw.has_tokens:
+        starts |= _in_turn(nodes, pieces, taken, hw)
     for node in nodes:
         if isinstance(node, Task):
             continue
@@ -64,6 +67,32 @@ def share_chip(nodes: tuple[TaskNode, ...], pieces: Mapping[int, Piece], hw: Har
             return Room({}, *numbers)
         starts |= found
     return Room(starts)
+
+
+def _in_turn(
+    nodes: tuple[TaskNode, ...],
+    pieces: Mapping[int, Piece],
+    taken: Mapping[str, int],
+    hw: Hardware,
+) -> dict[int, Mapping[str, int]]:
+    """Where tasks outside held loops begin: behind the one before, in each memory in which there is
+    room left and where writes wait for earlier uses."""
+    starts: dict[int, Mapping[str, int]] = {}
+    used = dict(taken)
+    for node in nodes:
+        if not isinstance(node, Task):
+            used = dict(taken)
+            continue
+        piece = pieces[node.number]
+        if piece.schedule is None:
+            continue
+        for name in used:
+            if ends_of(piece, {**taken, name: used[name]}, hw) is None:
+                used[name] = taken.get(name, 0)
+        starts[node.number] = dict(used)
+        ends = ends_of(piece, used, hw) or {}
+        used |= {name: end for name, end in ends.items() if not hw.memory(name).never_waits}
+    return starts
 
 
 def _keeps_out_of_turn(keepers: Sequence[Piece], group: Sequence[Piece], hw: Hardware) -> bool:

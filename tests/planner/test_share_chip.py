@@ -1,8 +1,12 @@
 """Tasks in the same time steps lie side by side on chip, as far as there is room."""
 
 from dataclasses import replace
+from importlib import import_module
+
+import pytest
 
 from isamap.costmodels import guards
+from isamap.emulator import time_program
 from isamap.hwdesc import Hardware, MemoryKind, Synchronisation
 from isamap.ir import load_kernel, parse_semantics
 from isamap.mapper import flatten
@@ -52,6 +56,34 @@ def test_neighbours_wait_for_each_others_room_only_where_there_is_none_to_spare(
     tokens = replace(hw, synchronisation=Synchronisation.TOKENS)
     starts = share_chip(plan.nodes, pieces, tokens).starts
     assert starts.get(first.task.number) == starts.get(second.task.number)
+
+
+APART = """
+A, B, C, D = In(i32, 5, 7), In(i32, 5, 7), Out(i32, 5, 7), Out(i32, 5, 7)
+for i, j in grid(5, 7):
+  C[i, j] = A[i, j] + B[i, j]
+for i, j in grid(5, 7):
+  D[i, j] = A[i, j] + B[i, j]
+"""
+
+
+def test_tasks_that_need_nothing_of_each_other_wait_for_no_room_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second one's loads begin while the first one computes, where they lie behind its own."""
+    hw = machine("fused_npu")
+    plan = find_plan(parse_semantics(APART, "apart"), hw, Wishes())
+    pieces = {p.task.number: p.piece for p in plan.tasks}
+    starts = share_chip(plan.nodes, pieces, hw).starts
+    ends = ends_of(pieces[0], starts[0], hw)
+    assert ends and {name: starts[1][name] for name in ends} == ends
+    cycles = time_program(plan.program, hw).cycles
+    least = with_memories(hw, ends)
+    starts = share_chip(plan.nodes, pieces, least).starts
+    assert not any(starts[1].values()), "no room behind the first one"
+
+    monkeypatch.setattr(import_module("isamap.planner.share_chip"), "_in_turn", lambda *_: {})
+    assert cycles < time_program(find_plan(plan.kernel, hw, Wishes()).program, hw).cycles
 
 
 def keeps(planned: PlannedTask, buffer: str) -> bool:
