@@ -3,7 +3,7 @@
 Shapes: A is [m, k], B is [k, n] i8; sums are i32.
 """
 
-from isamap.lang import In, InOut, Out, Temp, grid, i8, i32, kernel, max, relu
+from isamap.lang import In, InOut, Out, Temp, grid, i8, i32, kernel, relu
 
 
 @kernel
