@@ -6,6 +6,7 @@ factors, which instructions of integers take multiplied out (`expand`).
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import Access, Apply, Expr, Kernel, accesses, is_cast, is_float, is_integer
@@ -87,9 +88,9 @@ def _computed(factor: Expr, kernel: Kernel) -> Expr | None:
     return inner if dtype in WIDENED and is_integer(factor.op) else None
 
 
-def prepare_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every sum of products with such factors."""
-    return statement_sites(prepare, kernel)
-
-
-PREPARE = Rewrite("prepare", "y += f(a) * b  =  F = f(a); y += F * b", False, prepare_sites)
+PREPARE = Rewrite(
+    "prepare",
+    "y += f(a) * b  =  F = f(a); y += F * b",
+    False,
+    partial(statement_sites, prepare),
+)
