@@ -1,5 +1,6 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
+from .borders import fills_border, needs_zeros
 from .conversions import conversions
 from .cover import candidates, coverings, nearest_miss
 from .cover_mapping import cover_mapping
@@ -61,6 +62,7 @@ __all__ = [
     "cover_mapping",
     "coverings",
     "cut_tasks",
+    "fills_border",
     "find_missing",
     "flatten",
     "join_tasks",
@@ -71,6 +73,7 @@ __all__ = [
     "may_gain_by_halves",
     "meets_itself",
     "nearest_miss",
+    "needs_zeros",
     "orientations",
     "part_size",
     "spread",

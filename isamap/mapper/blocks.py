@@ -4,7 +4,7 @@ In: a match. Out: the tiled loops (padded where the instruction's extents demand
 layouts, tiles.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations
@@ -159,9 +159,18 @@ def _may_pad(name: str, kernel: Kernel, index: int) -> bool:
     statement = kernel.statements[index]
     if leaves(statement.target, name, kernel, statement):
         return True  # what is computed there is thrown away
-    return statement.update == "+=" and _is_zero(
-        statement.value, lambda access: leaves(access, name, kernel, statement)
-    )
+    return statement.update == "+=" and is_zero_past(name, kernel, index)
+
+
+def is_zero_past(name: str, kernel: Kernel, index: int, but: Set[str] = frozenset()) -> bool:
+    """Is what the statement adds zero past the extent of loop `name`, whatever is read around the
+    buffers of `but`?"""
+    statement = kernel.statements[index]
+
+    def reads_zero(access: Access) -> bool:
+        return leaves(access, name, kernel, statement) and access.buffer not in but
+
+    return _is_zero(statement.value, reads_zero)
 
 
 def _is_zero(value: Expr, reads_zero: Callable[[Access], bool]) -> bool:

@@ -15,6 +15,7 @@ from isamap.program import Layout
 from isamap.scheduler import same_layout
 
 from .piece import Piece
+from .spoiled_borders import spoiled_borders
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +31,20 @@ def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHom
     """All buffers on chip, one after another in each memory, in the order of their first use.
 
     Raises:
-        MappingError: tasks ask for different places or layouts of a buffer, or for too much room.
+        MappingError: tasks ask for different places or layouts of a buffer, or for too much room,
+            or one writes where another one counts on zeros.
     """
     homes: dict[str, ChipHome] = {}
     ends: dict[str, int] = {}
+    spoiled = spoiled_borders(pieces)
     for name, external in (pair for piece in pieces for pair in piece.homes.items()):
         known = homes.get(name)
         if known is not None:
             if known.memory != external.home or not same_layout(known.layout, external.layout):
                 raise MappingError(f"tasks lay buffer {name!r} out on chip differently")
             continue
+        if name in spoiled:
+            raise MappingError(f"a task writes around buffer {name!r} what another one reads")
         memory = external.home
         assert memory is not None, "only homes on chip are asked for"
         align = home_align(hw, memory)

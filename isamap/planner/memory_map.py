@@ -4,7 +4,8 @@ In: the whole kernel, its tasks with the layouts that they ask for. Out: address
 the layout that each buffer has between tasks. Not its job: moving data from one layout to another.
 
 A buffer that only one task touches lies as that task wants it. Inputs lie in as many layouts as
-tasks ask for. Everything else has one home: the layout that all tasks agree on, else row-major.
+tasks ask for. Everything else has one home: the layout that all tasks agree on, else row-major, as
+where a task would write into the border that another one reads.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ from isamap.scheduler import EXTERNAL_ALIGN_BYTES, same_layout
 from .chip_homes import ChipHome
 from .host_calls import Home, is_simple
 from .piece import Piece
+from .spoiled_borders import spoiled_borders
 
 NO_HOMES: Mapping[str, ChipHome] = MappingProxyType({})
 
@@ -45,6 +47,7 @@ class MemoryMap:
         self.kernel = kernel
         self.pieces = pieces
         self.on_chip = on_chip
+        self.spoiled = spoiled_borders(pieces)
         self.end = 0
         self.homes: dict[str, Home] = {}
         self.extra: dict[tuple[str, Layout], int] = {}  # further layouts: inputs, copies
@@ -124,7 +127,7 @@ class MemoryMap:
             outlets = [layout for is_outlet, layout in demands if is_outlet]
             return outlets[0] if outlets else demands[0][1]
         agreed = [layout for _, layout in demands]
-        if buffer.role is Role.IN or not agreed:
+        if buffer.role is Role.IN or not agreed or name in self.spoiled:
             return natural
         is_common = all(same_layout(layout, agreed[0]) for layout in agreed)
         on_host = any(

@@ -17,7 +17,8 @@ def piece(**buffers: int) -> SimpleNamespace:
         name: SimpleNamespace(home="scratchpad", layout=natural_layout("i8", (size,)))
         for name, size in buffers.items()
     }
-    return SimpleNamespace(homes=homes, task=SimpleNamespace(touched=frozenset(homes)))
+    task = SimpleNamespace(touched=frozenset(homes))
+    return SimpleNamespace(homes=homes, task=task, schedule=None)
 
 
 def test_homes_lie_one_after_another_as_far_as_their_memory_goes() -> None:
@@ -27,3 +28,10 @@ def test_homes_lie_one_after_another_as_far_as_their_memory_goes() -> None:
     assert home_ends(homes, hw) == {"scratchpad": 256 * 1024}
     with pytest.raises(MappingError, match="no room for buffer 'c' in 'scratchpad'"):
         place_homes((piece(a=10, b=20), piece(b=20, c=256 * 1024 - 32)), hw)
+
+
+def test_what_is_written_around_a_buffer_keeps_it_off_the_chip(monkeypatch) -> None:
+    hw = load_hardware(find_hardware("gemmini"))
+    monkeypatch.setattr("isamap.planner.chip_homes.spoiled_borders", lambda pieces: {"b"})
+    with pytest.raises(MappingError, match="a task writes around buffer 'b' what another one"):
+        place_homes((piece(a=10, b=20),), hw)
