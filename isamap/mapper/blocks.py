@@ -142,20 +142,30 @@ def _synthetic_loops(match: Match) -> tuple[TiledLoop, ...]:
 def _may_stand_in(match: Match) -> bool:
     """Do instruction loops that run over no kernel loop leave the result as it is, on zeros?"""
     statement = match.instruction.semantics.statements[0]
+    bordered = {operand for operand, access in match.operands if access.pad}
     return all(
         group
         or match.instruction.extent(name).allows(1)
         or statement.target.moves_with(name)
         or (
             statement.update == "+="
-            and _is_zero(statement.value, partial(Access.moves_with, loop=name))
+            and _is_zero(statement.value, partial(_reads_zero_past, name, bordered))
         )
         for name, group in match.binding
     )
 
 
+def _reads_zero_past(loop: str, bordered: Set[str], use: Access) -> bool:
+    """Does an operand read zero when an instruction's loop that stands for none goes on?"""
+    return use.moves_with(loop) and use.buffer not in bordered
+
+
 def _may_pad(name: str, kernel: Kernel, index: int) -> bool:
-    """May `name` run past its extent, on zeros or on elements that do not exist?"""
+    """May `name` run past its extent, on zeros or on elements that do not exist?
+
+    Outside arrays lies what reads there give: of a product, one factor of which reads zeros, the
+    other may read anything else.
+    """
     statement = kernel.statements[index]
     if leaves(statement.target, name, kernel, statement):
         return True  # what is computed there is thrown away
@@ -168,7 +178,8 @@ def is_zero_past(name: str, kernel: Kernel, index: int, but: Set[str] = frozense
     statement = kernel.statements[index]
 
     def reads_zero(access: Access) -> bool:
-        return leaves(access, name, kernel, statement) and access.buffer not in but
+        is_outside = leaves(access, name, kernel, statement)
+        return is_outside and not access.pad and access.buffer not in but
 
     return _is_zero(statement.value, reads_zero)
 

@@ -146,13 +146,8 @@ class _Cut:
         return all(kinds[n] is LoopKind.PARALLEL for n in blocks if target.moves_with(n))
 
     def _may_pad(self, subject: Subject) -> bool:
-        """May the border around an array be something else than zeros? Not where a reduction runs
-        past its end, which reads the same border and wants zeros."""
-        target = self.statement.target
-        is_whole = all(
-            loop.extent == loop.kernel_extent or target.moves_with(loop.name) for loop in self.loops
-        )
-        return subject.inlet is None and is_whole and isinstance(subject.access.pad, int)
+        """May the border around an array be something else than zeros?"""
+        return subject.inlet is None and isinstance(subject.access.pad, int)
 
     def _stores_no_more(self, outlet: Access) -> bool:
         """Do iterations past the kernel's loops store outside the outlet's array?"""
