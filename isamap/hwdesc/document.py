@@ -33,7 +33,10 @@ SYNTAX_HINTS = (
         "indent with spaces, and put text that begins with @ or ` in quotes",
     ),
     ("tab character", "indent with spaces"),
-    ("mapping values are not allowed", "put text that contains ': ' in quotes"),
+    (
+        "mapping values are not allowed",
+        "indent keys of one entry alike, and put text that contains ': ' in quotes",
+    ),
     ("undefined alias", "put text that begins with * in quotes"),
     ("that YAML forbids", "remove it"),
 )

@@ -161,6 +161,13 @@ CASES = (
         "not valid YAML: found character that cannot start any token",
         "indent with spaces",
     ),
+    Case(
+        "    kind: managed\n",
+        "   kind: managed\n",
+        ": 1 KiB",
+        "not valid YAML: mapping values are not allowed",
+        "indent keys of one entry alike",
+    ),
     # quantities, numbers, names
     Case(
         "size: 1 KiB",
