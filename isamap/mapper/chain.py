@@ -80,8 +80,8 @@ class Chains:
         here = chain[-1]
         # else it lies further out
         has_ribbon = all(a.name in dict(here.windows) for a in self.axes if a.is_ribbon)
-        for mover in self._movers_to(here):
-            if not self._reaches(here, mover, mover.target):
+        for mover in self.movers_to(here):
+            if not self.reaches(here, mover, mover.target):
                 continue
             source, dtype = ends(mover)[0]
             origin = self.subject.inlet or self.subject.own
@@ -90,7 +90,7 @@ class Chains:
                 for external in self._externals(here, size_bytes(dtype), 1, origin):
                     if not has_ribbon or not is_aligned(external, align):
                         continue
-                    dims = self._dims(here, external)
+                    dims = self.dims(here, external)
                     fill = find_transfer(mover, dims, size_bytes(dtype))
                     if fill is not None:
                         yield (*chain[:-1], replace(here, fill=fill)), external
@@ -106,7 +106,7 @@ class Chains:
         here = chain[-1]
         if here.windows or any(axis.is_window and not axis.is_ribbon for axis in self.axes):
             return  # a window is walked in place, in one memory
-        fill = find_transfer(mover, self._dims(here, None), size_bytes(ends(mover)[0][1]))
+        fill = find_transfer(mover, self.dims(here, None), size_bytes(ends(mover)[0][1]))
         if fill is None:
             return
         place = ends(mover)[0]
@@ -122,7 +122,7 @@ class Chains:
             if found:  # what lies wider apart takes more room for the same
                 return
 
-    def _movers_to(self, here: Residence) -> tuple[Mover, ...]:
+    def movers_to(self, here: Residence) -> tuple[Mover, ...]:
         """Copies into `here` from places that the operand's buffer reaches, as what it holds or,
         converted once, as what the instruction reads."""
         origin = self.subject.inlet or self.subject.own
@@ -139,7 +139,7 @@ class Chains:
         rule = mover.instruction.operand(operand)
         return lcm(rule.align_bytes, self.hw.memory(rule.memory).granule_bytes)
 
-    def _reaches(self, here: Residence, mover: Mover, operand: str) -> bool:
+    def reaches(self, here: Residence, mover: Mover, operand: str) -> bool:
         """Can the copy address all blocks of `here`, or do they lie closer than it can?"""
         return here.align_bytes % mover.instruction.operand(operand).align_bytes == 0
 
@@ -159,7 +159,7 @@ class Chains:
                 continue
             if source_memory(mover) != here.memory:
                 continue
-            if not self._reaches(here, mover, str(mover.source)):
+            if not self.reaches(here, mover, str(mover.source)):
                 continue
             if target_memory(mover) == self._outside(self.subject.own):
                 ways = self._drains(here, mover)
@@ -178,7 +178,7 @@ class Chains:
         target = self.subject.own.access
         ends = here.memory, self._outside(outlet)
         for found in find_finishes(self.subject.value, target, dtypes, ends, self.hw):
-            if not self._reaches(here, found.store.mover, str(found.store.mover.source)):
+            if not self.reaches(here, found.store.mover, str(found.store.mover.source)):
                 continue
             updates = [self._update(here, step) for step in found.updates]
             for drain, external in self._stores(here, found.store.mover, narrow, outlet):
@@ -222,15 +222,15 @@ class Chains:
                 if must_hold_all and not holds_all(external.layout):
                     continue
                 strides = external.block_strides_bytes
-                dims = self._dims(here, None)
+                dims = self.dims(here, None)
                 way = pass_through(self.hw, (mover, onward), dims, strides, self.element_bytes)
                 if way is not None:
                     yield way, external
 
     def _update(self, here: Residence, step: FinishStep) -> Transfer | None:
-        if not self._reaches(here, step.mover, step.mover.target):
+        if not self.reaches(here, step.mover, step.mover.target):
             return None
-        found = find_transfer(step.mover, self._dims(here, None), 1)
+        found = find_transfer(step.mover, self.dims(here, None), 1)
         return None if found is None else replace(found, immediates=step.immediates)
 
     def _drains(self, here: Residence, mover: Mover) -> Iterator[tuple[Transfer, External]]:
@@ -264,7 +264,7 @@ class Chains:
                 target_stride_bytes=d.source_stride_bytes or 0,
                 source_stride_bytes=d.target_stride_bytes,
             )
-            for d in self._dims(here, external)
+            for d in self.dims(here, external)
         )
 
     def _shift(self, here: Residence) -> Transfer | None:
@@ -301,9 +301,9 @@ class Chains:
         """Instructions of a role that work on a block where it lies."""
         for mover in self.movers:
             is_here = target_memory(mover) == here.memory
-            is_here = is_here and self._reaches(here, mover, mover.target)
+            is_here = is_here and self.reaches(here, mover, mover.target)
             if mover.role is role and is_here and self._carries(mover):
-                found = find_transfer(mover, self._dims(here, None), 1)
+                found = find_transfer(mover, self.dims(here, None), 1)
                 if found is not None:
                     yield mover, found
 
@@ -317,12 +317,12 @@ class Chains:
         passes = drain.onward or (begins and begins.inward)
         if begins is None or passes or self.subject.outlet or not self.hw.caches:
             return None
-        for mover in self._movers_to(here):
+        for mover in self.movers_to(here):
             source = str(mover.source)
             is_near = mover.instruction.operand(source).memory == self._outside(self.subject.own)
-            is_near = is_near and self._reaches(here, mover, mover.target)
+            is_near = is_near and self.reaches(here, mover, mover.target)
             if is_near and drain.planes == 1 and is_aligned(outlet, self._align(mover, source)):
-                dims = self._dims(here, outlet)
+                dims = self.dims(here, outlet)
                 found = find_transfer(mover, dims, self.element_bytes)
                 if found is not None:
                     return found
@@ -374,7 +374,7 @@ class Chains:
         blocks = tuple(block_strides(geometry, order, multiple) for multiple in (1, granule))
         yield from home_layouts(geometry, home, granule, blocks)
 
-    def _dims(self, here: Residence, external: External | None) -> tuple[MoveDim, ...]:
+    def dims(self, here: Residence, external: External | None) -> tuple[MoveDim, ...]:
         """The dimensions of a block of `here`; source strides from `external`, or free."""
         moved = {loop for axis in self.axes for loop in axis.loops}
         windows = [window for window in self.windows if window.name in dict(here.windows)]

@@ -26,6 +26,7 @@ from .ribbons import Choice, ribbon_choices, whole_cycles
 from .subject import Subject
 from .tasks import overlaps
 from .transfer import block_cycles
+from .unfit_copies import unfit_copies
 
 # Of cycles that copies of single blocks take: what computing begins after is a whole tile, so that
 # a little less is no gain, and each plan more is a covering more to look at.
@@ -199,9 +200,12 @@ def _plans(subject: Subject, chains: Chains, first: Residence) -> Iterator[Opera
         yield from _in_place(subject, chains, first, role)
         return
     if role is Role.IN:
-        for residences, inlet in chains.inward((first,)):
-            yield chains.plan(role, residences, inlet, None)
-        yield f"no copy brings it from {subject.hw.external.name} to {first.memory}"
+        found = None
+        for found, inlet in chains.inward((first,)):
+            yield chains.plan(role, found, inlet, None)
+        if found is None:
+            reason = f"no copy brings it from {subject.hw.external.name} to {first.memory}"
+            yield reason + unfit_copies(chains, first)
         return
     drains = tuple(chains.outward(first))
     if not drains:

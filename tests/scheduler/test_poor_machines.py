@@ -149,3 +149,19 @@ def test_a_missing_copy_is_named(tmp_path: Path) -> None:
         find_schedule(kernel("gemm", "gemm", (("m", 4), ("n", 4), ("k", 4))), hw)
     lines = caught.value.message.split("\n")
     assert lines[2:3] == ["  dot: operand C (C): no copy takes i32 from registers to dram"]
+
+
+def test_a_copy_that_fills_other_blocks_is_named(tmp_path: Path) -> None:
+    """One call of it fills what two calls of the product read."""
+    pairs = LOAD.replace("In(i8, 4), Out(i8, 4)", "In(i8, 2, 4), Out(i8, 2, 4)")
+    pairs = pairs.replace("for i in range(4)", "for h, i in grid(2, 4)").replace("[i]", "[h, i]")
+    pairs = pairs.replace("{i: at_most}", "{h: exactly, i: exactly}").replace(
+        "[free]", "[4 bytes, 1 byte]"
+    )
+    hw = machine(tmp_path, pairs, DOT, LOAD_SUM, STORE_SUM)
+    with pytest.raises(MappingError) as caught:
+        find_schedule(kernel("gemm", "gemm", (("m", 4), ("n", 4), ("k", 4))), hw)
+    assert caught.value.message.split("\n")[2] == (
+        "  dot: operand A (A): no copy brings it from dram to registers; load writes there, but its"
+        " loops and strides do not fit blocks of 4 of k (1 B apart)"
+    )
