@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from isamap.costmodels import guards
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, Memory
 from isamap.mapper import Task, TaskNode, flatten
 from isamap.scheduler import room_ends
 
@@ -75,8 +75,8 @@ def _in_turn(
     taken: Mapping[str, int],
     hw: Hardware,
 ) -> dict[int, Mapping[str, int]]:
-    """Where tasks outside held loops begin: behind the one before, in each memory in which there is
-    room left and where writes wait for earlier uses."""
+    """Where tasks outside held loops begin: behind the one before, in each memory that holds them
+    up and has room left."""
     starts: dict[int, Mapping[str, int]] = {}
     used = dict(taken)
     for node in nodes:
@@ -91,8 +91,14 @@ def _in_turn(
                 used[name] = taken.get(name, 0)
         starts[node.number] = dict(used)
         ends = ends_of(piece, used, hw) or {}
-        used |= {name: end for name, end in ends.items() if not hw.memory(name).never_waits}
+        used |= {name: end for name, end in ends.items() if _holds_up(hw.memory(name))}
     return starts
+
+
+def _holds_up(memory: Memory) -> bool:
+    """Does what comes next wait for room there? What lies in a cache better takes the lines that
+    the one before has left there."""
+    return not memory.never_waits and memory.within is None
 
 
 def _keeps_out_of_turn(keepers: Sequence[Piece], group: Sequence[Piece], hw: Hardware) -> bool:
