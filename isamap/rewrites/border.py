@@ -6,6 +6,7 @@ iterations depends on, which copies and instructions put in.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import copysign
 
 from isamap.errors import KernelError
 from isamap.ir import (
@@ -45,8 +46,8 @@ def border(kernel: Kernel, buffer: str) -> Kernel:
     """
     old = kernel.buffer(buffer)
     ranges = _reached(kernel, old)
-    pads = {a.pad for s in kernel.statements for a in s.reads if a.buffer == buffer}
-    pads.discard(None)
+    reads = (a.pad for s in kernel.statements for a in s.reads if a.buffer == buffer)
+    pads = {(copysign(1, pad), pad) for pad in reads if pad is not None}
     if not _is_held(kernel, old) or len(pads) != 1:
         raise KernelError(f"{buffer!r} is not read outside of itself along a loop in order")
     before = tuple(-low for low, _ in ranges)
@@ -68,13 +69,14 @@ def border(kernel: Kernel, buffer: str) -> Kernel:
         for s in kernel.statements
     ]
     begin = []
-    pad = pads.pop()
-    if pad:
+    sign, pad = pads.pop()
+    differs = pad != 0 or sign < 0  # from the zeros that a TEMP begins with, which are not -0.0
+    if differs:
         whole = Access(name, own.indices)
         begin.append(Statement(tuple(map(Loop, loops, new.shape)), whole, "=", Literal(pad)))
     if old.role.is_given:
         begin.append(Statement(inside, moved(own), "=", own))
-    elif pad:
+    elif differs:
         begin.append(Statement(inside, moved(own), "=", Literal(0)))
     end = [Statement(inside, own, "=", moved(own))] if old.role.is_returned else []
     around = fresh_loops(kernel, (*begin, *end), (name,))

@@ -1,10 +1,11 @@
 """Padding that a recurrence reads becomes elements of a larger temporary."""
 
+import numpy as np
 import pytest
 
 import isamap
 from isamap.errors import KernelError
-from isamap.ir import Kernel, pretty
+from isamap.ir import Kernel, interpret, pretty
 from isamap.rewrites import border
 from isamap.rewrites.border import BORDER
 from tests.rewrites.keeps_meaning import assert_all_sites_keep_meaning, read, site_texts
@@ -45,6 +46,15 @@ def test_a_border_changes_no_bit(text: str, sites: list[str]) -> None:
     assert site_texts(BORDER, kernel) == sites
     assert assert_all_sites_keep_meaning(BORDER, kernel) == 1
     assert "pad=" not in pretty(border(kernel, sites[0]))
+
+
+def test_padding_of_minus_zero_keeps_its_sign() -> None:
+    text = "x, y = In(f32, 3), Out(f32, 3)\n"
+    text += "for i in range(3):\n  y[i] = max(x[i], y.at(i - 1, pad={}))"
+    kernel = read(text.format("-0.0"))
+    arrays = {"x": np.full(3, -1, np.float32)}
+    assert np.signbit(interpret(border(kernel, "y"), arrays)["y"]).all()
+    assert not np.signbit(interpret(border(read(text.format("0.0")), "y"), arrays)["y"]).any()
 
 
 @pytest.mark.parametrize(
