@@ -35,6 +35,7 @@ from isamap.rewrites import (
 from isamap.scheduler import Wishes
 
 from .find_plan import all_cuts, overlapped, plan_near, plan_whole
+from .host_calls import may_run_on_host
 from .plan import Plan, TaskKey, host_task_cycles, task_key
 from .schedule_tasks import Known
 
@@ -315,7 +316,9 @@ def _sum(tasks: Counter[TaskKey], cycles: dict[TaskKey, float]) -> float:
 def _least(task: Task, hw: Hardware) -> float:
     found = candidates(task.kernel, 0, hw, held=task.held, copies=not task.begins)
     on_unit = min((candidate.bound_cycles for candidate in found), default=inf)
-    return on_unit if hw.host is None else min(on_unit, host_task_cycles(task, hw.host))
+    if hw.host is None or not may_run_on_host(task):
+        return on_unit
+    return min(on_unit, host_task_cycles(task, hw.host))
 
 
 def _expected(task: Task, hw: Hardware, least: float) -> float:

@@ -77,3 +77,13 @@ def test_recurrences_from_padding_run_on_the_host(text: str) -> None:
     assert isinstance(found, isamap.PlanResult)
     assert [step.rewrite for step in found.plan.steps] == ["border"]
     assert found.verification.is_verified
+
+
+def test_forms_that_nothing_can_run_do_not_come_before_those_with_a_border() -> None:
+    kernel = read(
+        "x, y = In(i32, 4, 9), Out(i32, 4, 9)\n"
+        "A, B, C = In(u8, 4, 8), In(u8, 8, 5), Out(i32, 4, 5)\n"
+        "for t, i in grid(4, 9):\n  y[t, i] = max(x[t, i], y.at(t - 2, i - 1, pad=1))\n"
+        "for i, j, k in grid(4, 5, 8):\n  C[i, j] += (i32(A[i, k]) - 3) * (i32(B[k, j]) - 7)\n"
+    )
+    assert isamap.map(kernel, "x86_avx2", time_limit_s=5).verification.is_verified
