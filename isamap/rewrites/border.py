@@ -112,11 +112,18 @@ def _is_held(kernel: Kernel, buffer: Buffer) -> bool:
 
 
 def border_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every buffer, by its name."""
+    """All buffers at once, where there are several, then each by its name: a machine that takes no
+    such padding takes none of them."""
+    found = {}
+    whole = kernel
     for buffer in kernel.buffers:
-        found = attempt(border, kernel, buffer.name)
-        if found is not None:
-            yield buffer.name, found
+        bordered = attempt(border, kernel, buffer.name)
+        if bordered is not None:
+            found[buffer.name] = bordered
+            whole = attempt(border, whole, buffer.name) or whole
+    if len(found) > 1:
+        yield "all buffers", whole
+    yield from found.items()
 
 
 BORDER = Rewrite(

@@ -79,6 +79,17 @@ def test_recurrences_from_padding_run_on_the_host(text: str) -> None:
     assert found.verification.is_verified
 
 
+def test_several_recurrences_run_on_the_host() -> None:
+    """More of them than a search takes steps."""
+    one = "y{0} = Out(i32, 3, 4)\nfor t{0}, i{0} in grid(3, 4):\n"
+    one += "  y{0}[t{0}, i{0}] = x[i{0}] + y{0}.at(t{0} - 1, i{0}, pad=1)\n"
+    kernel = read("x = In(i32, 4)\n" + "".join(map(one.format, range(4))))
+    assert site_texts(BORDER, kernel) == ["all buffers", "y0", "y1", "y2", "y3"]
+    assert assert_all_sites_keep_meaning(BORDER, kernel) == 5
+    found = isamap.map(kernel, "gemmini", time_limit_s=5)
+    assert found.verification.is_verified
+
+
 def test_forms_that_nothing_can_run_do_not_come_before_those_with_a_border() -> None:
     kernel = read(
         "x, y = In(i32, 4, 9), Out(i32, 4, 9)\n"
