@@ -127,12 +127,15 @@ class MemoryMap:
             outlets = [layout for is_outlet, layout in demands if is_outlet]
             return outlets[0] if outlets else demands[0][1]
         agreed = [layout for _, layout in demands]
-        if buffer.role is Role.IN or not agreed or name in self.spoiled:
-            return natural
-        is_common = all(same_layout(layout, agreed[0]) for layout in agreed)
         on_host = any(
             piece.schedule is None and name in piece.task.touched for piece in self.pieces
         )
+        is_input = buffer.role is Role.IN
+        if not agreed or name in self.spoiled or (is_input and on_host):
+            return natural
+        if is_input:
+            return agreed[0]  # other tasks get further layouts
+        is_common = all(same_layout(layout, agreed[0]) for layout in agreed)
         return agreed[0] if is_common and (is_simple(agreed[0]) or not on_host) else natural
 
     def _demands(self, name: str) -> Iterator[tuple[bool, Layout]]:

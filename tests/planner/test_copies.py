@@ -11,6 +11,7 @@ import pytest
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import parse_semantics
 from isamap.planner import Wishes, find_plan
+from isamap.resources import find_hardware
 from isamap.verify import verify_full
 from tests.scheduler.cases import MACHINES, machine
 
@@ -128,3 +129,16 @@ def test_what_takes_only_what_is_computed_takes_no_copy(tmp_path: Path) -> None:
         assert plan.tasks[0].on_host
         path.write_text(machine_text.replace("only_computed: true", "only_computed: false"))
         assert not find_plan(kernel, load_hardware(path), Wishes()).tasks[0].on_host
+
+
+@pytest.mark.parametrize("name", ["x86_avx512", "vta"])
+def test_inputs_that_tasks_take_in_blocks_have_no_room_as_they_lie_otherwise(name: str) -> None:
+    text = (
+        "A, W, Y, Z = In(i8, 5, 6), In(i8, 6, 7), Out(i32, 5, 7), Out(i32, 5, 7)\n"
+        "for i, j, k in grid(5, 7, 6):\n  Y[i, j] += i32(A[i, k]) * i32(W[k, j])\n"
+        "for i, j, k in grid(5, 7, 6):\n  Z[i, j] += i32(A[i, k]) * i32(W[k, j])\n"
+    )
+    hw = load_hardware(find_hardware(name))
+    program = find_plan(parse_semantics(text, "twice"), hw, Wishes(time_limit_s=1)).program
+    layouts = [place.layout for place in program.placements if place.buffer == "W"]
+    assert len(layouts) == 1 and not layouts[0].is_natural
