@@ -10,7 +10,7 @@ from itertools import chain, count, islice
 from math import inf
 
 from isamap.costmodels import Aim, Costs
-from isamap.errors import MappingError
+from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, is_copy
 from isamap.mapper import (
@@ -37,7 +37,7 @@ from isamap.scheduler import Wishes
 from .find_plan import all_cuts, overlapped, plan_near, plan_whole
 from .host_calls import may_run_on_host
 from .plan import Plan, TaskKey, host_task_cycles, task_key
-from .schedule_tasks import Known
+from .schedule_tasks import ALONE, Known
 
 MAX_VARIANTS = 60
 MAX_STEPS = 3
@@ -104,6 +104,19 @@ class _Prices:
             self.expected[key] = _expected(task, self.hw, self.least[key])
         return key
 
+    def learn_from_failure(self, form: "_Form", known: Known) -> None:
+        """Expect no end of tasks that the host cannot run and that had no schedule."""
+        failed = {
+            replace(key, handed_on=frozenset())
+            for key, answers in known.answers.items()
+            if isinstance(found := answers.get(ALONE), MappingError)
+            and not isinstance(found, TooSlowError)
+        }
+        for task in flatten(cut_tasks(form.variant.kernel)):
+            key = task_key(task, frozenset())
+            if key in failed and not may_run_on_host(task):
+                self.expected[key] = inf
+
     def learn_from(self, plan: Plan) -> None:
         """Expect what copies take there, and tasks that no instruction computes as they are."""
         for one in plan.tasks:
@@ -139,6 +152,7 @@ def _plan_forms(forms: "_Forms", known: Known) -> list[Plan]:
             best = min(plans, key=lambda plan: aim.value(plan.costs))
         except MappingError as error:
             failure = failure or error
+            prices.learn_from_failure(form, known)
         if not number:
             rest = [other for other in forms.listed(best) if other.least < inf]
         rest = [other for other in rest if best is None or _may_win(other, best, aim, prices.least)]

@@ -98,3 +98,17 @@ def test_forms_that_nothing_can_run_do_not_come_before_those_with_a_border() -> 
         "for i, j, k in grid(4, 5, 8):\n  C[i, j] += (i32(A[i, k]) - 3) * (i32(B[k, j]) - 7)\n"
     )
     assert isamap.map(kernel, "x86_avx2", time_limit_s=5).verification.is_verified
+
+
+def test_what_turns_out_to_have_no_schedule_does_not_come_before_a_border() -> None:
+    """Products along the padded loop match an instruction, whose operands nothing brings there."""
+    kernel = read(
+        "A, B, C = In(f32, 11, 6), In(f32, 6, 3), InOut(f32, 11, 3)\n"
+        "a, b, W, y = In(i4, 6), In(i4, 6), In(f32, 9, 9), InOut(f32, 2, 9)\n"
+        "for i, j, p in grid(11, 3, 6):\n"
+        "  C[i, j] += (A[i, p] + A[i, p]) * relu(B[p, j]) * (f32(a[p]) * f32(b[p]))\n"
+        "for t in range(2):\n"
+        "  for i in range(9):\n    y[t, i] = y[t, i] * 0.5\n"
+        "  for i, p in grid(9, 9):\n    y[t, i] += W[i, p] * y.at(t - 1, p, pad=0)\n"
+    )
+    assert isamap.map(kernel, "outer", time_limit_s=5).verification.is_verified
