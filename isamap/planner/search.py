@@ -78,6 +78,8 @@ def _search(kernel: Kernel, hw: Hardware, wishes: Wishes, deadline: float) -> An
     except MappingError as failure:
         try:
             return _plan(kernel, hw, wishes, deadline)
+        except LimitError:
+            raise  # something computes it, if not within the limits
         except MappingError:
             raise failure from None  # the other forms of the kernel fail for reasons of their own
     on_host = host_costs(kernel, hw, num_calls=len(kernel.statements))

@@ -9,6 +9,7 @@ import pytest
 
 import isamap
 from isamap.costmodels import Aim, Metric
+from isamap.errors import LimitError
 from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, load_kernels, parse_semantics
 from isamap.planner import Plan, Wishes, best_plan, find_best_plan, plan_form
@@ -209,3 +210,15 @@ def test_other_forms_that_break_a_limit_do_not_take_the_answer_away(
     aim = Aim.least(Metric.CYCLES, ((Metric.CYCLES, most),))
     found = isamap.map(kernel, machine, sizes=sizes, verify="off", effort=0.4, aim=aim)
     assert found.analytical_cycles <= most
+
+
+def test_limits_that_no_plan_keeps_are_named_where_only_a_plan_computes_the_kernel() -> None:
+    kernel = parse_semantics(
+        "A, B, D, E, C = In(i8, 5, 7), In(i8, 7, 6), In(i8, 5, 7), In(i8, 7, 6), Out(i32, 5, 6)\n"
+        "for i, j, p in grid(5, 6, 7):\n"
+        "  C[i, j] += i32(A[i, p]) * i32(B[p, j]) + i32(D[i, p]) * i32(E[p, j])\n",
+        "twice",
+    )
+    aim = Aim.least(Metric.CYCLES, ((Metric.CYCLES, 1.0),))
+    with pytest.raises(LimitError, match="has cycles of at most 1 cycles"):
+        isamap.map(kernel, "gemmini", time_limit_s=2, aim=aim)
