@@ -91,11 +91,11 @@ def _in_turn(
                 used[name] = taken.get(name, 0)
         starts[node.number] = dict(used)
         ends = ends_of(piece, used, hw) or {}
-        used |= {name: end for name, end in ends.items() if _holds_up(hw.memory(name))}
+        used |= {name: end for name, end in ends.items() if holds_up(hw.memory(name))}
     return starts
 
 
-def _holds_up(memory: Memory) -> bool:
+def holds_up(memory: Memory) -> bool:
     """Does what comes next wait for room there? What lies in a cache better takes the lines that
     the one before has left there."""
     return not memory.never_waits and memory.within is None

@@ -23,6 +23,7 @@ from isamap.mapper import Task, TaskLoop, TaskNode, flatten
 
 from .known_spans import KnownSpans, Region, Regions
 from .plan import PlannedTask
+from .share_chip import holds_up
 
 ROUNDS = 4  # of a loop that are followed one by one
 
@@ -32,6 +33,7 @@ Begun = tuple[float, list[Span]]  # a round of a task: when it begins, what it m
 NEVER: Begun = 0.0, []
 # in the same round of the loops around both tasks, these loops, those of them that hand on
 Feeds = tuple[bool, tuple[str, ...], tuple[str, ...]]
+Starts = frozenset[tuple[str, int]]  # first bytes in memories, but for those that are 0
 Ways = Mapping[int, tuple[PlannedTask, ...]]  # task number -> on the host, off it, or both
 
 
@@ -51,7 +53,7 @@ class Timeline:
         self.spans = spans
         self.span_of: dict[SpanKey, tuple[PlannedTask, Span]] = {}
         self.delays: dict[tuple[int, int], tuple[float, float]] = {}
-        self.room_delays: dict[tuple[int, int], float] = {}
+        self.room_delays: dict[tuple[int, int, Starts, Starts], float] = {}
 
     def cycles(self, ways: Ways, *, is_ample: bool = False) -> int:
         """Of all tasks, without what is laid out anew in between; of those with several ways to
@@ -97,6 +99,8 @@ class _Line:
         self.free: dict[str, float] = {}
         self.written: dict[int, tuple[Begun, Begun]] = {}
         self.end = 0.0
+        self.used: dict[str, int] = {}  # bytes of memories up to the end of the latest task
+        self.starts: dict[int, Starts] = {}
         self.span_of = known.span_of
         self.delays = known.delays
 
@@ -119,6 +123,7 @@ class _Line:
             self.run(node.body, (*around, node.loop), first)
             last = self.end - begin
         self._skip(max(0, extent - ROUNDS) * last)
+        self.used = {}
 
     def _skip(self, cycles: float) -> None:
         self.end += cycles
@@ -135,6 +140,8 @@ class _Line:
         ahead = spans[0].ahead if is_known and not self.is_token else None
         if ahead is not None and self.is_ample:
             ahead = replace(ahead, room_cycles=inf, lead=inf)
+        if is_known and not around:
+            self._lay_behind(task.number)
         fetch = begin = self._roomy(task, spans[0]) if is_known and not self.is_ample else 0.0
         for use in uses:
             free = self.free.get(use.unit, 0.0) - use.first
@@ -160,9 +167,24 @@ class _Line:
         self.written[task.number] = latest, (done, spans)
         self.end = max(self.end, done + min(span.cycles for span in spans))
 
+    def _lay_behind(self, number: int) -> None:
+        """Where a task outside held loops begins on chip: behind the one before, memory by memory,
+        as far as there is room (`share_chip`)."""
+        ends: dict[str, int] = {}
+        for memory, _, end in () if self.is_token else self._regions(number).values():
+            ends[memory] = max(end, ends.get(memory, 0))
+        starts: dict[str, int] = {}
+        for name, end in ends.items():
+            place = self.hw.memory(name)
+            start = self.used.get(name, 0)
+            starts[name] = start if start + end <= place.size_bytes else 0
+            if holds_up(place):
+                self.used[name] = starts[name] + end
+        self.starts[number] = frozenset(starts.items())
+
     def _roomy(self, task: Task, span: Span) -> float:
-        """From when on nobody needs what lies where the task puts its data: tasks begin at the same
-        places on chip, but for those under one held loop (`share_chip`)."""
+        """From when on nobody needs what lies where the task puts its data: tasks under one held
+        loop lie apart from each other (`share_chip`)."""
         begin = 0.0
         for number in self.known.not_under(task.number):
             _, (start, others) = self.written.get(number, (NEVER, NEVER))
@@ -172,9 +194,11 @@ class _Line:
 
     def _room_delay(self, before: int, old: Span, number: int, new: Span) -> float:
         """Cycles from the begin of a task to that of another one that needs its room."""
-        key = id(old), id(new)  # both live in `span_of`
+        there, here = (self.starts.get(n, frozenset()) for n in (before, number))
+        key = id(old), id(new), there, here  # the first two live in `span_of`
         if key not in self.known.room_delays:
-            theirs, mine = self._regions(before), self._regions(number)
+            theirs = _behind(self._regions(before), dict(there))
+            mine = _behind(self._regions(number), dict(here))
             releases = (
                 _release(o, theirs[o.operand, o.residence], n, mine[n.operand, n.residence])
                 for o, n in product(old.rooms, new.rooms)
@@ -262,6 +286,14 @@ def _reads(writer: Task, reader: Task, order: dict[str, Order]) -> bool:
         for a, b in product(writer.statements, reader.statements)
         for read in (*accesses(b.value), *((b.target,) if b.update != "=" else ()))
     )
+
+
+def _behind(regions: Regions, starts: Mapping[str, int]) -> Regions:
+    """The regions where memories begin later."""
+    return {
+        stay: (name, begin + starts.get(name, 0), end + starts.get(name, 0))
+        for stay, (name, begin, end) in regions.items()
+    }
 
 
 def _release(old: Room, old_region: Region, new: Room, region: Region) -> float:

@@ -103,3 +103,15 @@ def test_parts_keep_their_weights_side_by_side_where_there_is_just_room_for_them
     plan = find_plan(split_nest(kernel, "t_2", 2, "j_3", hidden // 2), hw, WISHES)
     products = [p for p in plan.tasks if "U" in p.task.touched]
     assert len(products) == 2 and all(keeps(product, "U") for product in products)
+
+
+def test_plans_are_priced_with_tasks_where_they_lie() -> None:
+    """Without room behind the first task the second one waits, in the closed form too."""
+    hw = machine("fused_npu")
+    plan = find_plan(parse_semantics(APART, "apart"), hw, Wishes())
+    pieces = {p.task.number: p.piece for p in plan.tasks}
+    ends = ends_of(pieces[0], {}, hw)
+    assert ends
+    crowded = find_plan(plan.kernel, with_memories(hw, ends), Wishes())
+    cycles = [time_program(found.program, hw).cycles for found in (plan, crowded)]
+    assert plan.cycles < crowded.cycles and cycles[0] < cycles[1]
