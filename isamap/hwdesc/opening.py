@@ -5,7 +5,7 @@ In: instructions. Out: which begins which. Not its job: what that is used for.
 
 from dataclasses import replace
 
-from isamap.ir import Literal, Role
+from isamap.ir import Role, is_zero
 
 from .hardware import Hardware, Instruction
 
@@ -20,8 +20,8 @@ def opens(first: Instruction, then: Instruction) -> bool:
         return False
     (added,) = then.semantics.statements
     zeroed, same = first.semantics.statements
-    is_zero = zeroed.update == "=" and zeroed.value == Literal(0)
-    if added.update != "+=" or not is_zero or zeroed.target != added.target or same != added:
+    clears = zeroed.update == "=" and is_zero(zeroed.value)
+    if added.update != "+=" or not clears or zeroed.target != added.target or same != added:
         return False
     covered = {(loop.name, loop.extent) for loop in zeroed.loops}
     moving = {(x.name, x.extent) for x in added.loops if added.target.moves_with(x.name)}

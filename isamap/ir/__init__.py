@@ -27,7 +27,7 @@ from .deps import (
     may_touch,
     move_out,
 )
-from .drop_zeros import drop_zeros
+from .drop_zeros import drop_zeros, is_zero
 from .dtypes import (
     DTYPES,
     FLOAT_LIMITS,
@@ -130,6 +130,7 @@ __all__ = [
     "is_float",
     "is_integer",
     "is_widening",
+    "is_zero",
     "keep_lawful",
     "kernel_loop_kinds",
     "kind_within",

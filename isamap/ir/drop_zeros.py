@@ -8,7 +8,7 @@ from itertools import takewhile
 from math import copysign
 
 from .deps import may_distribute
-from .kernel import Kernel, Literal, Statement
+from .kernel import Expr, Kernel, Literal, Statement
 
 
 def drop_zeros(kernel: Kernel) -> Kernel:
@@ -39,10 +39,13 @@ def _may_go(kernel: Kernel, position: int) -> bool:
     )
 
 
+def is_zero(value: Expr) -> bool:
+    """Is it the zero with which a buffer begins? Not -0.0, though the two are equal."""
+    return isinstance(value, Literal) and value.value == 0 and copysign(1, value.value) > 0
+
+
 def _sets_to_zero(statement: Statement) -> bool:
-    value = statement.value
-    is_zero = isinstance(value, Literal) and value.value == 0 and copysign(1, value.value) > 0
-    return is_zero and statement.update == "="
+    return statement.update == "=" and is_zero(statement.value)
 
 
 def _may_run_before(zero: Statement, writer: Statement) -> bool:

@@ -9,7 +9,7 @@ call; a sum is finished within one call, so no summed loop may be left outside.
 """
 
 from isamap.hwdesc import Instruction
-from isamap.ir import Access, Apply, Kernel, Literal, Role, Statement
+from isamap.ir import Access, Apply, Kernel, Role, Statement, is_zero
 from isamap.rewrites import replace_part
 
 from .bind_loops import bind_loops
@@ -75,7 +75,7 @@ def _after_zeros(instruction: Instruction) -> tuple[Statement, ...]:
     """The statements, without a first one that clears a temporary, which starts as zeros anyway."""
     first, *rest = instruction.semantics.statements
     role = instruction.semantics.buffer(first.target.buffer).role
-    clears = role is Role.TEMP and first.update == "=" and first.value == Literal(0)
+    clears = role is Role.TEMP and first.update == "=" and is_zero(first.value)
     return tuple(rest) if clears else (first, *rest)
 
 

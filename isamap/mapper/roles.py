@@ -17,6 +17,7 @@ from isamap.ir import (
     Statement,
     is_copy,
     is_integer,
+    is_zero,
     size_bytes,
 )
 
@@ -70,7 +71,7 @@ def may_compute(instruction: Instruction, statement: Statement) -> bool:
     if role in COMPUTING or instruction.multicast or statement.update != "=":
         return role in COMPUTING
     if role is InstructionRole.ZERO:
-        return statement.value == Literal(0)
+        return is_zero(statement.value)
     return role in MOVING and is_copy(statement)
 
 
@@ -89,7 +90,7 @@ def as_mover(instruction: Instruction) -> Mover | None:
     match statements[0].value:
         case Access(buffer) if buffer != target.buffer:
             return Mover(instruction, InstructionRole.COPY, target.buffer, buffer)
-        case Literal(0):
+        case Literal() as value if is_zero(value):
             return Mover(instruction, InstructionRole.ZERO, target.buffer, None)
         case Apply(op, (Access(buffer),)) if op == _dtype(instruction, target.buffer):
             is_narrow = _takes_low_bits(_dtype(instruction, buffer), op)

@@ -29,6 +29,7 @@ from isamap.ir import (
     accesses,
     is_cast,
     is_integer,
+    is_zero,
     nearest_float,
     scalar_type,
 )
@@ -112,9 +113,9 @@ def _sink(value: Expr, has_relu: bool, positive: Collection[str]) -> Expr:
 def _under_relu(value: Expr) -> Expr | None:
     """x if the value is `max(x, 0)`."""
     match value:
-        case Apply("max", (inner, other)) if other == ZERO:
+        case Apply("max", (inner, other)) if is_zero(other):
             return inner
-        case Apply("max", (other, inner)) if other == ZERO:
+        case Apply("max", (other, inner)) if is_zero(other):
             return inner
         case _:
             return None

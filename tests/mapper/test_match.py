@@ -11,7 +11,8 @@ import pytest
 
 from isamap.hwdesc import Hardware, Instruction, load_hardware
 from isamap.ir import Apply, Kernel, load_kernel, parse_semantics
-from isamap.mapper import Match, Mismatch, compute_cycles, coverings, match_statement
+from isamap.mapper import Match, Mismatch, candidates, compute_cycles, coverings, match_statement
+from isamap.resources import find_hardware
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HEAD = "from isamap.lang import *\n\n\n@kernel\n"
@@ -262,3 +263,12 @@ def test_nothing_to_map_has_a_reason_for_every_instruction(tmp_path: Path) -> No
     assert not list(coverings(written(text, tmp_path), hw, mismatches))
     computing = {"gemm", "alu_add", "alu_max", "alu_min", "alu_add_imm"}
     assert computing <= {m.instruction for m in mismatches}
+
+
+@pytest.mark.parametrize(("zero", "is_cleared"), [("0", True), ("0.0", True), ("-0.0", False)])
+def test_what_clears_writes_no_negative_zeros(zero: str, is_cleared: bool) -> None:
+    """They are equal, but not the same bits."""
+    hw = load_hardware(find_hardware("x86_avx2"))
+    text = f"Y = Out(f32, 4, 16)\nfor i, j in grid(4, 16):\n  Y[i, j] = {zero}"
+    kernel = parse_semantics(text, "fill")
+    assert bool(candidates(kernel, 0, hw)) == is_cleared
