@@ -75,8 +75,7 @@ def _in_turn(
     taken: Mapping[str, int],
     hw: Hardware,
 ) -> dict[int, Mapping[str, int]]:
-    """Where tasks outside held loops begin: behind the one before, in each memory that holds them
-    up and has room left."""
+    """Where tasks outside held loops begin: each behind the one before."""
     starts: dict[int, Mapping[str, int]] = {}
     used = dict(taken)
     for node in nodes:
@@ -86,16 +85,25 @@ def _in_turn(
         piece = pieces[node.number]
         if piece.schedule is None:
             continue
-        for name in used:
-            if ends_of(piece, {**taken, name: used[name]}, hw) is None:
-                used[name] = taken.get(name, 0)
-        starts[node.number] = dict(used)
-        ends = ends_of(piece, used, hw) or {}
-        used |= {name: end for name, end in ends.items() if holds_up(hw.memory(name))}
+        starts[node.number], used = lay_behind(piece, used, taken, hw)
     return starts
 
 
-def holds_up(memory: Memory) -> bool:
+def lay_behind(
+    piece: Piece, used: Mapping[str, int], taken: Mapping[str, int], hw: Hardware
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Where a task begins whose memories are used up to there by the one before: in each behind
+    it, if there is room, else where the first one began, `taken`; and what is used then."""
+    starts = {
+        name: taken.get(name, 0) if ends_of(piece, {**taken, name: end}, hw) is None else end
+        for name, end in used.items()
+    }
+    ends = ends_of(piece, starts, hw) or {}
+    held_up = {name: end for name, end in ends.items() if _holds_up(hw.memory(name))}
+    return starts, starts | held_up
+
+
+def _holds_up(memory: Memory) -> bool:
     """Does what comes next wait for room there? What lies in a cache better takes the lines that
     the one before has left there."""
     return not memory.never_waits and memory.within is None

@@ -23,7 +23,7 @@ from isamap.mapper import Task, TaskLoop, TaskNode, flatten
 
 from .known_spans import KnownSpans, Region, Regions
 from .plan import PlannedTask
-from .share_chip import holds_up
+from .share_chip import lay_behind
 
 ROUNDS = 4  # of a loop that are followed one by one
 
@@ -99,7 +99,7 @@ class _Line:
         self.free: dict[str, float] = {}
         self.written: dict[int, tuple[Begun, Begun]] = {}
         self.end = 0.0
-        self.used: dict[str, int] = {}  # bytes of memories up to the end of the latest task
+        self.used: dict[str, int] = {}  # up to where memories are, by the latest task
         self.starts: dict[int, Starts] = {}
         self.span_of = known.span_of
         self.delays = known.delays
@@ -168,19 +168,12 @@ class _Line:
         self.end = max(self.end, done + min(span.cycles for span in spans))
 
     def _lay_behind(self, number: int) -> None:
-        """Where a task outside held loops begins on chip: behind the one before, memory by memory,
-        as far as there is room (`share_chip`)."""
-        ends: dict[str, int] = {}
-        for memory, _, end in () if self.is_token else self._regions(number).values():
-            ends[memory] = max(end, ends.get(memory, 0))
-        starts: dict[str, int] = {}
-        for name, end in ends.items():
-            place = self.hw.memory(name)
-            start = self.used.get(name, 0)
-            starts[name] = start if start + end <= place.size_bytes else 0
-            if holds_up(place):
-                self.used[name] = starts[name] + end
-        self.starts[number] = frozenset(starts.items())
+        """Where a task outside held loops begins on chip, as `share_chip` lays it."""
+        (way,) = self.ways[number]
+        if way.on_host or self.is_token:
+            return
+        starts, self.used = lay_behind(way.piece, self.used, {}, self.hw)
+        self.starts[number] = frozenset(pair for pair in starts.items() if pair[1])
 
     def _roomy(self, task: Task, span: Span) -> float:
         """From when on nobody needs what lies where the task puts its data: tasks under one held
