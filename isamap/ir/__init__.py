@@ -64,7 +64,7 @@ from .plan_blocks import num_blocks
 from .pretty import pretty, pretty_expr, pretty_statement
 from .twins import are_equal
 from .type_of import argument_types, type_of
-from .verify import index_range, stays_inside, verify
+from .verify import index_range, leaving_dims, stays_inside, verify
 
 if TYPE_CHECKING:
     from .interp import interpret
@@ -135,6 +135,7 @@ __all__ = [
     "kernel_loop_kinds",
     "kind_within",
     "leaves_elements",
+    "leaving_dims",
     "load_kernel",
     "load_kernels",
     "load_reference",

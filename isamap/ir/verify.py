@@ -208,3 +208,15 @@ def stays_inside(access: Access, loops: Sequence[Loop], shape: Sequence[int]) ->
 def index_range(index: Affine, extents: Mapping[str, int]) -> tuple[int, int]:
     """Smallest and largest value of an index over all iterations (exact: loops are a box)."""
     return index.interval({name: (0, extents[name] - 1) for name, _ in index.terms})
+
+
+def leaving_dims(access: Access, buffer: Buffer, extents: Mapping[str, int]) -> frozenset[int]:
+    """Dimensions in which an access with padding may lie outside of its buffer."""
+    if access.pad is None:
+        return frozenset()
+    ranges = [index_range(index, extents) for index in access.indices]
+    return frozenset(
+        dim
+        for dim, ((low, high), size) in enumerate(zip(ranges, buffer.shape, strict=True))
+        if low < 0 or high >= size
+    )

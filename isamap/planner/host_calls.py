@@ -5,7 +5,7 @@ deciding what the host runs, in which calls (`join_calls`), its cost (`hwdesc.ho
 (`repack`).
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
 from isamap.errors import MappingError
@@ -19,6 +19,7 @@ from isamap.ir import (
     Role,
     Statement,
     index_range,
+    leaving_dims,
     pretty_statement,
     size_bytes,
 )
@@ -62,20 +63,8 @@ def may_run_on_host(task: Task) -> bool:
     return not any(
         name in held
         for access in statement.accesses
-        for dim in _leaving(access, task.kernel.buffer(access.buffer), extents)
+        for dim in leaving_dims(access, task.kernel.buffer(access.buffer), extents)
         for name in access.indices[dim].names
-    )
-
-
-def _leaving(access: Access, buffer: Buffer, extents: Mapping[str, int]) -> frozenset[int]:
-    """Dimensions in which an access with padding may lie outside of its buffer."""
-    if access.pad is None:
-        return frozenset()
-    ranges = [index_range(index, extents) for index in access.indices]
-    return frozenset(
-        dim
-        for dim, ((low, high), size) in enumerate(zip(ranges, buffer.shape, strict=True))
-        if low < 0 or high >= size
     )
 
 
@@ -202,7 +191,7 @@ def _view(
     index that falls counts from its lowest value. Dimensions that are left stay whole."""
     address = Affine((), home.address)
     shape, indices, strides = [], [], []
-    leaving = _leaving(access, buffer, {**inner, **trips})
+    leaving = leaving_dims(access, buffer, {**inner, **trips})
     for dim, index in enumerate(access.indices):
         stride = home.layout.axes[dim].stride_bytes
         border = home.layout.border[dim]

@@ -21,6 +21,7 @@ from isamap.ir import (
     Statement,
     index_range,
     kernel_loop_kinds,
+    leaving_dims,
 )
 
 from .attempt import attempt
@@ -99,16 +100,14 @@ def _reached(kernel: Kernel, buffer: Buffer) -> tuple[tuple[int, int], ...]:
 def _is_held(kernel: Kernel, buffer: Buffer) -> bool:
     """Does a read leave the buffer by an index that moves with a loop whose order matters?"""
     kinds = kernel_loop_kinds(kernel)
-    for statement in kernel.statements:
-        for access in statement.reads:
-            for index, size in (
-                zip(access.indices, buffer.shape) if access.buffer == buffer.name else ()
-            ):
-                low, high = index_range(index, statement.extents)
-                is_tied = any(kinds[name] is LoopKind.SEQUENTIAL for name in index.names)
-                if is_tied and (low < 0 or high >= size):
-                    return True
-    return False
+    return any(
+        kinds[name] is LoopKind.SEQUENTIAL
+        for statement in kernel.statements
+        for access in statement.reads
+        if access.buffer == buffer.name
+        for dim in leaving_dims(access, buffer, statement.extents)
+        for name in access.indices[dim].names
+    )
 
 
 def border_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
