@@ -19,6 +19,10 @@ from isamap.program import Address, Issue, Operand, Repeat, Span
 
 CallClass = tuple[float, Mapping[str, int]]  # how many calls, their extents by loop and repeat
 Port = tuple[str, str]  # memory, port
+# a call's extents; loops whose extent changes; per operand, loops over which it stays
+CallShape = tuple[
+    tuple[tuple[str, int], ...], tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]
+]
 KNOWN = 2**14  # calls of which that is remembered
 ENERGY_STEPS = 10**6  # the emulator rounds a call's own energy up to millionths of a picojoule
 
@@ -112,30 +116,19 @@ def _call(
 ) -> _Call:
     """Of a call of these extents; repeats are taken to run once."""
     lying = tuple([(operand, tuple(loops)) for operand, loops in still.items()])
-    asked = hw, tuple(values.items()), tuple(partial), lying
+    shape = tuple(values.items()), tuple(partial), lying
     if hw.has(instruction):
-        return _known_call(instruction.name, *asked)
-    return _look_at_call(instruction, *asked)  # one that the host computes
+        return _known_call(instruction.name, hw, shape)
+    return _look_at_call(instruction, hw, shape)  # one that the host computes
 
 
 @lru_cache(KNOWN)  # coverings have most of their copies in common
-def _known_call(
-    name: str,
-    hw: Hardware,
-    values: tuple[tuple[str, int], ...],
-    partial: tuple[str, ...],
-    still: tuple[tuple[str, tuple[str, ...]], ...],
-) -> _Call:
-    return _look_at_call(hw.instruction(name), hw, values, partial, still)
+def _known_call(name: str, hw: Hardware, shape: CallShape) -> _Call:
+    return _look_at_call(hw.instruction(name), hw, shape)
 
 
-def _look_at_call(
-    instruction: Instruction,
-    hw: Hardware,
-    values: tuple[tuple[str, int], ...],
-    partial: tuple[str, ...],
-    still: tuple[tuple[str, tuple[str, ...]], ...],
-) -> _Call:
+def _look_at_call(instruction: Instruction, hw: Hardware, shape: CallShape) -> _Call:
+    values, partial, still = shape
     issue = _example(instruction, dict(values), partial, dict(still))
     regions = find_regions(instruction, issue)
     once = {**dict(values), **{r.name: 1 for r in issue.repeats}}
