@@ -39,11 +39,13 @@ class KnownModels:
 
     `proven`: by `TilingModel.digest`: coverings that differ only in how buffers lie outside the
     chip, or of one task among different others, often have the same one; loops are called by their
-    numbers. Where caches decide, by a covering's loops and residences; `searched` by covering and
-    machine: what the last search for values below so much found. `alike`: the best tilings of the
-    same call on other sizes, each with its loops, the latest last.
+    numbers. Where caches decide, by a covering's loops and residences; `of_loops`: by its loops,
+    the best; `searched` by covering and machine: what the last search for values below so much
+    found. `alike`: the best tilings of the same call on other sizes, each with its loops, the
+    latest last.
     """
 
     proven: dict[object, Solution] = field(default_factory=dict)
+    of_loops: dict[tuple[TiledLoop, ...], Solution] = field(default_factory=dict)
     searched: dict[object, tuple[float, Solution]] = field(default_factory=dict)
     alike: dict[object, list[tuple[tuple[TiledLoop, ...], Tiling]]] = field(default_factory=dict)

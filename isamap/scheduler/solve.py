@@ -94,7 +94,9 @@ def _search(
     alike = _alike(covering, work)
     before = known.proven.get(alike)
     near = before.tiling if before else None
-    found = descend(covering, work, hw, aim, near, below, clock)
+    other = known.of_loops.get(covering.loops)
+    like = other.tiling if other else None
+    found = descend(covering, work, hw, aim, near, below, clock, like)
     costs = estimate(covering, work, found, hw).costs(hw) if found else least
     seconds = time.perf_counter() - begin
     if found is None or not aim.allows(costs):
@@ -106,6 +108,8 @@ def _search(
         status, found, cycles, min(round(least.cycles), cycles), seconds, value, min(bound, value)
     )
     known.proven[alike] = solution
+    if other is None or value < other.value:
+        known.of_loops[covering.loops] = solution
     known.searched[same] = below, solution
     return _below(solution, below)
 

@@ -276,6 +276,33 @@ def test_a_tiling_that_is_known_is_improved() -> None:
     assert found == descend(covering, work, hw, FASTEST, found)
 
 
+def test_tiles_of_the_same_loops_are_a_beginning_for_less_estimates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is found for one covering leads all others of its loops to legal tilings that are about
+    as good as those that they find alone; where the tiles do not fit, they grow as before."""
+    hw = machine("x86_avx512")
+    product = kernel("gemm", "gemm_f32", SIZES[1])
+    some = list(coverings(product, hw, [], may_reassociate=True))
+    first, works = some[0], [count_work(covering, hw) for covering in some]
+    like = descend(first, works[0], hw, FASTEST)
+    assert like is not None
+    others = [pair for pair in zip(some, works, strict=True) if pair[0].loops == first.loops][1:]
+    assert len(others) >= 4
+    num_alone = num_led = 0
+    for covering, work in others:
+        alone = Descent(covering, work, hw, FASTEST)
+        led = Descent(covering, work, hw, FASTEST, like=like)
+        best, found = alone.run(), led.run()
+        assert best is not None and found is not None and is_legal(covering, found, hw)
+        assert cycles(covering, found, hw) < 1.1 * cycles(covering, best, hw)
+        num_alone, num_led = num_alone + len(alone.known), num_led + len(led.known)
+    assert num_led < 0.95 * num_alone
+    unfit = replace(like, tiles=tuple((name, 10**6) for name, _ in like.tiles))
+    covering, work = others[0]
+    assert descend(covering, work, hw, FASTEST, like=unfit) == descend(covering, work, hw, FASTEST)
+
+
 def test_what_stays_far_above_what_is_wanted_is_not_improved() -> None:
     """The tiles that grow for this product lie near enough to the best ones to go on from them."""
     hw = machine("x86_avx2")
