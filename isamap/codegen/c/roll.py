@@ -117,7 +117,7 @@ def _surplus(
     """What an edge does beside a plain iteration, if that may be done ahead of all of it."""
     extra: list[CNode] = []
     passed: list[CNode] = []
-    over: list[_Touch] = []  # what those touch that something was asked to move past
+    over: set[_Touch] = set()  # what those touch that something was asked to move past
     expected = iter((*plain, None))
     awaited = next(expected)
     for node in edge:
@@ -125,7 +125,7 @@ def _surplus(
             passed.append(node)
             awaited = next(expected)
             continue
-        over += [touch for before in passed for touch in touched(before)]
+        over.update(touch for before in passed for touch in touched(before))
         passed.clear()
         if over and any(mine.meets(other) for mine in touched(node) for other in over):
             return None
