@@ -1,10 +1,12 @@
-"""How hard the C compiler shall work on a program: only as hard as a faster run is worth.
+"""How hard the C compiler shall work on a program, if at all: as hard as a faster run is worth.
 
-In: a bound program. Out: a flag of the compiler. Not its job: compiling, what the C says (the same
-under any flag).
+In: a bound program. Out: whether it is compiled, a flag of the compiler. Not its job: compiling,
+what the C says (the same under any flag, and in Python).
 """
 
 from math import prod
+
+from isamap.c_compiler import find_compiler
 
 from .bind import Bound, Call
 from .ranges import span_interval
@@ -13,12 +15,25 @@ from .ranges import span_interval
 # and a call as long as 300 steps.
 STEPS_OF_A_CALL = 300
 MAX_PLAIN_STEPS = 2 * 10**7
+# Compiling takes 0.15 to 0.3 s, a call in Python some 0.4 ms: up to so many steps programs for
+# Gemmini, VTA, TPU v1, AMX and Trainium are over sooner there.
+MAX_INTERPRETED_STEPS = 150_000
+
+
+def is_compiled(bound: Bound, compiled: bool | None) -> bool:
+    """As asked; else where there is a compiler, and the program takes longer than compiling it."""
+    if compiled is not None:
+        return compiled
+    return _count_all_steps(bound) > MAX_INTERPRETED_STEPS and bool(find_compiler())
 
 
 def choose_optimisation(bound: Bound) -> str:
     """-O0 for a program that is over sooner than it would be optimised, else -O3."""
-    steps = sum(_count_steps(call) for call in bound.calls)
-    return "-O0" if steps <= MAX_PLAIN_STEPS else "-O3"
+    return "-O0" if _count_all_steps(bound) <= MAX_PLAIN_STEPS else "-O3"
+
+
+def _count_all_steps(bound: Bound) -> int:
+    return sum(_count_steps(call) for call in bound.calls)
 
 
 def _count_steps(call: Call) -> int:

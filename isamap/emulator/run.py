@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError, ProgramError, closest
 from isamap.hwdesc import Hardware
 from isamap.program import Placement, Program, pack, unpack
@@ -21,7 +20,7 @@ from .build import compile_c, run_executable
 from .c_functional import emit_functional
 from .c_semantics import can_compile
 from .faults import fault_error, parse_report
-from .optimisation import choose_optimisation
+from .optimisation import choose_optimisation, is_compiled
 from .python_functional import interpret_functional
 from .result import RunResult
 
@@ -40,9 +39,8 @@ def run(
 
     Args:
         arrays: by buffer name, one per input placement, of its layout's shape and type.
-        compiled: run through the C compiler; None: if there is one (8-bit floats always run in
-        Python);
-            False: in Python (slow).
+        compiled: run through the C compiler; None: if there is one and the program is not over
+            sooner in Python (8-bit floats always run there); False: in Python (slow).
 
     Raises:
         ProgramError: an illegal call, a read of bytes nobody wrote, a missing or unfitting array.
@@ -54,7 +52,7 @@ def run(
     has_c = all(can_compile(call.instruction.semantics) for call in bound.calls)
     if compiled and not has_c:
         raise IsamapError("the compiled emulator has no 8-bit floats", hint="use compiled=False")
-    if has_c and (compiled or (compiled is None and find_compiler())):
+    if has_c and is_compiled(bound, compiled):
         image = _run_compiled(bound, image, timeout_s)
     else:
         interpret_functional(bound, image)

@@ -21,7 +21,6 @@ from pathlib import Path
 
 import numpy as np
 
-from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.program import Node, Program, Run, map_issues
@@ -30,7 +29,7 @@ from isamap.work_folder import work_folder
 from .bind import Bound, bind
 from .build import compile_c, run_executable
 from .c_timing import emit_timing
-from .optimisation import choose_optimisation
+from .optimisation import choose_optimisation, is_compiled
 from .python_timing import interpret_starts
 from .result import Timing
 from .time_program import find_error, time_program
@@ -61,7 +60,7 @@ def set_starts(
     bound = bind(program, hardware)
     if bound.is_timed:
         return program
-    use_c = bool(find_compiler()) if compiled is None else compiled
+    use_c = is_compiled(bound, compiled)
     place = _run_compiled if use_c else _run_python
     pairs, is_legal = _place(bound, 0, place, timeout_s)
     if hardware.issue_width is not None:

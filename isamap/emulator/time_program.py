@@ -7,7 +7,6 @@ contract is docs/timing.md.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError, ProgramError
 from isamap.hwdesc import Hardware, Unit
 from isamap.program import Program
@@ -17,7 +16,7 @@ from .build import compile_c, run_executable
 from .c_text import Fault
 from .c_timing import ENERGY_SCALE, emit_timing
 from .faults import fault_error, parse_report, show_call
-from .optimisation import choose_optimisation
+from .optimisation import choose_optimisation, is_compiled
 from .python_timing import interpret_timing
 from .result import PortTime, Timing, Traffic, UnitTime
 
@@ -32,7 +31,8 @@ def time_program(
     """Cycles, utilisation, traffic and energy of every call of `program` (docs/timing.md).
 
     Args:
-        compiled: run through the C compiler; None: if there is one; False: in Python (slow).
+        compiled: run through the C compiler; None: if there is one and the program is not over
+            sooner in Python; False: in Python (slow).
 
     Raises:
         ProgramError: an illegal call, a hazard, a deadlock.
@@ -44,7 +44,7 @@ def time_program(
             f"{hardware.name!r} does not wait: every call needs the cycle in which it starts",
             hint="isamap.emulator.set_starts gives each the earliest",
         )
-    use_c = bool(find_compiler()) if compiled is None else compiled
+    use_c = is_compiled(bound, compiled)
     numbers = _run_compiled(bound, timeout_s) if use_c else interpret_timing(bound)
     timing = _to_timing(bound, numbers)
     if bound.is_timed:

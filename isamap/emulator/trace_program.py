@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from isamap.c_compiler import find_compiler
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.program import Program
@@ -19,7 +18,7 @@ from .bind import Bound, bind
 from .build import compile_c, run_executable
 from .c_events import NUM_FIELDS, deepest, lanes
 from .c_timing import emit_timing
-from .optimisation import choose_optimisation
+from .optimisation import choose_optimisation, is_compiled
 from .python_events import Recorder
 from .python_timing import observe_timing
 from .result import Timing
@@ -54,7 +53,7 @@ def trace_program(
     bound = bind(program, hardware)
     bucket_cycles = max(1, -(-timing.cycles // NUM_BUCKETS))
     num_buckets = max(1, -(-timing.cycles // bucket_cycles))
-    use_c = bool(find_compiler()) if compiled is None else compiled
+    use_c = is_compiled(bound, compiled)
     if use_c:
         events = _run_compiled(bound, max_calls, bucket_cycles, num_buckets, timeout_s)
     else:

@@ -57,6 +57,7 @@ import os, sys
 from importlib import import_module
 import isamap
 
+import_module("isamap.emulator.optimisation").MAX_INTERPRETED_STEPS = -1
 run = import_module("isamap.emulator.run")
 given = run.run_executable
 
