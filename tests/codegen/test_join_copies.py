@@ -20,7 +20,7 @@ from isamap.native.mapped import map_program
 from isamap.program import Address, Edge, Issue, Operand, Span
 from isamap.resources import find_hardware
 from isamap.scheduler import Wishes
-from tests.native.test_x86 import KERNELS, skip_unless_native
+from tests.native.products import KERNELS, skip_unless_native
 
 PITCH = 4096
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,14 +13,19 @@ from isamap.ir import interpret
 from isamap.native import execute_c, whole_arrays
 from isamap.native.mapped import map_program
 from isamap.program import issues
-from isamap.resources import find_hardware
 from isamap.scheduler import Wishes
-from tests.native.test_x86 import skip_unless_native
+from tests.native.products import (
+    KERNELS,
+    Sizes,
+    assert_exact,
+    loaded,
+    map_product,
+    skip_unless_native,
+)
 
 MACHINE = "x86_golden_cove_amx"
-KERNELS = Path(__file__).parent.parent / "codegen" / "c_kernels.py"
-STRICT = ("-Wall", "-Wextra", "-Werror")
-SIZES = ((1, 1, 1), (5, 7, 3), (16, 16, 64), (33, 18, 131), (70, 37, 66))
+SIZES: tuple[Sizes, ...] = ((1, 1, 1), (5, 7, 3), (16, 16, 64), (33, 18, 131), (70, 37, 66))
+PACKED_SIZES = SIZES[::2]
 CASES = (
     ("bgemm", "tdpbf16ps"),
     ("bgemm_tn", "tdpbf16ps"),
@@ -35,41 +39,36 @@ CASES = (
 
 @cache
 def machine_with(computing: str) -> Hardware:
-    """The machine with no other instruction that multiplies."""
-    hw = isamap.load_hardware(find_hardware(MACHINE))
+    """The machine with no other instruction that multiplies, under a name of its own: machines of
+    one name are compared in depth wherever something is remembered of them."""
+    hw = loaded(MACHINE)
     kept = tuple(i for i in hw.instructions if i.name == computing or not _adds_up(i))
-    return replace(hw, instructions=kept, host=None)
+    return replace(hw, name=f"{MACHINE}_{computing}", instructions=kept, host=None)
 
 
 def _adds_up(instruction: Instruction) -> bool:
     return any(s.update == "+=" for s in instruction.semantics.statements)
 
 
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("kernel, instruction", CASES)
-def test_every_element_is_right(kernel: str, instruction: str, sizes: tuple[int, int, int]) -> None:
+def test_every_element_is_right(kernel: str, instruction: str) -> None:
+    """Also where weights are packed ahead, in groups along a sum that was cut in two: calls load
+    them without a copy."""
     skip_unless_native(MACHINE)
-    done = isamap.run_on(
-        f"{KERNELS}:{kernel}",
-        machine_with(instruction),
-        sizes=dict(zip("mnk", sizes, strict=True)),
-        time_limit_s=1,
-        may_reassociate=True,
-        flags=STRICT,
-    )
-    assert done.mismatch is None
-    assert any(call.instruction == instruction for call in issues(done.mapped.program.body))
+    hw = machine_with(instruction)
+    plain = [map_product(kernel, hw, sizes) for sizes in SIZES]
+    for found in plain:
+        assert any(call.instruction == instruction for call in issues(found.program.body))
+    ahead = [map_product(kernel, hw, sizes, ahead=("B",)) for sizes in PACKED_SIZES]
+    assert_exact([*plain, *ahead])
 
 
-@pytest.mark.parametrize("sizes", SIZES[1::2], ids=str)
 @pytest.mark.parametrize("kernel, instruction", CASES)
-def test_emulated_programs_are_right(
-    kernel: str, instruction: str, sizes: tuple[int, int, int]
-) -> None:
+def test_emulated_programs_are_right(kernel: str, instruction: str) -> None:
     found = isamap.map(
         f"{KERNELS}:{kernel}",
         machine_with(instruction),
-        sizes=dict(zip("mnk", sizes, strict=True)),
+        sizes={"m": 33, "n": 18, "k": 131},
         time_limit_s=1,
         may_reassociate=True,
         verify="full",
@@ -130,23 +129,6 @@ def test_tiles_are_set_up_again_behind_the_work_of_threads() -> None:
     arrays = whole_arrays(found.kernel, 1)
     expected = interpret(found.kernel, arrays)["y"]
     np.testing.assert_array_equal(execute_c(found.program, found.hardware, arrays)["y"], expected)
-
-
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-@pytest.mark.parametrize("kernel, instruction", CASES)
-def test_what_is_packed_ahead_lies_as_tiles_want(
-    kernel: str, instruction: str, sizes: tuple[int, int, int]
-) -> None:
-    """Weights in groups along a sum that was cut in two: calls load them without a copy."""
-    skip_unless_native(MACHINE)
-    wishes = Wishes(time_limit_s=1, may_reassociate=True)
-    found = map_program(
-        f"{KERNELS}:{kernel}", machine_with(instruction), wishes,
-        sizes=dict(zip("mnk", sizes, strict=True)), ahead=("B",),
-    )  # fmt: skip
-    arrays = whole_arrays(found.kernel, 1)
-    got = execute_c(found.program, found.hardware, arrays)["C"]
-    np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
 
 
 def test_tiles_of_what_is_packed_ahead_are_not_copied() -> None:

@@ -1,23 +1,28 @@
 """The bundled x86 machines on a processor that has their instructions: exact on whole numbers."""
 
 import sys
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import isamap
-from isamap.codegen import missing_features
 from isamap.ir import interpret
 from isamap.native import RemoteRun, execute_c, execute_together, whole_arrays
 from isamap.native.mapped import map_program
 from isamap.program import issues, listing
 from isamap.resources import find_hardware
 from isamap.scheduler import Wishes
+from tests.native.products import (
+    KERNELS,
+    STRICT,
+    assert_exact,
+    loaded,
+    map_product,
+    skip_unless_native,
+)
 
-KERNELS = Path(__file__).parent.parent / "codegen" / "c_kernels.py"
-SIZES = ((1, 1, 1), (2, 15, 1), (5, 7, 3), (16, 16, 16), (37, 70, 19))
+SIZES = ((1, 1, 1), (2, 15, 3), (16, 16, 16), (37, 70, 19))  # fewer than lanes, as many, more
 CASES = (
     ("x86_avx512", "sgemm"),
     ("x86_avx512", "sgemm_adds"),
@@ -40,34 +45,12 @@ CASES = (
 )
 
 
-def skip_unless_native(machine: str) -> None:
-    """Skip, naming the features that this processor lacks."""
-    rule = isamap.load_hardware(find_hardware(machine)).compiler
-    assert rule is not None
-    missing = missing_features(rule)
-    if missing:
-        pytest.skip(f"this processor lacks {', '.join(missing)}")
-
-
-@pytest.mark.parametrize(
-    "machine, kernel, sizes",
-    [
-        pytest.param(machine, kernel, sizes, id=f"{machine}-{kernel}-{sizes}")
-        for machine, kernel in CASES
-        for sizes in (SIZES if machine in ("x86_avx512", "x86_avx2") else SIZES[2::2])  # variants
-    ],
-)
-def test_products_are_exact(machine: str, kernel: str, sizes: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("machine, kernel", CASES, ids=str)
+def test_products_are_exact(machine: str, kernel: str) -> None:
     skip_unless_native(machine)
-    done = isamap.run_on(
-        f"{KERNELS}:{kernel}",
-        machine,
-        sizes=dict(zip("mnk", sizes, strict=True)),
-        time_limit_s=1,
-        may_reassociate=True,
-        flags=("-Wall", "-Wextra", "-Werror"),
-    )
-    assert done.mismatch is None
+    is_variant = machine not in ("x86_avx512", "x86_avx2")
+    every = SIZES[1::2] if is_variant else SIZES
+    assert_exact([map_product(kernel, loaded(machine), sizes) for sizes in every])
 
 
 def test_what_a_processor_need_not_have_is_not_emitted() -> None:
@@ -102,6 +85,7 @@ def test_sums_of_a_state_are_right_within_what_verify_tolerates(
         outputs["h"].reshape(-1)[-1] += 2 * done.tolerance
         return [outputs]
 
+    monkeypatch.setattr(module, "map_program", lambda *_, **__: done.mapped)
     monkeypatch.setattr(module, "execute_together", execute_wrongly)
     wrong = run().mismatch
     assert wrong is not None and wrong.num_wrong == 1
@@ -117,7 +101,7 @@ def test_convolutions_of_odd_sizes_are_exact(kernel: str) -> None:
         sizes={"h": 7, "w": 5, "c": 3, "k": 19},
         time_limit_s=0.5,
         may_reassociate=True,
-        flags=("-Wall", "-Wextra", "-Werror"),
+        flags=STRICT,
     )
     assert done.mismatch is None
 
@@ -182,29 +166,19 @@ def test_an_element_that_several_vectors_need_is_broadcast_once() -> None:
     np.testing.assert_array_equal(got, interpret(found.kernel, arrays)["C"])
 
 
-MACHINES = ("x86_avx512", "x86_avx2")
-FEW = (
-    *product(MACHINES, ((1, 203, 310), (21, 1, 4099), (4, 203, 310), (13, 2, 57))),
-    ("x86_avx512", (3, 21, 4099)),
-    ("x86_avx2", (2, 21, 4099)),  # of three it takes two at once
-)
+FEW = ((1, 203, 310), (21, 1, 4099), (4, 203, 310), (13, 2, 57))
+THREE = {"x86_avx512": 3, "x86_avx2": 2}  # of three vectors the latter takes two at once
 
 
-@pytest.mark.parametrize("machine, sizes", FEW, ids=str)
-def test_rows_times_a_few_vectors_are_summed_along_the_rows(
-    machine: str, sizes: tuple[int, int, int]
-) -> None:
+@pytest.mark.parametrize("machine", THREE)
+def test_rows_times_a_few_vectors_are_summed_along_the_rows(machine: str) -> None:
     """Sizes that end within a block in every direction."""
     skip_unless_native(machine)
-    wishes = Wishes(may_reassociate=True)
-    given = dict(zip("mnk", sizes, strict=True))
-    found = map_program(f"{KERNELS}:sgemm_nt", machine, wishes, sizes=given)
-    assert "dot_block_f32" in listing(found.program)
-    done = isamap.run_on(
-        f"{KERNELS}:sgemm_nt", machine, sizes=given, time_limit_s=1, may_reassociate=True,
-        flags=("-Wall", "-Wextra", "-Werror"),
-    )  # fmt: skip
-    assert done.mismatch is None
+    every = (*FEW, (THREE[machine], 21, 4099))
+    found = [map_product("sgemm_nt", loaded(machine), sizes, time_limit_s=10) for sizes in every]
+    for one in found:
+        assert "dot_block_f32" in listing(one.program)
+    assert_exact(found)
 
 
 def test_arrays_that_lie_badly_are_not_repacked_in_every_run() -> None:
