@@ -6,6 +6,7 @@ its job: quality of schedules.
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +32,11 @@ Sizes = dict[str, int]
 FILES = sorted((Path(__file__).parents[2] / "hw_specs").glob("*.yaml"))
 MACHINES = [file for file in FILES if not file.read_text().partition("\nbase: ")[1]]  # no variants
 FORMS = ("", "_bf16", "_f32")  # of a kernel, for what a machine multiplies
-FIRST_S = 0.5  # the first legal schedule will do
+FIRST = 0.03  # effort: the first legal schedule will do
 SLOW = Fraction(10**6)  # cycles per operation
 
 
+@cache
 def with_slow_host(file: Path) -> Hardware:
     """The machine; if it has a host, one that only does what no instruction can."""
     hw = load_hardware(file)
@@ -87,13 +89,11 @@ def assert_computes(kernel: Kernel, program: Program, hw: Hardware) -> None:
         np.testing.assert_array_equal(got[name].reshape(expected.shape), expected)
 
 
-def map_and_run(
-    name: str, hw: Hardware, sizes: Sizes, time_limit_s: float = FIRST_S
-) -> tuple[str, ...]:
+def map_and_run(name: str, hw: Hardware, sizes: Sizes, effort: float = FIRST) -> tuple[str, ...]:
     """Instructions that compute something of the kernel, one per task that has any."""
     path, own = find_kernel(name)
     kernel = load_kernel(path, sizes, own)
-    found = isamap.map(kernel, hw, verify="off", time_limit_s=time_limit_s, may_reassociate=True)
+    found = isamap.map(kernel, hw, verify="off", effort=effort, may_reassociate=True)
     if isinstance(found, isamap.PlanResult):
         assert_computes(kernel, found.plan.program, hw)
         answers = (task.answer for task in found.plan.tasks)
@@ -103,9 +103,9 @@ def map_and_run(
 
 
 def assert_an_instruction_computes(
-    name: str, file: Path, sizes: Sizes, time_limit_s: float = FIRST_S
+    name: str, file: Path, sizes: Sizes, effort: float = FIRST
 ) -> None:
     """The kernel, or its form for the machine, runs on instructions as far as any compute it."""
     hw = with_slow_host(file)
-    used = map_and_run(form_for(name, hw), hw, sizes, time_limit_s)
+    used = map_and_run(form_for(name, hw), hw, sizes, effort)
     assert used, "the host computes everything"

@@ -69,9 +69,7 @@ def test_sums_pass_the_scratchpad_both_ways() -> None:
 )
 def test_a_gated_cell_runs_with_its_product_on_the_array(machine: str, name: str) -> None:
     sizes = {"steps": 2, "batch": 3, "hidden": 33}
-    found = isamap.map(
-        name, machine, sizes=sizes, verify="full", may_reassociate=True, time_limit_s=6
-    )
+    found = isamap.map(name, machine, sizes=sizes, verify="full", may_reassociate=True, effort=0.1)
     assert found.verification.is_verified, found.verification
     assert isinstance(found, isamap.PlanResult)
     products = {task.answer.best.covering.instruction for task in found.plan.tasks if task.answer}
