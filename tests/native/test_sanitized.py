@@ -42,6 +42,8 @@ CASES: Mapping[str, tuple[tuple[str, Mapping[str, int]], ...]] = {
         ("gemm:gemm_bf16", {"m": 33, "n": 15, "k": 9}),
     ),
 }
+# 512 bits with both; what GCC makes of AVX2 is sanitized in test_threads
+COMPILERS = {"x86_avx2": "clang", "x86_avx512": "clang", "x86_golden_cove": "gcc"}
 
 
 def strict_machine(name: str, compiler: str, tmp_path: Path) -> Hardware:
@@ -62,8 +64,7 @@ def strict_machine(name: str, compiler: str, tmp_path: Path) -> Hardware:
     return replace(hw, compiler=replace(hw.compiler, command=compiler))
 
 
-@pytest.mark.parametrize("compiler", PACKAGES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "compiler"), COMPILERS.items())
 def test_c_is_clean_and_right(name: str, compiler: str, tmp_path: Path) -> None:
     hw = strict_machine(name, compiler, tmp_path)
     kernels = [
