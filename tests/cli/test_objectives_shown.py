@@ -101,7 +101,7 @@ def test_the_nearest_value_can_be_kept() -> None:
 )
 def test_costs_of_a_plan_are_the_emulators(hw: str, metric: Metric) -> None:
     sizes = {"n": 5, "c": 20, "first": 9, "second": 7, "k": 4}
-    found = map("mlp", hw, sizes=sizes, aim=Aim.least(metric), time_limit_s=4)
+    found = map("mlp", hw, sizes=sizes, aim=Aim.least(metric), effort=0.1)
     assert isinstance(found, PlanResult) and found.verification.is_verified
     assert found.timing is not None
     traffic = next(row for row in found.timing.traffic if row.memory == "dram")

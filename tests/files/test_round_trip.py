@@ -57,7 +57,7 @@ def test_unedited_schedule_reproduces_the_answer(
     tmp_path: Path, kernel: str, machine: str, sizes: Sizes
 ) -> None:
     result = isamap.map(
-        kernel, machine, sizes=sizes, verify="off", time_limit_s=2, may_reassociate=True
+        kernel, machine, sizes=sizes, verify="off", effort=0.1, may_reassociate=True
     )
     path = tmp_path / "schedule.yaml"
     text = schedule_text(result, tmp_path)

@@ -15,8 +15,10 @@ from isamap.planner import Plan, Wishes, find_best_plan, find_plan, handovers
 from isamap.resources import find_hardware
 from isamap.verify import verify_full
 from tests.planner.homes import search
-from tests.planner.test_random_plans import assert_slow_emulator_agrees
+from tests.planner.test_random_plans import assert_emulator_agrees
 from tests.scheduler.cases import machine
+
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 # two layers: `H` is what the first one leaves in the scratchpad, where the second one reads
 LAYERS = """
@@ -71,7 +73,7 @@ def test_kept_temporaries_hold_the_right_numbers(
     plan = find_plan(kernel, hw, Wishes())
     assert homes_of(plan).keys() == {kept}
     assert verify_full(plan.program, kernel, hw).is_verified
-    assert_slow_emulator_agrees(plan.program, kernel, "fused_npu")
+    assert_emulator_agrees(plan.program, kernel, "fused_npu", compiled=True)
     timing = time_program(plan.program, hw)
     assert plan.bound_cycles <= timing.cycles
     (row,) = (row for row in handovers(plan) if row.buffer == kept)

@@ -21,6 +21,8 @@ from tests.planner.forced_joins import forced_program
 from tests.scheduler.cases import MACHINES, machine
 from tests.task_kernels import make_kernel
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 CASES = 4  # per machine
 FORCED = 150  # kernels, of which few can be joined
 JOINING = ("fused_npu", "vta", "gemmini", "conv_engine")
@@ -32,8 +34,10 @@ def subjects(label: str, count: int) -> list[tuple[int, Kernel]]:
     return [(seed, kernel) for seed, kernel in made if kernel is not None]
 
 
-def assert_slow_emulator_agrees(program: Program, kernel: Kernel, hw_name: str) -> None:
-    """The slow emulator finds the same numbers."""
+def assert_emulator_agrees(
+    program: Program, kernel: Kernel, hw_name: str, *, compiled: bool
+) -> None:
+    """The other emulator, in Python or compiled, finds the same numbers."""
     arrays = random_arrays(kernel, 0)
     data = {
         p.buffer: arrays.get(p.buffer, np.zeros(p.layout.shape, numpy_dtype(p.layout.dtype)))
@@ -41,7 +45,7 @@ def assert_slow_emulator_agrees(program: Program, kernel: Kernel, hw_name: str) 
     }
     shapes = {p.buffer: p.layout.shape for p in program.inputs}
     data = {name: array.reshape(shapes[name]) for name, array in data.items()}
-    found = run(program, machine(hw_name), data, compiled=False).outputs
+    found = run(program, machine(hw_name), data, compiled=compiled).outputs
     for name, expected in interpret(kernel, arrays).items():
         assert (found[name].reshape(expected.shape) == expected).all()
 
@@ -58,7 +62,7 @@ def test_random_kernels_are_right_or_refused(hw_name: str) -> None:
         assert found.is_verified, (seed, found)
         assert plan.bound_cycles <= time_program(plan.program, hw).cycles, seed
         if seed == 0:
-            assert_slow_emulator_agrees(plan.program, kernel, hw_name)
+            assert_emulator_agrees(plan.program, kernel, hw_name, compiled=True)
 
 
 def taking_only_computed(hw: Hardware) -> Hardware:
@@ -68,7 +72,7 @@ def taking_only_computed(hw: Hardware) -> Hardware:
         replace(x, only_computed=x.is_copy and x.operand(x.result.buffer).memory == home)
         for x in hw.instructions
     )
-    return replace(hw, instructions=instructions)
+    return replace(hw, name=f"{hw.name}_strict", instructions=instructions)
 
 
 @pytest.mark.parametrize("hw_name", MACHINES)
