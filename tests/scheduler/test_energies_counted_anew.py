@@ -137,7 +137,7 @@ def random_coverings(seed: int) -> tuple[Hardware | None, tuple[Covering, ...]]:
         return None, ()
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.integers(0, 60), st.integers(0, 999))
 def test_energies_on_random_machines_are_those_of_their_elements(machine: int, seed: int) -> None:
     hw, found = random_coverings(machine)
