@@ -309,9 +309,11 @@ class Hardware:
     _twins: object = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # what is remembered of machines is looked up thousands of times; many differ in sizes alone
-        sizes = tuple([memory.size_bytes for memory in self.memories])
-        object.__setattr__(self, "_hash", hash((self.name, self.parameters, self.clock_hz, sizes)))
+        # what is remembered of machines is looked up thousands of times; those that differ in one
+        # number, or lack an instruction, would be compared all over each time
+        names = tuple([entry.name for entry in self.instructions])
+        own = self.name, self.parameters, self.clock_hz, self.memories, self.units, self.host, names
+        object.__setattr__(self, "_hash", hash(own))
         object.__setattr__(self, "_twins", None)
         object.__setattr__(self, "_memories", {entry.name: entry for entry in self.memories})
         object.__setattr__(self, "_units", {entry.name: entry for entry in self.units})
