@@ -35,6 +35,7 @@ from .memory import Memory
 from .problems import Problems
 from .read_with_bases import read_with_bases
 from .reader import Reader, read_parameters
+from .recall import recall
 from .schema import HardwareModel
 from .settings import Setting, lay_settings, setting_text
 from .units import Quantity
@@ -42,15 +43,20 @@ from .validate import validate
 
 
 def load_hardware(path: str | Path, settings: Sequence[Setting] = ()) -> Hardware:
-    """Read a hardware file, with values of it set otherwise.
+    """Read a hardware file, with values of it set otherwise. The same value as before where nothing
+    is set, and neither the file nor what it builds on was touched since.
 
     Raises:
         SpecErrors: everything wrong in the file and the settings, sorted by position.
     """
-    hardware, errors = _read(Path(path), settings)
-    if hardware is None:
-        raise SpecErrors(errors)
-    return hardware
+
+    def read() -> Hardware:
+        hardware, errors = _read(Path(path), settings)
+        if hardware is None:
+            raise SpecErrors(errors)
+        return hardware
+
+    return read() if settings else recall(Path(path), read)
 
 
 def check_hardware(path: str | Path) -> tuple[IsamapError, ...]:
