@@ -1,17 +1,14 @@
 """Options and fixtures of all tests.
 
-In: the command line of pytest. Out: `golden`, which holds text against a file; `interpreted`, by
-which small programs are emulated without a compiler. Not its job: verdicts on behaviour.
+In: the command line of pytest. Out: `golden`, which holds text against a file. Not its job:
+verdicts on behaviour.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-import isamap.emulator  # noqa: F401  (its modules are those that `interpreted` changes)
 
 # examples take as long as they take: a busy machine is no counterexample
 settings.register_profile("isamap", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,15 +26,6 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
-
-
-@pytest.fixture
-def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs run in Python unless `compiled=True`: compiling an emulator for each takes longer
-    than the few calls of small ones. That both find the same is for tests/emulator to say."""
-    for name in ("run", "set_starts", "time_program"):
-        module = sys.modules[f"isamap.emulator.{name}"]
-        monkeypatch.setattr(module, "find_compiler", lambda: None)
 
 
 @pytest.fixture

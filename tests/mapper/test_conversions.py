@@ -16,8 +16,6 @@ from isamap.native import execute_c, whole_arrays
 from isamap.program import issues
 from isamap.scheduler import Wishes, find_schedule
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 HEAD = """\
 name: converting
 clock: 1 GHz

@@ -15,8 +15,6 @@ from isamap.resources import find_hardware
 from isamap.verify import verify_full
 from tests.scheduler.cases import MACHINES, machine
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 CAST_STORE = """
 name: casts
 clock: 1 GHz

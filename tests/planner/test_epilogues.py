@@ -13,8 +13,6 @@ from isamap.ir import load_kernel
 from isamap.planner import Plan, Wishes, find_plan
 from tests.scheduler.cases import kernel_file, machine
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 SMALL = (("m", 7), ("n", 21), ("k", 19))
 
 

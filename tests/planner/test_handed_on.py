@@ -14,8 +14,6 @@ from isamap.planner import Wishes, find_plan
 from isamap.verify import verify_full
 from tests.scheduler.cases import MACHINES, machine
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 KERNELS = {
     "a vector in byte planes": (
         "vta",

@@ -12,8 +12,6 @@ from isamap.resources import find_kernel
 from isamap.verify import verify_full
 from tests.scheduler.cases import machine
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 WISHES = Wishes(time_limit_s=300)  # the time that machines under load take
 
 CHAIN = """

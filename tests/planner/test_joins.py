@@ -11,8 +11,6 @@ from isamap.verify import verify_full
 from tests.planner.forced_joins import forced_program, joined_numbers
 from tests.scheduler.cases import machine
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 HEAD = """
 A, B, b, C = In(i8, 3, 5), In(i8, 5, 3), In(i32, 3), InOut(i32, 3, 3)
 T, U = Temp(i32, 3, 3), Temp(i32, 3, 3)

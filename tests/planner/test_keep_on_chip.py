@@ -18,8 +18,6 @@ from tests.planner.homes import search
 from tests.planner.test_random_plans import assert_emulator_agrees
 from tests.scheduler.cases import machine
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 # two layers: `H` is what the first one leaves in the scratchpad, where the second one reads
 LAYERS = """
 A, B, C, b = In(i8, {m}, {k}), In(i8, {k}, {n}), In(i8, {n}, {o}), In(i32, {n})

@@ -12,8 +12,6 @@ from isamap.resources import find_hardware
 from isamap.verify import verify_full
 from tests.scheduler.cases import MACHINES, machine
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 KERNELS = {
     "sum over part of both factors": """
 A, x, y = In(i8, 3, 5), In(i8, 5), Out(i32, 3)

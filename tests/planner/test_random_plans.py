@@ -21,8 +21,6 @@ from tests.planner.forced_joins import forced_program
 from tests.scheduler.cases import MACHINES, machine
 from tests.task_kernels import make_kernel
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 CASES = 4  # per machine
 FORCED = 150  # kernels, of which few can be joined
 JOINING = ("fused_npu", "vta", "gemmini", "conv_engine")

@@ -9,8 +9,6 @@ import pytest
 
 from tests.specs.mapped import MACHINES, assert_an_instruction_computes
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 SIZES = {"n": 1, "h": 4, "w": 3, "c": 3, "k": 5, "r": 2, "s": 1}
 
 

@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.specs.mapped import FILES, assert_an_instruction_computes
+from tests.specs.mapped import FILES, Sizes, assert_an_instruction_computes
+
+SIZES: list[Sizes] = [{"m": 5, "n": 3, "k": 7}, {"m": 1, "n": 1, "k": 1}]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_matrix_product_runs_on_instructions(file: Path) -> None:
-    """Timed by the compiled emulator, too, as the plan's price is."""
-    assert_an_instruction_computes("gemm:gemm", file, {"m": 5, "n": 3, "k": 7})
-
-
-@pytest.mark.usefixtures("interpreted")
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_one_product_runs_on_instructions(file: Path) -> None:
-    assert_an_instruction_computes("gemm:gemm", file, {"m": 1, "n": 1, "k": 1})
+@pytest.mark.parametrize("sizes", SIZES)
+def test_a_matrix_product_runs_on_instructions(file: Path, sizes: Sizes) -> None:
+    assert_an_instruction_computes("gemm:gemm", file, sizes)

@@ -13,8 +13,6 @@ from isamap.compile import PlanResult
 from tests.specs.mapped import MACHINES, assert_an_instruction_computes
 from tests.verify.test_plans_oracle import MACHINES as ELSEWHERE
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 ENOUGH = 0.1  # effort, to try the rewritten forms
 SIZES = {"n": 1, "h": 3, "w": 2, "c": 2, "k": 2, "r": 1, "s": 2}
 OURS = [file for file in MACHINES if file.stem not in ELSEWHERE]

@@ -43,11 +43,10 @@ OWN = {  # machines that do not compute long i32 sums, and one whose sums have t
     "in_memory": PRODUCTS[:3],  # convolutions in that form take seconds
 }
 EFFORT = {"in_memory": 0.2}  # to find a form of the kernel first
-KERNELS = {file: OWN.get(file.stem, PRODUCTS) for file in MACHINES}
 CASES = [
     pytest.param(file, name, sizes, id=f"{file.stem}-{name.rpartition('/')[2]}-{number}")
-    for file, every in KERNELS.items()
-    for number, (name, sizes) in enumerate(every[1:], 1)
+    for file in MACHINES
+    for number, (name, sizes) in enumerate(OWN.get(file.stem, PRODUCTS))
 ]
 
 
@@ -56,14 +55,6 @@ def test_the_file_has_no_mistakes(file: Path) -> None:
     assert check_hardware(file) == ()
 
 
-@pytest.mark.parametrize("file", MACHINES, ids=lambda file: file.stem)
-def test_an_instruction_computes_the_first_kernel(file: Path) -> None:
-    """Timed by the compiled emulator, too, as the plan's price is."""
-    name, sizes = KERNELS[file][0]
-    assert map_and_run(name, load_hardware(file), sizes, EFFORT.get(file.stem, FIRST))
-
-
-@pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize(("file", "name", "sizes"), CASES)
 def test_an_instruction_computes_it(file: Path, name: str, sizes: Sizes) -> None:
     assert map_and_run(name, load_hardware(file), sizes, EFFORT.get(file.stem, FIRST))

@@ -15,8 +15,6 @@ from isamap.resources import find_hardware, find_kernel
 from tests.ir.kernel_sizes import ODD_SIZES, Sizes
 from tests.scheduler import cases
 
-pytestmark = pytest.mark.usefixtures("interpreted")
-
 TIME_LIMIT_S = 0.2  # any legal schedule will do
 
 
