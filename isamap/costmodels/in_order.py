@@ -97,8 +97,9 @@ def times_held_up(
     covering: Covering, tiling: Tiling, stay: Stay, held_up: HeldUp, hw: Hardware
 ) -> float:
     """How often a drain waits and stands before other fills: where tiles leave late, never, or with
-    every tile from which it must keep a distance; from a passage on, with every tile but the last;
-    else with every block where blocks move one by one, as if each brought new operands."""
+    every tile from which it must keep a distance; from a passage on, with every tile; else with
+    every block where blocks move one by one, as if each brought new operands. Behind the last one
+    comes nothing."""
     if held_up.is_onward:
         return fetches(covering, tiling, stay) - 1 if stay.level else 0.0
     if held_up.is_own:
@@ -107,9 +108,9 @@ def times_held_up(
     if is_late and not held_up.is_apart:
         return 0.0
     if is_late or not moves_blocks(covering, stay, hw):
-        return fetches(covering, tiling, stay)
+        return fetches(covering, tiling, stay) - 1
     blocks = prod(covering.loop(name).units for name in covering.operand(stay.operand).loops)
-    return flow_passes(covering, tiling, held_up.drain) * blocks
+    return flow_passes(covering, tiling, held_up.drain) * blocks - 1
 
 
 def _times_behind_own(

@@ -28,14 +28,14 @@ def times_held_up(
     if held_up.is_own:
         return _times_behind_own(variables, stay, always, passes, hw)
     by_tile = [] if held_up.is_apart else always
-    times: list[tuple[Linear, list[Bool]]] = [(variables.fetches(stay, label), by_tile)]
+    times: list[tuple[Linear, list[Bool]]] = [(variables.fetches(stay, label) - 1, by_tile)]
     blocks = prod(loop.units for n, loop in variables.loops.items() if n in stay.plan.loops)
     by_block = [*always]
     if not moves_blocks(variables.covering, Stay(stay.plan.name, stay.number, 1, 1), hw):
         if stay.is_never_low:
             return times
         by_block += _literals(stay.is_low)
-    return [*times, (blocks * passes, by_block)]
+    return [*times, (blocks * passes - 1, by_block)]
 
 
 def _times_behind_own(

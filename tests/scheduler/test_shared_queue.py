@@ -144,3 +144,12 @@ def test_within_a_tile_sums_begin_behind_those_that_leave(tmp_path: Path) -> Non
         expected = estimate(covering, work, tiling, hw).cycles
         assert expected == pytest.approx(counted[inner], rel=0.05)
     assert counted["ipj"] > 1.2 * counted["pij"]
+
+
+def test_nothing_stands_behind_the_last_result() -> None:
+    """One tile of one block: no fill comes after its drain, so nothing waits for it."""
+    hw = next(hw for hw in MACHINES if hw.name == "one_queue")
+    text = PRODUCT.replace("13", "4").replace("21", "4").replace("19", "4")
+    found = isamap.map(parse_semantics(text, "once"), hw, verify="full")
+    assert isinstance(found, isamap.Result) and found.timing is not None
+    assert found.schedule.estimate.cycles == pytest.approx(found.timing.cycles, rel=0.1)
