@@ -84,10 +84,12 @@ def make_harness(hw: Hardware, instruction: Instruction, cases: tuple[Case, ...]
                 (nodes if row is inputs else emptied).append(call)
                 running = -(-(running + layout.size_bytes) // PAGE) * PAGE
         nodes += [_call(instruction, case), *emptied]
+    # a copy stands for whatever else has put the operand there
+    alone = replace(instruction, only_computed=False)
     machine = replace(
         hw,
         units=(*hw.units, Unit(UNIT)),
-        instructions=(instruction, *copies.values()),
+        instructions=(alone, *copies.values()),
         memories=tuple(
             replace(m, size_bytes=max(m.size_bytes, running)) if m.name == external else m
             for m in hw.memories

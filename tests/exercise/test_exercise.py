@@ -40,6 +40,11 @@ def test_the_emulator_agrees_with_the_semantics(instruction: Instruction) -> Non
     assert not outcome.skipped
 
 
+def test_what_takes_only_computed_results_is_given_some() -> None:
+    outcome = attempt("pull", only_computed=True)
+    assert outcome.is_right, outcome
+
+
 def test_extents_reach_both_ends() -> None:
     assert attempt("pull").extents == (("r", 2, 6), ("c", 1, 4))
     assert attempt("dot").extents == (("q", 1, 4), ("s", 3, 3))
