@@ -166,7 +166,7 @@ def _scheduled_lines(task: Task, schedule: Schedule, result: Result | PlanResult
         yield f"  cores: {yaml_text(split_of(covering))}"
         if multicasts := multicasts_of(covering, hw):
             yield f"  multicast: {yaml_text(multicasts)}"
-    yield "  tiles:"
+    yield "  tiles:" if covering.loops else "  tiles: {}"
     yield from _tile_lines(covering, tiling)
     yield f"  outer: {yaml_text(tiling.outer)}"
     yield f"  inner: {yaml_text(tiling.inner)}"

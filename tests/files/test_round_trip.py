@@ -78,6 +78,20 @@ def test_unedited_schedule_reproduces_the_answer(
     assert isinstance(yaml.safe_load(text), dict), "other readers of YAML understand it"
 
 
+def test_a_statement_without_loops_has_no_tiles(tmp_path: Path) -> None:
+    kernel = tmp_path / "one.py"
+    kernel.write_text(
+        "from isamap.lang import In, Out, i8, kernel\n\n\n@kernel\ndef one():\n"
+        "    A, B = In(i8), Out(i8)\n    B[()] = A[()]\n"
+    )
+    result = isamap.map(str(kernel), "fused_npu", verify="off")
+    path = tmp_path / "schedule.yaml"
+    path.write_text(schedule_text(result, tmp_path), encoding="utf-8")
+    found = evaluate(path, verify="full").result
+    assert found.program == result.program
+    assert found.verification.is_verified
+
+
 def test_schedule_files_know_every_decision() -> None:
     """Who adds a decision to a tiling or a task writes it to schedule files too."""
     assert [f.name for f in fields(Tiling) if f.init] == ["tiles", "outer", "inner", "stays"]
