@@ -45,4 +45,4 @@ def _sizes(found: Verification) -> str:
         base, _, number = loop.rpartition("_")
         if not (number.isdecimal() and shown.get(base) == extent):
             shown[loop] = extent
-    return ", ".join(f"{loop}={extent}" for loop, extent in shown.items())
+    return ", ".join(f"{loop}={extent}" for loop, extent in shown.items()) or "its only size"

@@ -52,6 +52,14 @@ def test_an_instruction_without_loops_computes_one_element(tmp_path: Path) -> No
     assert "mapping  store_sum: one element\n         loops around it: i (5)\n" in done.output
 
 
+def test_a_kernel_without_loops_is_executed_on_its_only_size(tmp_path: Path) -> None:
+    path = tmp_path / "copied.py"
+    path.write_text(COPY.replace("i16, n", "i8").replace("i16", "i8").replace("[i]", "[()]"))
+    path.write_text(path.read_text().replace("    for i in range(n):\n    ", ""))
+    done = run_map(str(path), "--hw", "fused_npu")
+    assert "check    verified (quick): the same structure on its only size, bit" in done.output
+
+
 @pytest.mark.parametrize("machine", ["gemmini", "outer", "vecdot"])
 def test_answer_has_every_section_and_is_verified(machine: str) -> None:
     done = run_map("gemm", "--hw", machine, *SMALL)
