@@ -11,6 +11,7 @@ from isamap.ir import Kernel
 
 from .check import footprint_bytes
 from .document import Path
+from .expression import Expression
 from .hardware import Hardware, Instruction, Synchronisation
 from .memory import Memory
 from .reader import Reader
@@ -99,8 +100,28 @@ def _build_distance(
         reader.known("instruction", name, model.instructions, (*path, key))
     first = built.get(entry.from_)
     names = [name for name, _ in first.extents] if first else None
+    before = reader.problems.count
     cycles = reader.expression(entry.cycles, Quantity.TIME, (*path, "cycles"), names)
+    if first is not None and reader.problems.count == before:
+        _check_distance(first, cycles, (*path, "cycles"), reader)
     return Distance(entry.from_, entry.to, Which(entry.when), cycles, entry.source)
+
+
+def _check_distance(first: Instruction, cycles: Expression, path: Path, reader: Reader) -> None:
+    """At the smallest and largest extents, the later call may not start before the first."""
+    spans = {
+        name: (next(n for n in range(1, rule.maximum + 1) if rule.allows(n)), rule.maximum)
+        for name, rule in first.extents
+    }
+    for corner in product(*spans.values()):
+        values = dict(zip(spans, corner, strict=True))
+        least = cycles.evaluate(values)
+        if least < 0:
+            at = ", ".join(f"{name} = {values[name]}" for name in cycles.names if name in values)
+            message = f"the distance is {least} cycles, below 0"
+            message += f", when {at}" if at else ""
+            reader.error(message, path, "correct the expression")
+            return
 
 
 def check_fifos(hw: Hardware, reader: Reader) -> None:

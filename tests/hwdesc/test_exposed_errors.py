@@ -48,6 +48,13 @@ CASES = (
         "",
     ),
     Case(
+        KIND,
+        EXPOSED.replace("2 * n", "1 - n"),
+        "1 - n",
+        "the distance is -3 cycles, below 0, when n = 4",
+        "correct the expression",
+    ),
+    Case(
         "granule: 4 bytes\n",
         "granule: 4 bytes\n    fifo: {}\n",
         "D:",
