@@ -139,3 +139,9 @@ def closest(word: str, candidates: Iterable[str]) -> str:
     """Return "did you mean 'x'?" for the candidate nearest to `word`, or an empty string."""
     matches = get_close_matches(word, list(candidates), n=1)
     return f"did you mean '{matches[0]}'?" if matches else ""
+
+
+def among(word: str, candidates: Iterable[str]) -> str:
+    """The nearest candidate to `word`, or all of them, once each."""
+    known = list(dict.fromkeys(candidates))
+    return closest(word, known) or f"known names: {', '.join(known) or 'none'}"

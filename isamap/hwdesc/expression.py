@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from isamap.errors import Loc, SpecError, closest
+from isamap.errors import Loc, SpecError, among, closest
 
 from .expression_c import node_to_c
 from .expression_text import node_text
@@ -205,8 +205,7 @@ def _convert_name(name: str, tree: ast.expr, source: _Source) -> Node:
     if name in source.parameters:
         return Constant(source.parameters[name])
     if source.names is not None and name not in source.names:
-        known = [*source.names, *source.parameters]
-        hint = closest(name, known) or f"known names: {', '.join(known) or 'none'}"
+        hint = among(name, (*source.names, *source.parameters))
         raise source.error(f"unknown name '{name}'", source.column(tree), hint)
     return Name(name)
 

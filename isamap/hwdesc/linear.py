@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from isamap.errors import Loc, SpecError, closest
+from isamap.errors import Loc, SpecError, among
 
 MAX_POWER = 64
 HINT = "a value is a sum of names and numbers, multiplied or divided by numbers: (base + S) / 16"
@@ -103,8 +103,7 @@ def _quantity(tree: ast.Name | ast.Attribute, source: _Source) -> Linear:
     if name in source.parameters:
         return Linear((), Fraction(source.parameters[name]))
     if name not in source.names:
-        known = [*source.names, *source.parameters]
-        hint = closest(name, known) or f"known names: {', '.join(known) or 'none'}"
+        hint = among(name, (*source.names, *source.parameters))
         raise source.error(f"unknown name '{name}'", tree, hint)
     return Linear(((name, Fraction(1)),))
 

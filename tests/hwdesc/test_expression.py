@@ -139,6 +139,13 @@ def test_names_substitution_and_constants() -> None:
     assert Expression.parse("ceil(16 * 16 / 8)").text == "32"
 
 
+def test_a_name_is_offered_once() -> None:
+    """A repeat may be called like a loop."""
+    with pytest.raises(SpecError) as caught:
+        Expression.parse("x", names=("i", "i", "b"))
+    assert caught.value.hint == "known names: i, b"
+
+
 ALLOWED = "allowed are numbers, names, + - * / // %"
 ERRORS = (
     ("2 * cel(r / 4)", "cel", "unknown function 'cel'", "did you mean 'ceil'?"),
