@@ -6,11 +6,20 @@ In: a path. Out: its module. Not its job: what the module is for, telling its er
 import importlib.util
 import sys
 from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 _neighbours: dict[str, ModuleType] = {}  # what imported files brought from their folders
+
+
+class _AsItIs(SourceFileLoader):
+    """Compiles the text each time: kept bytecode is taken for that of any text of the same length
+    that was written in the same second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def import_file(path: str | PathLike[str], prefix: str) -> ModuleType:
@@ -26,9 +35,10 @@ def import_file(path: str | PathLike[str], prefix: str) -> ModuleType:
     place = Path(path).resolve()
     packages = list(_packages(place))
     name = ".".join([*(folder.name for folder in reversed(packages)), f"{prefix}_{place.stem}"])
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if place.suffix != ".py":
         raise ImportError("it must be a .py file")
+    spec = importlib.util.spec_from_file_location(name, path, loader=_AsItIs(name, str(path)))
+    assert spec is not None and spec.loader is not None, "a loader that is given is taken"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     root = packages[-1].parent if packages else place.parent

@@ -200,6 +200,7 @@ def _where(error: BaseException, origin: str) -> Loc | None:
 
 
 def _line(file: str, number: int) -> Loc:
+    linecache.checkcache(file)
     text = _text(linecache.getline(file, number))
     return Loc(file, number, len(text) - len(text.lstrip()) + 1, text)
 
