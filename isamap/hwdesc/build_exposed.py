@@ -9,7 +9,7 @@ from itertools import product
 
 from isamap.ir import Kernel
 
-from .check import footprint_bytes
+from .check import footprint_bytes, least_extent
 from .document import Path
 from .expression import Expression
 from .hardware import Hardware, Instruction, Synchronisation
@@ -109,15 +109,13 @@ def _build_distance(
 
 def _check_distance(first: Instruction, cycles: Expression, path: Path, reader: Reader) -> None:
     """At the smallest and largest extents, the later call may not start before the first."""
-    spans = {
-        name: (next(n for n in range(1, rule.maximum + 1) if rule.allows(n)), rule.maximum)
-        for name, rule in first.extents
-    }
-    for corner in product(*spans.values()):
-        values = dict(zip(spans, corner, strict=True))
+    names = cycles.names
+    ends = ((least_extent(first, name), first.extent(name).maximum) for name in names)
+    for corner in product(*ends):
+        values = dict(zip(names, corner, strict=True))
         least = cycles.evaluate(values)
         if least < 0:
-            at = ", ".join(f"{name} = {values[name]}" for name in cycles.names if name in values)
+            at = ", ".join(f"{name} = {value}" for name, value in values.items())
             message = f"the distance is {least} cycles, below 0"
             message += f", when {at}" if at else ""
             reader.error(message, path, "correct the expression")

@@ -114,7 +114,7 @@ def _least_stride(rule: StrideRule, dense: int) -> int:
 
 def _check_times(instruction: Instruction, reader: Reader) -> None:
     """At the smallest and largest extents: issue >= 1, latency >= issue, accumulate >= 0."""
-    spans = {name: (_least(instruction, name), rule.maximum) for name, rule in instruction.extents}
+    spans = {name: (least_extent(instruction, name), rule.maximum) for name, rule in instruction.extents}
     spans |= {repeat.name: (1, repeat.maximum) for repeat in instruction.repeats}
     corners = (
         product(*spans.values()) if len(spans) <= MAX_CORNERS else zip(*spans.values(), strict=True)
@@ -131,7 +131,8 @@ def _check_times(instruction: Instruction, reader: Reader) -> None:
             reported.add(key)
 
 
-def _least(instruction: Instruction, loop: str) -> int:
+def least_extent(instruction: Instruction, loop: str) -> int:
+    """The smallest that a call may have."""
     rule = instruction.extent(loop)
     return next(extent for extent in range(1, rule.maximum + 1) if rule.allows(extent))
 
