@@ -114,7 +114,9 @@ def _least_stride(rule: StrideRule, dense: int) -> int:
 
 def _check_times(instruction: Instruction, reader: Reader) -> None:
     """At the smallest and largest extents: issue >= 1, latency >= issue, accumulate >= 0."""
-    spans = {name: (least_extent(instruction, name), rule.maximum) for name, rule in instruction.extents}
+    spans = {
+        name: (least_extent(instruction, name), rule.maximum) for name, rule in instruction.extents
+    }
     spans |= {repeat.name: (1, repeat.maximum) for repeat in instruction.repeats}
     corners = (
         product(*spans.values()) if len(spans) <= MAX_CORNERS else zip(*spans.values(), strict=True)
