@@ -5,19 +5,17 @@ wrong. Not its job: what a program has to look like.
 """
 
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import isamap
 from isamap.codegen import missing_features
+from isamap.compile import load_machine
 from isamap.hwdesc import Hardware
 from isamap.ir import interpret
 from isamap.native import execute_together, whole_arrays
 from isamap.native.mapped import Mapped, map_program
-from isamap.resources import find_hardware
 from isamap.scheduler import Wishes
 
 Sizes = tuple[int, int, int]  # m, n, k
@@ -25,15 +23,9 @@ KERNELS = Path(__file__).parent.parent / "codegen" / "c_kernels.py"
 STRICT = ("-Wall", "-Wextra", "-Werror")
 
 
-@cache
-def loaded(machine: str) -> Hardware:
-    """A bundled machine, read once."""
-    return isamap.load_hardware(find_hardware(machine))
-
-
 def skip_unless_native(machine: str) -> None:
     """Skip, naming the features that this processor lacks."""
-    rule = loaded(machine).compiler
+    rule = load_machine(machine).compiler
     assert rule is not None
     missing = missing_features(rule)
     if missing:
@@ -41,7 +33,11 @@ def skip_unless_native(machine: str) -> None:
 
 
 def map_product(
-    kernel: str, hw: Hardware, sizes: Sizes, ahead: Sequence[str] = (), time_limit_s: float = 1
+    kernel: str,
+    hw: str | Hardware,
+    sizes: Sizes,
+    ahead: Sequence[str] = (),
+    time_limit_s: float = 1,
 ) -> Mapped:
     """A product's program."""
     wishes = Wishes(time_limit_s=time_limit_s, may_reassociate=True)

@@ -8,6 +8,7 @@ import pytest
 
 import isamap
 from isamap.codegen import generate_c
+from isamap.compile import load_machine
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import interpret
 from isamap.native import execute_c, whole_arrays
@@ -18,7 +19,6 @@ from tests.native.products import (
     KERNELS,
     Sizes,
     assert_exact,
-    loaded,
     map_product,
     skip_unless_native,
 )
@@ -39,11 +39,10 @@ CASES = (
 
 @cache
 def machine_with(computing: str) -> Hardware:
-    """The machine with no other instruction that multiplies, under a name of its own: machines of
-    one name are compared in depth wherever something is remembered of them."""
-    hw = loaded(MACHINE)
+    """The machine with no other instruction that multiplies."""
+    hw = load_machine(MACHINE)
     kept = tuple(i for i in hw.instructions if i.name == computing or not _adds_up(i))
-    return replace(hw, name=f"{MACHINE}_{computing}", instructions=kept, host=None)
+    return replace(hw, instructions=kept, host=None)
 
 
 def _adds_up(instruction: Instruction) -> bool:

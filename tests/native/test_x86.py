@@ -17,7 +17,6 @@ from tests.native.products import (
     KERNELS,
     STRICT,
     assert_exact,
-    loaded,
     map_product,
     skip_unless_native,
 )
@@ -50,7 +49,7 @@ def test_products_are_exact(machine: str, kernel: str) -> None:
     skip_unless_native(machine)
     is_variant = machine not in ("x86_avx512", "x86_avx2")
     every = SIZES[1::2] if is_variant else SIZES
-    assert_exact([map_product(kernel, loaded(machine), sizes) for sizes in every])
+    assert_exact([map_product(kernel, machine, sizes) for sizes in every])
 
 
 def test_what_a_processor_need_not_have_is_not_emitted() -> None:
@@ -175,7 +174,7 @@ def test_rows_times_a_few_vectors_are_summed_along_the_rows(machine: str) -> Non
     """Sizes that end within a block in every direction."""
     skip_unless_native(machine)
     every = (*FEW, (THREE[machine], 21, 4099))
-    found = [map_product("sgemm_nt", loaded(machine), sizes, time_limit_s=10) for sizes in every]
+    found = [map_product("sgemm_nt", machine, sizes, time_limit_s=10) for sizes in every]
     for one in found:
         assert "dot_block_f32" in listing(one.program)
     assert_exact(found)

@@ -15,7 +15,7 @@ from isamap.resources import find_hardware, find_kernel
 from isamap.rewrites import carry, split_range, strip_nest
 from isamap.verify import verify_full
 from tests.planner.homes import search
-from tests.planner.test_random_plans import assert_emulator_agrees
+from tests.planner.test_random_plans import assert_emulators_agree
 
 TRAINIUM = load_hardware(find_hardware("trainium"))
 WISHES = Wishes(may_reassociate=True, time_limit_s=100.0)
@@ -58,7 +58,7 @@ def test_states_on_chip_hold_the_right_numbers(sizes: tuple[int, int, int]) -> N
     kernel = layer(*sizes)
     program = placed(kernel, TRAINIUM)
     assert verify_full(program, kernel, TRAINIUM).is_verified
-    assert_emulator_agrees(program, kernel, "trainium", compiled=False)
+    assert_emulators_agree(program, kernel, "trainium")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_strips_and_parts_of_them_find_their_places_on_chip(
     homes = {name for task in found.tasks for name in task.piece.homes}
     assert homes == {"h_state", "R", "S"}
     assert verify_full(found.program, kernel, TRAINIUM).is_verified
-    assert_emulator_agrees(found.program, kernel, "trainium", compiled=False)
+    assert_emulators_agree(found.program, kernel, "trainium")
 
 
 def test_a_state_that_the_accelerator_writes_and_reads_is_kept() -> None:

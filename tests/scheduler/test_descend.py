@@ -276,9 +276,7 @@ def test_a_tiling_that_is_known_is_improved() -> None:
     assert found == descend(covering, work, hw, FASTEST, found)
 
 
-def test_tiles_of_the_same_loops_are_a_beginning_for_less_estimates(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tiles_of_the_same_loops_are_a_beginning_for_less_estimates() -> None:
     """What is found for one covering leads all others of its loops to legal tilings that are about
     as good as those that they find alone; where the tiles do not fit, they grow as before."""
     hw = machine("x86_avx512")

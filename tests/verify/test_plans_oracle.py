@@ -13,7 +13,6 @@ from isamap.ir import load_kernel, parse_semantics
 from isamap.mapper import cut_tasks, flatten
 from isamap.resources import find_hardware, find_kernel
 from tests.ir.kernel_sizes import ODD_SIZES, Sizes
-from tests.scheduler import cases
 
 TIME_LIMIT_S = 0.2  # any legal schedule will do
 
@@ -39,8 +38,7 @@ CASES = [
 
 @pytest.mark.parametrize(("machine", "name", "sizes"), CASES)
 def test_whole_programs_compute_what_the_kernels_say(machine: str, name: str, sizes: Sizes) -> None:
-    hw = cases.machine(machine)
-    found = isamap.map(name, hw, sizes=sizes, verify="full", time_limit_s=TIME_LIMIT_S)
+    found = isamap.map(name, machine, sizes=sizes, verify="full", time_limit_s=TIME_LIMIT_S)
     assert found.verification.is_verified, found.verification
     assert found.verification.tolerance == 0.0, "the host keeps the order of float sums"
     if isinstance(found, isamap.PlanResult):
