@@ -25,7 +25,8 @@ def walk_made(body: tuple[CNode, ...], at: dict[str, int]) -> Iterator[Made]:
     for node in body:
         match node:
             case CLoop(name, first, stop, inner):
-                for value in range(first, count(stop)):
+                is_begun = node.begun_at is not None and at[node.begun_at] == 0
+                for value in range(first + is_begun, count(stop)):
                     yield from walk_made(inner, {**at, name: value})
             case CIf(conditions, inner):
                 if all(at[n] == (0 if e is Edge.FIRST else count(c) - 1) for n, e, c in conditions):
@@ -159,6 +160,20 @@ def test_nested_loops_over_sums_are_one_nest(monkeypatch: pytest.MonkeyPatch) ->
     made = specialise(body, frozenset({"regs"}), HW)
     assert [type(node) for node in made] == [CCall, CLoop, CCall]
     assert list(walk_made(made, {})) == list(walk(body, {}, {}))
+
+
+def test_a_first_iteration_that_runs_a_round_of_a_loop_in_it_apart_is_one_with_the_others() -> None:
+    """A panel is filled in the first round of the first iteration: neither the other rounds nor
+    what follows the inner loop is written twice."""
+    fill = When((("a", Edge.FIRST), ("b", Edge.FIRST)), (STORE,))
+    rounds = For("b", Span(3), (For("c", Span(2), (ADD, fill)),))
+    nest: tuple[Node, ...] = (For("a", Span(4), (CLEAR, rounds, For("d", Span(2), (ADD,)))),)
+    made = specialise(nest, frozenset({"regs"}), HW)
+    assert list(walk_made(made, {})) == list(walk(nest, {}, {}))
+    (outer,) = made
+    assert isinstance(outer, CLoop) and (outer.first, outer.stop) == (0, 4)
+    assert [type(node) for node in outer.body] == [CCall, CIf, CLoop, CLoop]
+    assert [node.begun_at for node in outer.body[2:] if isinstance(node, CLoop)] == ["a", None]
 
 
 def test_without_variables_conditions_stay() -> None:

@@ -160,14 +160,15 @@ def _write_nodes(nodes: tuple[CNode, ...], calls: CallWriter, depth: int) -> lis
 def _write_loop(loop: CLoop, calls: CallWriter, depth: int) -> list[str]:
     indent, name, rule = "  " * depth, loop.name, calls.hw.compiler
     end = str(loop.stop) if isinstance(loop.stop, int) else span_text(loop.stop)
+    start = str(loop.first) if loop.begun_at is None else f"{loop.begun_at} == 0"
     blocks = find_blocks(loop)
     with calls.inside(loop) as begin:
         if blocks is None:
             inner = [f"{indent}  {line}" for line in begin]
             inner += _write_nodes(loop.body, calls, depth + 1)
-            head = f"{indent}for (int64_t {name} = {loop.first}; {name} < {end}; ++{name}) {{"
+            head = f"{indent}for (int64_t {name} = {start}; {name} < {end}; ++{name}) {{"
             return [*_unroll(loop, rule), head, *inner, f"{indent}}}"]
-        lines = [f"{indent}for (int64_t {name} = {loop.first}; {name} < {end};) {{"]
+        lines = [f"{indent}for (int64_t {name} = {start}; {name} < {end};) {{"]
         lines += [f"{indent}  {line}" for line in begin]
         lines += _write_nodes(blocks.turns, calls, depth + 1)
         block = replace(loop, first=0, stop=blocks.period, body=blocks.body)

@@ -15,12 +15,14 @@ from .regions import CoreLoop
 
 @dataclass(frozen=True, slots=True)
 class CLoop:
-    """Run `body` for `name` = first .. stop-1; `stop` may be known at run time only."""
+    """Run `body` for `name` = first .. stop-1; `stop` may be known at run time only. `begun_at`: a
+    loop around it, in whose first iteration `first` was run before and is left out."""
 
     name: str
     first: int
     stop: int | Span
     body: tuple["CNode", ...]
+    begun_at: str | None = None
 
     @property
     def limit(self) -> int:

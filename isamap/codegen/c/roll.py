@@ -2,7 +2,8 @@
 
 In: the first, a middle and the last iteration of a loop, each made static. Out: what the first
 does more, one loop over all iterations, what the last does more; iterations that differ otherwise
-stay apart. Not its job: making iterations static.
+stay apart. A first iteration that runs only the first round of a loop in it apart is one with the
+others, with that round on a condition. Not its job: making iterations static.
 
 Sums are loaded in the first iteration of the loops that add to them and stored in the last one:
 written apart, three nested loops would be 27 pieces of code. What an edge does more moves past the
@@ -17,7 +18,7 @@ from typing import assert_never
 
 from isamap.hwdesc import Hardware
 from isamap.ir import Affine
-from isamap.program import Span
+from isamap.program import Edge, Span
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
 from .reach import Ranges, calls_within, reaches
@@ -48,8 +49,11 @@ def roll(pieces: Iterations, hw: Hardware, around: Ranges) -> tuple[CNode, ...]:
         return partial(_touched, hw=hw, ranges={**around, name: (value, value)})
 
     before, after = pieces.first or (), pieces.last or ()
+    body = middle
     if pieces.first is not None:
         surplus = _surplus(pieces.first, middle, edge(start - 1))
+        if surplus is None and (one := _one_body(pieces)) is not None:
+            surplus, body = (), one
         before = put(before if surplus is None else surplus, name, start - 1)
         start -= surplus is not None
     if pieces.last is not None:
@@ -57,8 +61,36 @@ def roll(pieces: Iterations, hw: Hardware, around: Ranges) -> tuple[CNode, ...]:
         after = put(after if surplus is None else surplus[::-1], name, stop)
         stop += surplus is not None
     is_single = stop - start == 1
-    between = put(middle, name, start) if is_single else (CLoop(name, start, stop, middle),)
+    between = put(body, name, start) if is_single else (CLoop(name, start, stop, body),)
     return (*before, *between, *after)
+
+
+def _one_body(pieces: Iterations) -> tuple[CNode, ...] | None:
+    """What all iterations run, where the first only writes the first rounds of loops in it apart:
+    these on a condition, and the loops begin after them then."""
+    count = pieces.stop + (pieces.last is not None)
+    is_first = ((pieces.name, Edge.FIRST, count),)
+    body: list[CNode] = []
+    rest = list(pieces.first or ())
+    for node in pieces.middle:
+        if rest[:1] == [node]:
+            body.append(rest.pop(0))
+            continue
+        begun = _without_first_round(node)
+        if begun is None or begun not in rest:
+            return None
+        at = rest.index(begun)
+        body += (CIf(is_first, tuple(rest[:at])), replace(begun, first=0, begun_at=pieces.name))
+        del rest[: at + 1]
+    return None if rest else tuple(body)
+
+
+def _without_first_round(node: CNode) -> CLoop | None:
+    """The same loop of loops from its second round on: the conditions do not pay in others."""
+    match node:
+        case CLoop(first=0, body=body, begun_at=None) if any(isinstance(x, CLoop) for x in body):
+            return replace(node, first=1)
+    return None
 
 
 def put(nodes: tuple[CNode, ...], name: str, value: int) -> tuple[CNode, ...]:
