@@ -155,11 +155,13 @@ def _check_entry(instruction: Instruction, name: str, memory: Memory, reader: Re
 
 
 def check_stream(instruction: Instruction, reader: Reader) -> None:
-    """At the smallest and largest extents, the last iteration begins before the call ends."""
+    """At the smallest and largest extents that it allows, the last iteration begins before the call
+    ends."""
     stream = instruction.stream
     if stream is None:
         return
-    spans = {name: (1, rule.maximum) for name, rule in instruction.extents}
+    extents = instruction.extents
+    spans = {name: (least_extent(instruction, name), rule.maximum) for name, rule in extents}
     spans |= {repeat.name: (1, repeat.maximum) for repeat in instruction.repeats}
     for corner in product(*spans.values()):
         values = dict(zip(spans, corner, strict=True))

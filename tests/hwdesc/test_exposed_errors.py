@@ -108,6 +108,23 @@ def test_what_a_machine_without_interlocks_says(tmp_path: Path) -> None:
     assert exposed.entry_operand(exposed.instruction("fetch")) is None, "it writes one"
 
 
+def test_a_stream_is_checked_at_the_extents_that_calls_may_have(tmp_path: Path) -> None:
+    """Calls of 4 or 8 rows in 2 l - 3 cycles: one of a single row, in none, is not made."""
+    text = (MACHINES / "tiny_exposed.yaml").read_text()
+    _, mul = text.split("  mul:\n")
+    rules = mul.replace("l: at_most", "l: {multiple_of: 4}", 1)
+    for issue, mistakes in (
+        ("2 * l - 3", []),
+        (
+            "2 * l - 5",
+            ["issue is 3 cycles when l = 4, and its last iteration begins after 3 cycles"],
+        ),
+    ):
+        file = tmp_path / f"stream_{len(mistakes)}.yaml"
+        file.write_text(text.replace(mul, rules.replace("l + 1 cycles", f"{issue} cycles", 1)))
+        assert [error.message for error in check_hardware(file)] == mistakes
+
+
 def test_sums_are_begun_by_the_instruction_that_computes_the_same_onto_zeros() -> None:
     hw = load_hardware(MACHINES / "tiny_exposed.yaml")
     first, then = hw.instruction("mul_first"), hw.instruction("mul")
