@@ -24,6 +24,7 @@ from .keep_on_chip import keep_on_chip
 from .keep_parts import Part, keep_parts
 from .mark_late import mark_late
 from .overlap_host import overlap_host
+from .overwrite_on_chip import overwrite_on_chip
 from .place_tasks import TaskTree, try_all_places, with_joined_calls
 from .plan import Plan, PlannedTask, host_task_cycles
 from .rejoin import replace_joined
@@ -37,6 +38,7 @@ FORMS = (
     turn_handed_on,
     carry_states,
     clear_on_chip,
+    overwrite_on_chip,
     keep_parts,
 )
 MIN_GAIN = 0.02  # of the cycles, for cutting tasks into more parts

@@ -21,6 +21,7 @@ from .inline import inline
 from .interchange import interchange
 from .join import join
 from .outline import outline, replace_part
+from .overwrite import overwrite
 from .pad_loops import pad_loops
 from .part_sums import part_sums
 from .prepare import prepare
@@ -74,6 +75,7 @@ __all__ = [
     "map_accesses",
     "nest_site",
     "outline",
+    "overwrite",
     "pad_loops",
     "range_site",
     "part_sums",

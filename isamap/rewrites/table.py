@@ -19,6 +19,7 @@ from .inline import INLINE
 from .interchange import INTERCHANGE, REORDER
 from .join import JOIN
 from .outline import OUTLINE
+from .overwrite import OVERWRITE
 from .pad_loops import PAD_LOOPS
 from .part_sums import PART_SUMS
 from .prepare import PREPARE
@@ -59,6 +60,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SUM_APART,
     BEGIN_FROM,
     CLEAR,
+    OVERWRITE,
     CARRY,
     BORDER,
     FISSION,
