@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
-from isamap.mapper import coverings, spread_coverings
+from isamap.mapper import coverings, drop_exchanged, spread_coverings
 
 from .aim import Costs
 from .bounds import CRITICAL_PATH, critical_path
@@ -68,7 +68,7 @@ def _least_covering(kernel: Kernel, hw: Hardware, may_reassociate: bool) -> tupl
     best: tuple[int, str] | None = None
     floor_share = min(least_shares(hw).values())
     stream = coverings(kernel, hw, [], may_reassociate=may_reassociate)
-    for number, covering in enumerate(spread_coverings(stream, hw)):
+    for number, covering in enumerate(spread_coverings(drop_exchanged(stream, hw), hw)):
         work = count_work(covering, hw)
         floor = floor_share * work.shared_cycles
         if best is not None and floor >= best[0]:

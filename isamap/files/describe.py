@@ -6,13 +6,10 @@ YAML.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, Task, TiledLoop, coverings, show_layouts, show_route
 from isamap.planner import Piece
-
-MAX_COVERINGS = 400  # as the scheduler looks at
 
 # instruction, binding, and per operand its route and layout
 Description = tuple[str, tuple[tuple[str, tuple[str, ...]], ...], tuple[tuple[str, str, str], ...]]
@@ -31,13 +28,13 @@ def describe(covering: Covering, external: str) -> Description:
 def task_coverings(
     task: Task, hw: Hardware, homes: Mapping[str, str], may_reassociate: bool
 ) -> Iterator[Covering]:
-    """The coverings of a task in the mapper's order, as many as the scheduler would look at.
+    """All coverings of a task in the mapper's order, also those that the scheduler leaves out
+    because another one has the same operands exchanged.
 
     `homes`: buffers that lie on chip between tasks, those of other tasks included.
     """
     mine = {name: memory for name, memory in homes.items() if name in task.touched}
-    stream = coverings(task.kernel, hw, [], task.setting(mine), may_reassociate=may_reassociate)
-    return islice(stream, MAX_COVERINGS)
+    return coverings(task.kernel, hw, [], task.setting(mine), may_reassociate=may_reassociate)
 
 
 def number_of(

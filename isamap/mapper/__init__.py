@@ -17,6 +17,7 @@ from .covering import (
     TiledLoop,
     Transfer,
 )
+from .drop_exchanged import drop_exchanged
 from .find_missing import find_missing
 from .issue_cycles import call_classes, compute_cycles, unit_cycles
 from .join_tasks import join_tasks, keeps_order
@@ -62,6 +63,7 @@ __all__ = [
     "cover_mapping",
     "coverings",
     "cut_tasks",
+    "drop_exchanged",
     "fills_border",
     "find_missing",
     "flatten",

@@ -1,7 +1,8 @@
 """Enumerate the coverings of every kernel on one machine once.
 
-In: kernels, what surrounds them. Out: their coverings, lazily, as often as they are asked for. Not
-its job: enumerating them (`coverings`).
+In: kernels, what surrounds them. Out: their coverings, lazily, as often as they are asked for; of
+those that have operands exchanged the first. Not its job: enumerating them (`coverings`), which
+those are (`drop_exchanged`).
 
 Tasks are scheduled in more and less room, and asked where buffers may lie before: none of that
 changes their coverings.
@@ -15,6 +16,7 @@ from isamap.ir import Buffer, Kernel, Statement
 
 from .cover import coverings
 from .covering import Covering
+from .drop_exchanged import drop_exchanged
 from .match import Mismatch
 from .operand_plans import OperandPlans
 from .tasks import ALONE, Setting
@@ -69,7 +71,7 @@ class KnownCoverings:
         may_reassociate: bool = False,
         max_matches: int | None = None,
     ) -> FoundCoverings:
-        """As `coverings`."""
+        """As `coverings`, without those that have operands exchanged."""
         key = kernel.buffers, kernel.statements, setting, may_reassociate, max_matches
         if key not in self._found:
             mismatches: list[Mismatch] = []
@@ -82,5 +84,5 @@ class KnownCoverings:
                 max_matches=max_matches,
                 known_plans=self._plans,
             )
-            self._found[key] = FoundCoverings(stream, mismatches)
+            self._found[key] = FoundCoverings(drop_exchanged(stream, hw), mismatches)
         return self._found[key]

@@ -4,7 +4,6 @@ In: a stream of coverings, an aim, limits. Out: the best schedule per layout cla
 rest. Not its job: which coverings there are, the answer made of it (`schedule`).
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby, islice
@@ -80,7 +79,6 @@ class CoveringSearch:
         self.contenders: tuple[Contender, ...] = ()
         self.spreads: set[tuple[object, ...]] = set()  # over cores, that were looked at
         self.means: set[tuple[object, ...]] = set()  # of coverings that were looked at
-        self.tried: set[tuple[object, ...]] = set()  # of those that were solved, but for names
         self.packing: set[tuple[TiledLoop, ...]] = set()  # loops of natural ones that pack
         self.num_unfit = 0
         self.num_slow = 0  # not below `most`
@@ -225,9 +223,6 @@ class CoveringSearch:
             self._note_slow(rank, rivals)
             self.alternatives.append(passed)
             return
-        if self.hw.caches and self._is_tried(covering, work):
-            self.alternatives.append(passed)
-            return
         solution = solve(
             covering,
             work,
@@ -252,13 +247,6 @@ class CoveringSearch:
             self.alternatives.append(passed)
             return
         self._keep(covering, work, solution, passed)
-
-    def _is_tried(self, covering: Covering, work: Work) -> bool:
-        """Was one solved that is the same but for names? (A solver may do what it could not.)"""
-        unnamed = but_for_names(covering, work)
-        is_tried = unnamed in self.tried
-        self.tried.add(unnamed)
-        return is_tried
 
     def _is_outdone(self, rank: int, bound: float) -> bool:
         """Would a more natural schedule be chosen before one that only takes so much?"""
@@ -378,19 +366,3 @@ def packed_means(covering: Covering) -> tuple[object, ...]:
         for plan in covering.operands
     )
     return covering.loops, ways
-
-
-def but_for_names(covering: Covering, work: Work) -> tuple[object, ...]:
-    """Equal for coverings that differ only in which factor of a product is which operand: what one
-    takes, the other takes, too."""
-    ways = [
-        (
-            replace(plan, name=""),
-            tuple(replace(flow, operand="") for flow in work.flows if flow.operand == plan.name),
-        )
-        for plan in covering.operands
-    ]
-    rest = replace(work, flows=())
-    ways_of = frozenset(Counter(ways).items())
-    call = covering.instruction, covering.binding, covering.immediates
-    return *call, covering.loops, covering.shares, ways_of, rest

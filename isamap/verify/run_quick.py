@@ -22,7 +22,7 @@ from .verification import Check, Verification
 # Tried in order; the first under which the mapper finds the same structure again is executed.
 LIMITS = (Limits(2, 3), Limits(2, 2), Limits(4, 3), Limits(4, 4), Limits(8, 4))
 MAX_ITERATIONS = 2**26  # of the small kernel, about a second of emulation
-MAX_COVERINGS = 400  # looked at in search of the same structure
+MAX_COVERINGS = 4000  # looked at in search of the same structure, operands exchanged or not
 
 
 def verify_quick(

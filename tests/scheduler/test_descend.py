@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from isamap.costmodels import FASTEST, Stay, Tiling, Work, count_work, estimate
+from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
 from isamap.hwdesc import Hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
@@ -21,7 +21,6 @@ from isamap.scheduler.greedy import grow, starts
 from isamap.scheduler.neighbours import kept_choices, resized, sizes_by_loop
 from isamap.scheduler.options import stay_choices
 from isamap.scheduler.ranking import NEVER, Rank, Ranking
-from isamap.scheduler.search_coverings import but_for_names
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.exhaustive import search_exhaustively
 
@@ -230,38 +229,6 @@ def test_sums_left_unfinished_are_found_among_many_loops(tmp_path: Path) -> None
     by_hand = Tiling(tiles, tuple("ipgj"), tuple("pgji"), stays)
     assert is_legal(covering, by_hand, hw)
     assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
-
-
-def test_factors_that_change_places_are_no_other_covering(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all whose operands lie and stay alike, but for their names, one is solved: the others take
-    as long with the same tiling, but for the names."""
-    hw = machine("x86_golden_cove")
-    product = kernel("gemm", "gemm_f32", SIZES[1])
-    alike: dict[object, list[Covering]] = {}
-    for covering in coverings(product, hw, [], may_reassociate=True):
-        work = count_work(covering, hw)
-        alike.setdefault(but_for_names(covering, work), []).append(covering)
-    twins = [some for some in alike.values() if len(some) > 1]
-    assert twins
-    for first, *others in twins:
-        plans = {replace(plan, name="") for plan in first.operands}
-        best = descend(first, count_work(first, hw), hw, FASTEST)
-        assert best is not None
-        for other in others:
-            assert {replace(plan, name="") for plan in other.operands} == plans
-            names = {p.name: q.name for p in first.operands for q in other.operands
-                     if replace(p, name="") == replace(q, name="")}  # fmt: skip
-            stays = tuple(replace(stay, operand=names[stay.operand]) for stay in best.stays)
-            assert cycles(other, replace(best, stays=stays), hw) == cycles(first, best, hw)
-    solved: list[object] = []
-
-    def note(covering: Covering, work: Work, *others: Any) -> Tiling | None:
-        solved.append(but_for_names(covering, work))
-        return descend(covering, work, *others)
-
-    monkeypatch.setattr(import_module("isamap.scheduler.solve"), "descend", note)
-    find_schedule(product, hw, Wishes(may_reassociate=True))
-    assert solved and len(solved) == len(set(solved))
 
 
 def test_a_tiling_that_is_known_is_improved() -> None:
