@@ -52,7 +52,11 @@ def paid_cycles(covering: Covering, tiling: Tiling, flow: Flow) -> float:
         axis = covering.operand(flow.operand).axis(name)
         counts = [trips(covering, tiling, loop) for loop in axis.loops]
         tile = axis_extent(covering, tiling, stay_of(tiling, flow), axis)
-        cycles *= 1 + lost[tile % len(lost)] * prod(counts) / _positions(covering, axis, counts)
+        more = lost[tile % len(lost)] * prod(counts)
+        if axis.is_ribbon:  # the last tile, which may be shorter, is known
+            last = covering.loop(axis.loops[0]).extent - (counts[0] - 1) * tile
+            more += lost[last % len(lost)] - lost[tile % len(lost)]
+        cycles *= 1 + more / _positions(covering, axis, counts)
     return cycles
 
 

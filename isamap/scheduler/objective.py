@@ -27,6 +27,7 @@ from isamap.costmodels import (
     unit_ends,
 )
 from isamap.hwdesc import Hardware
+from isamap.mapper import TileAxis
 
 from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
 from .pace import Pace
@@ -186,6 +187,8 @@ class Objective:
             table = [short[count % len(short)] for count in range(high(tile) + 1)]
             lost = self.cp.look_up(table, tile, f"lost_{number}_{name}")
             total += self.cp.product([lost, all_trips], f"all_lost_{number}_{name}")
+            if axis.is_ribbon and active:
+                total += self._last_lost(axis, number, short) - lost
         top = (
             (1 + max(short, default=0))
             * prod(high(t) for t in trips)
@@ -194,6 +197,14 @@ class Objective:
         result = self.cp.model.new_int_var(1, top, f"positions_{number}_{name}")
         self.cp.model.add(result == total)
         return result
+
+    def _last_lost(self, axis: TileAxis, number: int, short: tuple[int, ...]) -> Number:
+        """What short calls cost in the last tile of a ribbon."""
+        loop = self.vars.covering.loop(axis.loops[0])
+        missing = loop.units * loop.block - loop.extent
+        ends = [max(0, units * loop.block - missing) for units in range(loop.units + 1)]
+        table = [short[count % len(short)] for count in ends]
+        return self.cp.look_up(table, self.vars.last[loop.name], f"last_{number}_{axis.name}")
 
     def _compute_path(self, num_units: int) -> Linear:
         work = self.work

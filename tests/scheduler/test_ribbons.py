@@ -120,8 +120,9 @@ def test_any_legal_tiling_of_ribbons_computes_the_kernel_and_is_priced(
     timing = assert_correct(subject, covering, tiling, hw)
     priced = estimate(covering, work, tiling, hw)
     busy = {unit.unit: unit.busy_cycles for unit in timing.unit_busy}["load"]
-    # shares of calls are whole positions, and last tiles, which may be shorter, count as whole ones
-    assert dict(priced.unit_cycles)["load"] == pytest.approx(busy, rel=0.15)
+    busy -= dict(timing.calls).get("nop_load", 0)  # which are not priced
+    # shares of calls are whole positions
+    assert dict(priced.unit_cycles)["load"] == pytest.approx(busy, rel=0.08)
     modelled = model_cycles(covering, work, hw, tiling)
     if modelled is not None:
         # which rounds cycles per position up to sixteenths, where they are moved and waited for
