@@ -5,9 +5,18 @@ job: what the calls take together (`work`).
 """
 
 from collections.abc import Collection
+from math import prod
 
-from isamap.hwdesc import ExtentRule, Instruction
-from isamap.mapper import CopyDim, Covering, OperandPlan, TileAxis, Transfer, part_size
+from isamap.hwdesc import Instruction
+from isamap.mapper import (
+    CopyDim,
+    Covering,
+    OperandPlan,
+    TileAxis,
+    Transfer,
+    call_extents,
+    call_limit,
+)
 
 Classes = list[tuple[float, dict[str, int]]]  # how many calls of a pass have which extents
 
@@ -16,12 +25,14 @@ def full_values(plan: OperandPlan, transfer: Transfer, instruction: Instruction)
     """Extents of a call that moves a full block, or as much of it as one call can."""
     values = {repeat.name: 1 for repeat in instruction.repeats}
     for loop, dims in transfer.assigned:
-        values[loop] = 1
-        maximum = instruction.extent(loop).maximum
-        for dim in dims:
-            values[loop] *= dim.extent or _block_positions(plan, dim)
-        values[loop] = min(values[loop], maximum)
+        (_, most), *_ = call_extents(instruction, transfer, loop, _block_count(plan, dims))
+        values.update(most)
     return values
+
+
+def _block_count(plan: OperandPlan, dims: tuple[CopyDim, ...]) -> int:
+    """Iterations that a block takes along dimensions that are merged."""
+    return prod(dim.extent or _block_positions(plan, dim) for dim in dims)
 
 
 def _block_positions(plan: OperandPlan, dim: CopyDim) -> int:
@@ -34,15 +45,16 @@ def _block_positions(plan: OperandPlan, dim: CopyDim) -> int:
 def first_block_cycles(plan: OperandPlan, transfer: Transfer, instruction: Instruction) -> float:
     """Cycles until one whole block is there."""
     values = full_values(plan, transfer, instruction)
-    cycles = instruction.issue_cycles.evaluate(values)
-    for dim in transfer.walked:
-        cycles *= dim.extent or 1
+    calls = prod(dim.extent or 1 for dim in transfer.walked)
+    runs: list[tuple[int, dict[str, int]]] = [(1, {})]
     for loop, dims in transfer.assigned:
-        count = 1
-        for dim in dims:
-            count *= dim.extent or _block_positions(plan, dim)
-        cycles *= -(-count // instruction.extent(loop).maximum)
-    return float(cycles)
+        count = _block_count(plan, dims)
+        if transfer.rows is not None and loop == transfer.rows[0]:
+            runs = call_extents(instruction, transfer, loop, count)
+        else:
+            calls *= -(-count // instruction.extent(loop).maximum)
+    issue = instruction.issue_cycles
+    return float(calls * sum(n * issue.evaluate({**values, **extents}) for n, extents in runs))
 
 
 def transfer_classes(
@@ -58,12 +70,12 @@ def transfer_classes(
     blocks = {block.loop for block in plan.blocks}
     assigned_blocks: set[str] = set()
     for loop, dims in transfer.assigned:
-        counts = _dim_classes(covering, plan, dims, instruction.extent(loop))
+        counts = _dim_classes(covering, plan, dims, instruction, transfer, loop)
         assigned_blocks.update(plan.blocks[d.block].loop for d in dims if d.block is not None)
         classes = [
-            (times * count, {**values, loop: extent})
+            (times * count, {**values, **extents})
             for times, values in classes
-            for count, extent in counts
+            for count, extents in counts
         ]
     outside = 1
     for axis in plan.axes:
@@ -93,10 +105,14 @@ def short_calls(
     for loop, dims in transfer.assigned:
         if not dims or dims[0].axis is None:
             continue
-        maximum = instruction.extent(loop).maximum
+        maximum = call_limit(instruction, transfer, loop)
         most = min(maximum, _all_positions(covering, plan.axis(dims[0].axis)))
         costs = [
-            sum(t * instruction.issue_cycles.evaluate({**v, loop: n}) for t, v in classes)
+            sum(
+                t * number * instruction.issue_cycles.evaluate({**v, **extents})
+                for t, v in classes
+                for number, extents in call_extents(instruction, transfer, loop, n)
+            )
             for n in (*range(1, most + 1), maximum)
         ]
         lost = [0, *(round(maximum * cost / costs[-1]) - n for n, cost in enumerate(costs[:-1], 1))]
@@ -111,35 +127,29 @@ def _all_positions(covering: Covering, axis: TileAxis) -> int:
 
 
 def _dim_classes(
-    covering: Covering, plan: OperandPlan, dims: tuple[CopyDim, ...], rule: ExtentRule
-) -> list[tuple[float, int]]:
-    """(number of calls, extent) along one instruction loop, over all units of the loops bound to
+    covering: Covering,
+    plan: OperandPlan,
+    dims: tuple[CopyDim, ...],
+    instruction: Instruction,
+    transfer: Transfer,
+    loop: str,
+) -> Classes:
+    """(number of calls, extents) along one instruction loop, over all units of the loops bound to
     it."""
-    if not dims:
-        return [(1.0, 1)]
-    maximum = rule.maximum
-    if dims[0].axis is not None:
-        return [(1.0 / maximum, maximum)]
+    if dims and dims[0].axis is not None:
+        limit = call_limit(instruction, transfer, loop)
+        return _times(1 / limit, call_extents(instruction, transfer, loop, limit))
     moving = set(plan.loops)
-    units = 1
-    count = 1
-    for dim in dims:
-        assert dim.block is not None
-        tiled = covering.loop(plan.blocks[dim.block].loop)
-        units *= tiled.units if tiled.name in moving else 1
-        count *= dim.extent
+    tiled = [covering.loop(plan.blocks[dim.block].loop) for dim in dims if dim.block is not None]
+    calls = call_extents(instruction, transfer, loop, prod(dim.extent for dim in dims))
     if len(dims) > 1:
-        return _chunked(units, count, maximum)
-    assert dims[0].block is not None
-    tiled = covering.loop(plan.blocks[dims[0].block].loop)
-    if tiled.name not in moving:
-        return _chunked(1, count, maximum)
-    whole, rest = divmod(tiled.extent, tiled.block)
-    size = part_size(tiled.block, rule)
-    return _chunked(whole, tiled.block, size) + _chunked(1 if rest else 0, rest, size)
+        return _times(prod(one.units for one in tiled if one.name in moving), calls)
+    if not dims or tiled[0].name not in moving:
+        return _times(1, calls)
+    whole, rest = divmod(tiled[0].extent, tiled[0].block)
+    last = call_extents(instruction, transfer, loop, rest) if rest else []
+    return (_times(whole, calls) if whole else []) + _times(1, last)
 
 
-def _chunked(times: int, extent: int, maximum: int) -> list[tuple[float, int]]:
-    whole, rest = divmod(extent, maximum)
-    chunks = [(float(times * whole), maximum)] if times * whole else []
-    return chunks + ([(float(times), rest)] if times and rest else [])
+def _times(times: float, calls: list[tuple[int, dict[str, int]]]) -> Classes:
+    return [(times * number, extents) for number, extents in calls]

@@ -17,6 +17,7 @@ from .covering import (
     TiledLoop,
     Transfer,
 )
+from .cut_run import cut_run
 from .drop_exchanged import drop_exchanged
 from .find_missing import find_missing
 from .issue_cycles import call_classes, compute_cycles, unit_cycles
@@ -31,7 +32,7 @@ from .split_gains import may_gain_by_halves
 from .spread import spread, spread_coverings, spread_like, why_one_core
 from .spread_factors import spread_factors
 from .tasks import ALONE, Ends, Setting, Task, TaskLoop, TaskNode, cut_tasks, flatten
-from .transfer import part_size
+from .transfer import call_extents, call_limit, most_rows, part_size
 
 __all__ = [
     "BlockDim",
@@ -57,11 +58,14 @@ __all__ = [
     "TiledLoop",
     "Transfer",
     "call_classes",
+    "call_extents",
+    "call_limit",
     "candidates",
     "compute_cycles",
     "conversions",
     "cover_mapping",
     "coverings",
+    "cut_run",
     "cut_tasks",
     "drop_exchanged",
     "fills_border",
@@ -73,6 +77,7 @@ __all__ = [
     "mappings",
     "match_statement",
     "may_gain_by_halves",
+    "most_rows",
     "meets_itself",
     "nearest_miss",
     "needs_zeros",

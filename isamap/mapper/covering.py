@@ -164,6 +164,8 @@ class Transfer:
     one plane after the other, `shift` being the instruction that shifts the source right in
     between. `immediates`: numbers that every call is given. `onward`: the transfer ends in a memory
     on the way, and goes on from there; `inward`: it begins in one, to which that brings the block.
+    `rows`: an instruction loop that runs over more than a call takes of it, and one that is
+    assigned nothing else: it runs over the whole parts of that, as over rows end to end.
     """
 
     instruction: str
@@ -174,6 +176,7 @@ class Transfer:
     immediates: tuple[tuple[str, int | float], ...] = ()
     onward: "Passage | None" = None
     inward: "Passage | None" = None
+    rows: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from isamap.hwdesc import ExtentRule
+from isamap.hwdesc import Instruction
 from isamap.ir import Affine
 
 from .covering import BlockDim, CopyDim, OperandPlan, Residence, TileAxis, Transfer
 from .subject import Subject
-from .transfer import part_size
+from .transfer import call_extents
 
 Choice = tuple[tuple[TileAxis, ...], tuple[TileAxis, ...]]  # all axes; those next to the unit
 
@@ -85,8 +85,8 @@ def _moved_cycles(subject: Subject, plan: OperandPlan, transfer: Transfer) -> in
     taken: set[TileAxis] = set()
     for loop, dims in transfer.assigned:
         taken |= _axes(plan, dims)
-        parts = _parts(subject, plan, dims, instruction.extent(loop))
-        classes = [(n * m, {**v, loop: x}) for n, v in classes for m, x in parts]
+        parts = _parts(subject, plan, dims, instruction, transfer, loop)
+        classes = [(n * m, {**v, **x}) for n, v in classes for m, x in parts]
     walked = prod(_total(subject, plan, dim) for dim in transfer.walked)
     taken |= _axes(plan, transfer.walked)
     units = prod(_units(subject, axis) for axis in plan.axes if axis not in taken)
@@ -95,9 +95,14 @@ def _moved_cycles(subject: Subject, plan: OperandPlan, transfer: Transfer) -> in
 
 
 def _parts(
-    subject: Subject, plan: OperandPlan, dims: tuple[CopyDim, ...], rule: ExtentRule
-) -> list[tuple[int, int]]:
-    """(number, extent) of the calls along one loop of a copy."""
+    subject: Subject,
+    plan: OperandPlan,
+    dims: tuple[CopyDim, ...],
+    instruction: Instruction,
+    transfer: Transfer,
+    loop: str,
+) -> list[tuple[int, dict[str, int]]]:
+    """(number, extents) of the calls along one loop of a copy."""
     times, count = 1, 1
     for dim in dims:
         count *= dim.extent or _total(subject, plan, dim)
@@ -107,12 +112,11 @@ def _parts(
         pieces = [(whole, count), (1, rest)]
     elif len(dims) > 1:
         times = prod(_total(subject, plan, dim) // dim.extent for dim in dims)
-    size = part_size(count, rule)
     return [
-        (times * n * m, extent)
+        (times * n * m, extents)
         for n, piece in pieces
-        for m, extent in ((piece // size, size), (1, piece % size))
-        if n and m and extent
+        if n and piece
+        for m, extents in call_extents(instruction, transfer, loop, piece)
     ]
 
 

@@ -14,9 +14,11 @@ from itertools import combinations, pairwise, permutations
 from isamap.hwdesc import ExtentKind, ExtentRule, Instruction, StrideRule
 
 from .covering import CopyDim, Transfer
+from .cut_run import cut_run
 from .roles import Mover
 
 KNOWN = 2**13  # transfers that are remembered
+LONGEST_RUN = 2**14  # elements that a call takes row by row: tables say what shorter ones cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,51 @@ def find_transfer(
             transfer = _resolve(mover, rules, groups, assigned, source_element_bytes)
             if transfer is None:
                 continue
-            cost = block_cycles(mover.instruction, transfer)
-            if best is None or cost < best[0]:
-                best = (cost, transfer)
+            for found in (transfer, *_by_rows(mover, rules, transfer)):
+                cost = block_cycles(mover.instruction, found)
+                if best is None or cost < best[0]:
+                    best = (cost, found)
     return best[1] if best else None
+
+
+def _by_rows(mover: Mover, rules: tuple[_LoopRules, ...], transfer: Transfer) -> Iterator[Transfer]:
+    """The transfer with one dimension, longer than a call takes, in rows: whole parts of it are
+    what another loop of the instruction runs over, which had nothing to run over."""
+    instruction = mover.instruction
+    for loop, dims in transfer.assigned:
+        size = instruction.extent(loop).maximum
+        if len(dims) != 1 or size == 1 or 0 < dims[0].extent <= size:
+            continue
+        into, out = dims[0].source_stride_bytes * size, dims[0].target_stride_bytes * size
+        for rule, (_, others) in zip(rules, transfer.assigned, strict=True):
+            found = replace(transfer, rows=(loop, rule.name))
+            takes_some = (
+                rule.extent.kind is ExtentKind.AT_MOST and most_rows(instruction, found) > 1
+            )
+            sources = [(rule.source, into)] if mover.source is not None else []
+            steps = [(rule.target, out), *sources]
+            if not others and takes_some and all(_may_row(side, step) for side, step in steps):
+                yield found
+
+
+def _may_row(rule: StrideRule | None, step: int) -> bool:
+    """May rows of one side lie so far apart?"""
+    return rule is not None and not rule.is_dense and step > 0 and rule.allows(step)
+
+
+def most_rows(instruction: Instruction, transfer: Transfer) -> int:
+    """How many rows of a run a call of the transfer takes: 1 unless it moves by rows."""
+    if transfer.rows is None:
+        return 1
+    row, rows = (instruction.extent(loop).maximum for loop in transfer.rows)
+    return min(rows, LONGEST_RUN // row)
+
+
+def call_limit(instruction: Instruction, transfer: Transfer, loop: str) -> int:
+    """How much a call takes of what the loop runs over, in rows where the transfer says so."""
+    is_cut = transfer.rows is not None and transfer.rows[0] == loop
+    rows = most_rows(instruction, transfer) if is_cut else 1
+    return instruction.extent(loop).maximum * rows
 
 
 def block_cycles(instruction: Instruction, transfer: Transfer) -> float:
@@ -86,13 +129,14 @@ def _block_calls(instruction: Instruction, transfer: Transfer) -> tuple[dict[str
     values = {repeat.name: 1 for repeat in instruction.repeats}
     share = 1.0
     for loop, dims in transfer.assigned:
-        maximum = instruction.extent(loop).maximum
-        values[loop] = 1
+        limit = call_limit(instruction, transfer, loop)
+        count = 1
         for dim in dims:
-            values[loop] *= dim.extent or maximum
-            share = share if dim.extent else share / maximum
-        share *= -(-values[loop] // maximum)
-        values[loop] = min(values[loop], maximum)
+            count *= dim.extent or limit
+            share = share if dim.extent else share / limit
+        calls = call_extents(instruction, transfer, loop, count)
+        share *= sum(number for number, _ in calls)
+        values.update(calls[0][1])
     for dim in transfer.walked:
         share *= dim.extent or 1
     return values, share
@@ -321,6 +365,21 @@ def _extent_fits(rule: ExtentRule, extent: int, is_partial: bool, members: int) 
                 and extent % rule.multiple == 0
                 and (extent <= rule.maximum)
             )
+
+
+def call_extents(
+    instruction: Instruction, transfer: Transfer, loop: str, count: int
+) -> list[tuple[int, dict[str, int]]]:
+    """(number, extents) of the calls that take `count` iterations along one loop of a transfer; of
+    the loop that runs over rows too, where it moves by rows. None along that alone."""
+    if transfer.rows is not None and transfer.rows[1] == loop:
+        return [(1, {})]
+    size = part_size(count, instruction.extent(loop))
+    if transfer.rows is None or transfer.rows[0] != loop:
+        return [(n, {loop: extent}) for n, _, extent in cut_run(count, size, 1)]
+    most = most_rows(instruction, transfer)
+    runs = cut_run(count, size, most)
+    return [(n, {loop: extent, transfer.rows[1]: rows}) for n, rows, extent in runs]
 
 
 def part_size(extent: int, rule: ExtentRule) -> int:

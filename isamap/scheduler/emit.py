@@ -10,7 +10,7 @@ from itertools import combinations
 
 from isamap.hwdesc import Instruction, RepeatRule
 from isamap.ir import Affine, size_bytes
-from isamap.mapper import part_size
+from isamap.mapper import cut_run, part_size
 from isamap.program import Edge, For, Issue, Node, Operand, Repeat, Span, When
 
 
@@ -159,11 +159,16 @@ def at_first_and_later(
 @dataclass(frozen=True, slots=True)
 class Cut:
     """A dimension to be moved in one call after another: loop of the instruction, count, per
-    operand the bytes from iteration to iteration."""
+    operand the bytes from iteration to iteration.
+
+    `rows`: the loop that runs over whole parts of it, and over how many in a call; the operands'
+    strides along that loop are those of a part.
+    """
 
     loop: str
     span: Span
     steps: tuple[int, ...]
+    rows: tuple[str, int] | None = None
 
 
 def emit_cut(call: Call, walks: tuple[Walk, ...], cuts: tuple[Cut, ...]) -> tuple[Node, ...]:
@@ -179,8 +184,10 @@ def emit_cut(call: Call, walks: tuple[Walk, ...], cuts: tuple[Cut, ...]) -> tupl
     span, rule = cut.span, call.instruction.extent(cut.loop)
     size = part_size(span.limit, rule)
     if size == span.limit:
-        return emit_cut(_with_extent(call, cut, span), walks, others)
+        return emit_cut(_with_extent(call, cut.loop, span), walks, others)
     assert span.unit == 1, "only counts of single iterations are cut"
+    if cut.rows is not None:
+        return _emit_rows(call, walks, cuts, size)
     number, rest = divmod(span.limit, size)
     if span.total is not None and rest:
         return _emit_with_rest(call, walks, cuts, size)
@@ -190,8 +197,76 @@ def emit_cut(call: Call, walks: tuple[Walk, ...], cuts: tuple[Cut, ...]) -> tupl
     steps = tuple(size * step for step in cut.steps)
     is_whole = span.total is None and not rest
     extent = Span(size) if is_whole else Span(size, span.total or span.limit, inside)
-    part = _with_extent(call, cut, extent)
+    part = _with_extent(call, cut.loop, extent)
     return emit_cut(part, (*walks, Walk(name, calls, steps)), others)
+
+
+def _emit_rows(
+    call: Call, walks: tuple[Walk, ...], cuts: tuple[Cut, ...], size: int
+) -> tuple[Node, ...]:
+    """By rows of `size` along the first cut; where its count may be less, in one way for all of it
+    and in another for less, which is row by row unless it is always the same."""
+    cut, others = cuts[0], cuts[1:]
+    span = cut.span
+    if span.total is None:
+        return _emit_run(call, walks, cuts, size)
+    outside, inside, call = _split_walks(call, walks, span)
+    less = span.total % span.limit
+    ends = (*(by for _, by in span.offset.terms), span.offset.constant)
+    if any(end % span.limit for end in ends):
+        short = emit_cut(call, inside, (replace(cut, rows=None), *others))
+    elif less:
+        short = emit_cut(call, inside, (replace(cut, span=Span(less)), *others))
+    else:
+        return _emit_run(call, walks, (replace(cut, span=Span(span.limit)), *others), size)
+    whole = _emit_run(call, inside, (replace(cut, span=Span(span.limit)), *others), size)
+    name = f"{cut.loop}_rows"
+    is_short = When(((name, Edge.FIRST), (name, Edge.LAST)), short)
+    is_whole = When(((name, Edge.LATER),), whole)
+    # once for less than all of it, twice for all
+    times = Span(2, span.total, span.offset, span.limit - 1)
+    return _around(outside, (For(name, times, (is_short, is_whole)),))
+
+
+def _emit_run(
+    call: Call, walks: tuple[Walk, ...], cuts: tuple[Cut, ...], size: int
+) -> tuple[Node, ...]:
+    """Calls of as many rows of `size` as they take, one of what is left of them, one of what is
+    left of a row; the count of the first cut is known."""
+    cut, others = cuts[0], cuts[1:]
+    assert cut.rows is not None
+    loop, most = cut.rows
+    nodes: tuple[Node, ...] = ()
+    begin = 0
+    for number, rows, extent in cut_run(cut.span.limit, size, most):
+        length = rows * extent
+        part = _with_extent(_with_extent(call, cut.loop, Span(extent)), loop, Span(rows))
+        part = _moved_on(part, cut.steps, begin)
+        steps = tuple(length * step for step in cut.steps)
+        walk = Walk(f"{cut.loop}_part", Span(number), steps)
+        nodes += emit_cut(part, (*walks, walk), others)
+        begin += number * length
+    return nodes
+
+
+def _split_walks(
+    call: Call, walks: tuple[Walk, ...], span: Span
+) -> tuple[tuple[Walk, ...], tuple[Walk, ...], Call]:
+    """The walks that the count depends on with those around them, the others, and the call where
+    program loops over the former have brought it."""
+    walks = tuple(walk for walk in walks if walk.span != Span(1))
+    ends = [n for n, walk in enumerate(walks, 1) if walk.name in span.offset.names]
+    outside, inside = walks[: max(ends, default=0)], walks[max(ends, default=0) :]
+    for walk in outside:
+        call = replace(call, operands=_walked(call.operands, walk))
+    return outside, inside, call
+
+
+def _moved_on(call: Call, steps: tuple[int, ...], count: int) -> Call:
+    """The call so many iterations further on."""
+    pairs = zip(call.operands, steps, strict=True)
+    moved = tuple(_advanced(operand, Affine((), count * step)) for operand, step in pairs)
+    return replace(call, operands=moved)
 
 
 def _emit_with_rest(
@@ -201,25 +276,18 @@ def _emit_with_rest(
     left of it; program loops run the walks that the count depends on."""
     cut, others = cuts[0], cuts[1:]
     span = cut.span
-    ends = [n for n, walk in enumerate(walks, 1) if walk.name in span.offset.names]
-    outside, inside = walks[: max(ends, default=0)], walks[max(ends, default=0) :]
-    for walk in outside:
-        call = replace(call, operands=_walked(call.operands, walk))
+    outside, inside, call = _split_walks(call, walks, span)
     whole = span.limit - span.limit % size
     whole_cut = replace(cut, span=replace(span, limit=whole))
     nodes = emit_cut(call, inside, (whole_cut, *others))
     left = Span(span.limit - whole, span.total, span.offset + Affine((), whole))
-    moved = tuple(
-        _advanced(operand, Affine((), whole * step))
-        for operand, step in zip(call.operands, cut.steps, strict=True)
-    )
-    last = replace(_with_extent(call, cut, left), operands=moved)
+    last = _moved_on(_with_extent(call, cut.loop, left), cut.steps, whole)
     name = f"{cut.loop}_rest"
     both = at_first_and_later((name,), nodes, emit_cut(last, inside, others))
     sides = Span(2, span.total, span.offset, whole)
     return _around(outside, (For(name, sides, both),))
 
 
-def _with_extent(call: Call, cut: Cut, span: Span) -> Call:
-    extents = tuple((name, span if name == cut.loop else old) for name, old in call.extents)
+def _with_extent(call: Call, loop: str, span: Span) -> Call:
+    extents = tuple((name, span if name == loop else old) for name, old in call.extents)
     return replace(call, extents=extents)

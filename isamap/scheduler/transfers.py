@@ -4,12 +4,12 @@ In: the frame of the nest, tokens. Out: nodes under the conditions that say when
 place in the nest.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isamap.costmodels import Stay, axis_extent, splits_along
 from isamap.hwdesc import Instruction
 from isamap.ir import Affine
-from isamap.mapper import CopyDim, External, Passage, TileAxis, Transfer
+from isamap.mapper import CopyDim, External, Passage, TileAxis, Transfer, most_rows
 from isamap.program import Address, Edge, Node, Operand, Span, When
 
 from .emit import Call, Cut, Walk, at_first_and_later, emit_cut
@@ -270,7 +270,15 @@ class Transfers:
         )
         call = Call(instruction, tuple((n, s) for n, s, *_ in cuts), operands, immediates)
         all_walks = tuple(Walk(*row) for row in stepped[: len(walks)])
-        return emit_cut(call, all_walks, tuple(Cut(*row) for row in stepped[len(walks) :]))
+        all_cuts = [Cut(*row) for row in stepped[len(walks) :]]
+        if transfer.rows is not None:
+            row, rows = transfer.rows
+            in_rows = replace(
+                next(cut for cut in all_cuts if cut.loop == row),
+                rows=(rows, most_rows(instruction, transfer)),
+            )
+            all_cuts = [in_rows, *(cut for cut in all_cuts if cut.loop not in (row, rows))]
+        return emit_cut(call, all_walks, tuple(all_cuts))
 
     def _move_operands(
         self,
@@ -282,6 +290,9 @@ class Transfers:
         """Operands of a copy, in the instruction's order, and which of them is the target."""
         statement = instruction.semantics.statements[0]
         inner = {loop: dims[-1] for loop, dims in transfer.assigned if dims}
+        if transfer.rows is not None:
+            row, rows = transfer.rows
+            inner[rows] = _row(inner[row], instruction.extent(row).maximum)
         operands, order = [], []
         for rule in instruction.operands:
             is_target = rule.name == statement.target.buffer
@@ -352,6 +363,15 @@ class Transfers:
         for dim in dims:
             count *= dim.extent
         return Span(count)
+
+
+def _row(dim: CopyDim, size: int) -> CopyDim:
+    """The dimension that steps through another one by `size` of its iterations."""
+    return replace(
+        dim,
+        source_stride_bytes=size * dim.source_stride_bytes,
+        target_stride_bytes=size * dim.target_stride_bytes,
+    )
 
 
 def _is_walked(transfer: Transfer, axis: TileAxis) -> bool:

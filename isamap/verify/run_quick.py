@@ -109,7 +109,7 @@ def _shape_of(transfer: Transfer | None) -> tuple[object, ...] | None:
     walked = tuple((dim.block, dim.axis, dim.extent) for dim in transfer.walked)
     onward = transfer.onward.transfer if transfer.onward else None
     shapes = (_shape_of(transfer.shift), _shape_of(onward))
-    return transfer.instruction, assigned, walked, transfer.planes, *shapes
+    return transfer.instruction, assigned, walked, transfer.planes, transfer.rows, *shapes
 
 
 def _kind_of(layout: Layout) -> tuple[object, ...]:
