@@ -186,7 +186,7 @@ def axis_strides(
     for name, step in residence.windows:
         strides[name] = running if step is None else step
         if not residence.is_boxed:
-            running = strides[name] * axis_extent(covering, tiling, stay, plan.axis(name))
+            running = strides[name] * _room(covering, tiling, stay, plan.axis(name), residence)
     for axis in reversed(plan.axes):
         if axis.name not in strides:
             strides[axis.name] = running
@@ -195,6 +195,17 @@ def axis_strides(
             if not is_alone:
                 running *= axis_extent(covering, tiling, stay, axis)
     return strides, running
+
+
+def _room(
+    covering: Covering, tiling: Tiling, stay: Stay, axis: TileAxis, residence: Residence
+) -> int:
+    """Positions of a window that a tile has room for: whole blocks, where others begin behind
+    it."""
+    if not residence.holds_blocks(axis):
+        return axis_extent(covering, tiling, stay, axis)
+    (name,) = axis.loops
+    return tile_units(covering, tiling, stay, name) * covering.loop(name).block
 
 
 def _packed_strides(

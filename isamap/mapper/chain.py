@@ -6,7 +6,7 @@ layouts in the external memory. Not its job: choosing among them.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import lcm
+from math import gcd, lcm
 
 from isamap.hwdesc import immediate_value
 from isamap.ir import Role, size_bytes
@@ -394,5 +394,6 @@ class Chains:
         for name, step in here.windows:
             if step is not None:  # else program loops walk it, as they do other axes
                 source = external.axis_strides_bytes[names.index(name)] if external else None
-                dims.append(MoveDim(None, name, 0, True, step, source))
+                apart = here.align_bytes // gcd(here.align_bytes, step)
+                dims.append(MoveDim(None, name, 0, True, step, source, apart))
         return tuple(dims)

@@ -225,6 +225,12 @@ class Residence:
     opening: str | None = None
     is_packed: bool = False
 
+    def holds_blocks(self, axis: TileAxis) -> bool:
+        """Do whole blocks of a ribbon lie here, as its positions are closer than what begins behind
+        them must be aligned?"""
+        step = dict(self.windows).get(axis.name)
+        return axis.is_ribbon and step is not None and step % self.align_bytes > 0
+
     @property
     def position_bytes(self) -> int:
         """Room of one position of all axes that lie side by side."""

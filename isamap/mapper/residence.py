@@ -237,8 +237,10 @@ class _Builder:
         for block in self._blocks_of(window):
             number, dim = self._dim_of(block)
             positions, steps = self._span(window, block), dim.steps(block)
+            # of a ribbon, calls begin where blocks do; of others, anywhere
+            align = self.align // gcd(self.align, block.extent if window.is_ribbon else 1)
             if not chosen:
-                multiple = self.align * (steps // gcd(steps, self.align * positions))
+                multiple = align * (steps // gcd(steps, align * positions))
                 least = -(-span // multiple) * multiple * positions // steps
                 found = _stride(dim.rule, least, multiple * positions // steps)
                 if found is None or found * steps % positions:

@@ -69,8 +69,7 @@ def laid_end_to_end(
             continue
         loop = subject.loop(ribbon.loops[0])
         step, size = spans.get(loop.name, (here.block_bytes, room))
-        unit = step if loop.is_partial else step * loop.block
-        if size >= room and unit % here.align_bytes == 0:
+        if size >= room and step * loop.block % here.align_bytes == 0:
             yield replace(here, windows=((ribbon.name, step),))
 
 

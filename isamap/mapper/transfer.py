@@ -26,6 +26,7 @@ class MoveDim:
     """A dimension to be walked: `source_stride_bytes` None lets the mover choose.
 
     `is_partial`: the last block may be shorter. `extent` 0: a window axis, of unknown extent.
+    `apart`: calls may begin at multiples of so many iterations only, as the rest is not aligned.
     """
 
     block: int | None
@@ -34,6 +35,7 @@ class MoveDim:
     is_partial: bool
     target_stride_bytes: int
     source_stride_bytes: int | None
+    apart: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +232,8 @@ def _resolve(
         rule = by_group.get(number)
         if rule and mover.source is not None and not _may_step(rule, bases[number]):
             return None
+        if rule is None and any(dim.apart > 1 for dim in group):
+            return None
         resolved: list[CopyDim] = []
         stride = bases[number]
         for dim in reversed(group):
@@ -335,6 +339,8 @@ def _may_take(rule: _LoopRules, group: tuple[MoveDim, ...]) -> bool:
     for member in group:
         extent *= member.extent
     if not _extent_fits(rule.extent, extent, any(d.is_partial for d in group), len(group)):
+        return False
+    if any(rule.extent.maximum % member.apart for member in group):
         return False
     return rule.target.is_dense or rule.target.allows(group[-1].target_stride_bytes)
 

@@ -14,7 +14,7 @@ from ortools.sat.python import cp_model
 
 from isamap.costmodels import Work
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering, OperandPlan, Residence
+from isamap.mapper import Covering, OperandPlan, Residence, TileAxis
 
 from .algebra import Algebra, Bool, Linear, Number, add_up, negated
 from .options import (
@@ -312,7 +312,9 @@ class Variables:
             if axis.is_window:
                 factors.append(self._window_extent(axis.loops, axis.spans, f"{label}_{axis.name}"))
                 stay.positions[axis.name] = factors[-1]
-                if not stay.residence.is_boxed:
+                if stay.residence.holds_blocks(axis):
+                    roomy += self._whole_blocks(axis)
+                elif not stay.residence.is_boxed:
                     roomy.append(factors[-1])
                 continue
             name = axis.loops[0]
@@ -334,6 +336,12 @@ class Variables:
                 count = self.cp.either(count, stay.slots[-1], stay.is_deep, f"places_{label}")
             roomy.append(count)
         stay.room = self.cp.product(roomy, f"room_{label}")
+
+    def _whole_blocks(self, axis: TileAxis) -> list[Number]:
+        """Positions of all blocks of a tile, as factors."""
+        (name,) = axis.loops
+        loop = self.covering.loop(name)
+        return [loop.block, self.tile[name] if name in self.loops else loop.units]
 
     def _window_extent(self, loops: tuple[str, ...], spans: tuple[int, ...], label: str) -> Number:
         constant = 1

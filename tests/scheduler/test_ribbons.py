@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from isamap.costmodels import Stay, Tiling, count_work, estimate
-from isamap.costmodels.passes import flow_passes
+from isamap.costmodels.passes import flow_cycles
 from isamap.emulator import time_program
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel
@@ -126,7 +126,8 @@ def test_any_legal_tiling_of_ribbons_computes_the_kernel_and_is_priced(
     modelled = model_cycles(covering, work, hw, tiling)
     if modelled is not None:
         # which rounds cycles per position up to sixteenths, where they are moved and waited for
-        rounded = sum(1 + flow_passes(covering, tiling, flow) / SCALE for flow in work.flows)
+        paid = (flow_cycles(covering, tiling, flow) / flow.pass_cycles for flow in work.flows)
+        rounded = sum(1 + positions / SCALE for positions in paid)
         assert priced.cycles - 1 <= modelled <= priced.cycles + 1 + 3 * rounded
 
 

@@ -16,10 +16,10 @@ from isamap.emulator import time_program
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel
 from isamap.mapper import Covering, coverings, cut_run, spread
-from isamap.scheduler import find_schedule, lower
+from isamap.scheduler import Status, find_schedule, lower, solve
 from isamap.scheduler.stalls import SCALE
 from tests.scheduler.execution import assert_correct
-from tests.scheduler.exhaustive import model_cycles
+from tests.scheduler.exhaustive import model_cycles, search_exhaustively
 from tests.scheduler.machines import CHANNELS
 from tests.scheduler.tilings import random_legal_tiling
 
@@ -43,10 +43,12 @@ CORES = "cores: {grid: {x: 3}, memories: [near], units: [vector], source: estima
 ROWS = "{r: at_most, c: at_most}"
 
 
-def copy_text(name: str, ends: tuple[str, str], unit: str, extents: str, rows: str) -> str:
-    """A copy of up to 4 rows of 9 numbers, which costs 10 cycles beside two numbers a cycle; how
-    its rows lie on chip. That out runs through rows first, that in through numbers."""
-    loops = "r, c in grid(4, 9)" if unit == "store" else "c, r in grid(9, 4)"
+def copy_text(
+    name: str, ends: tuple[str, str], unit: str, extents: str, rows: str, columns: int
+) -> str:
+    """A copy of up to 4 rows of `columns` numbers, which costs 10 cycles beside two numbers a
+    cycle; how its rows lie on chip. That out runs through rows first, that in through numbers."""
+    loops = f"r, c in grid(4, {columns})" if unit == "store" else f"c, r in grid({columns}, 4)"
     near = f"strides: [{rows}, 4 bytes]"
     far = "strides: [{nonzero: true}, 4 bytes]"
     sides = [
@@ -54,7 +56,7 @@ def copy_text(name: str, ends: tuple[str, str], unit: str, extents: str, rows: s
         for side, memory in zip("SD", ends, strict=True)
     ]
     return (
-        f"  {name}:\n    semantics: |\n      S, D = In(i32, 4, 9), Out(i32, 4, 9)\n"
+        f"  {name}:\n    semantics: |\n      S, D = In(i32, 4, {columns}), Out(i32, 4, {columns})\n"
         f"      for {loops}:\n        D[r, c] = S[r, c]\n"
         f"    extents: {extents}\n    operands: {{{', '.join(sides)}}}\n    unit: {unit}\n"
         "    issue: 10 + r * ceil(c / 2) cycles\n    latency: 30 + r * ceil(c / 2) cycles\n"
@@ -65,17 +67,21 @@ def copy_text(name: str, ends: tuple[str, str], unit: str, extents: str, rows: s
 def machine_text(
     *,
     width: int = 4,
+    columns: int = 9,
+    granule: int = 4,
     extents: str = ROWS,
-    rows: str = "36 bytes",
+    rows: str = "",
     is_token: bool = False,
     has_cores: bool = False,
+    room: int = 4096,
 ) -> str:
     """Sums of so many numbers at a time; rows of a copy lie end to end on chip, if so told."""
     text = (
         "name: rows\nclock: 1 GHz\n"
         f"synchronisation: {'tokens' if is_token else 'interlocked'}\nmemories:\n"
         "  dram: {kind: external, size: 1 MiB, source: estimate}\n"
-        "  near: {kind: managed, size: 4 KiB, granule: 4 bytes, source: estimate}\n"
+        f"  near: {{kind: managed, size: {room} bytes, granule: {granule} bytes, "
+        "source: estimate}\n"
         f"units: {{load: {{}}, vector: {{}}, store: {{}}}}\n{CORES if has_cores else ''}"
         f"{CHANNELS.replace('compute', 'vector') if is_token else ''}instructions:\n"
         "  add:\n    semantics: |\n"
@@ -84,8 +90,9 @@ def machine_text(
         "    extents: {i: at_most}\n    operands: {A: near, B: near, C: near}\n"
         "    unit: vector\n    issue: 2 cycles\n    latency: 5 cycles\n    source: estimate\n"
     )
-    text += copy_text("fetch", ("dram", "near"), "load", extents, rows)
-    text += copy_text("put", ("near", "dram"), "store", extents, rows)
+    rows = rows or f"{4 * columns} bytes"
+    text += copy_text("fetch", ("dram", "near"), "load", extents, rows, columns)
+    text += copy_text("put", ("near", "dram"), "store", extents, rows, columns)
     for unit in ("load", "vector", "store") if is_token else ():
         text += f"  nop_{unit}: {{is_sync: true, unit: {unit}, issue: 1 cycle, source: estimate}}\n"
     return text
@@ -154,7 +161,9 @@ def test_any_legal_tiling_of_rows_computes_the_kernel_and_is_priced(
 ) -> None:
     generator = random.Random(f"rows {seed}")
     width = generator.choice((4, 4, 12, 50))  # of a block: less or more than a row, than a call
-    hw = written(machine_text(width=width, is_token=seed % 3 == 0), tmp_path)
+    columns, granule = generator.choice(((9, 4), (8, 4), (8, 16)))  # a number or a block
+    text = machine_text(width=width, columns=columns, granule=granule, is_token=seed % 3 == 0)
+    hw = written(text, tmp_path)
     if seed % 2:
         m, n = generator.randint(1, 5), generator.randint(width + 1, width + 61)
         kernel = subject(tmp_path, "lines", m=m, n=n)
@@ -214,3 +223,39 @@ def test_fewer_calls_are_a_faster_answer(tmp_path: Path) -> None:
     single = find_schedule(kernel, written(machine_text(rows="40 bytes"), tmp_path)).best
     assert by_rows(best.covering)
     assert best.cost < 0.7 * single.cost
+
+
+def in_blocks(covering: Covering) -> bool:
+    """Does any ribbon lie where only whole blocks are aligned?"""
+    return any(
+        residence.holds_blocks(axis)
+        for plan in covering.operands
+        for residence in plan.residences
+        for axis in plan.axes
+    )
+
+
+@pytest.mark.parametrize(("m", "n", "room"), [(1, 13, 176), (3, 13, 256), (2, 32, 256)])
+def test_no_tiling_of_whole_blocks_beats_the_solver(
+    m: int, n: int, room: int, tmp_path: Path
+) -> None:
+    """A row of 13 numbers takes the room of 16, as the next one begins at a multiple of 16 bytes:
+    three of them do not fit 176 bytes."""
+    hw = written(machine_text(columns=8, granule=16, room=room), tmp_path)
+    kernel = subject(tmp_path, "lines", m=m, n=n)
+    found = [c for c in coverings(kernel, hw, []) if in_blocks(c) and by_rows(c)]
+    found.sort(key=lambda c: -sum(plan.has_window for plan in c.operands))
+    num_compared = 0
+    for covering in found[:: max(1, len(found) // 3)]:
+        work = count_work(covering, hw)
+        best = search_exhaustively(covering, work, hw, most_tilings=20_000)
+        if best is None or best.tiling is None:
+            continue
+        num_compared += 1
+        solution = solve(covering, work, hw, time_limit_s=20)
+        assert solution.tiling is not None and solution.status is Status.OPTIMAL
+        assert_correct(kernel, covering, solution.tiling, hw)
+        paid = (flow_cycles(covering, best.tiling, f) / f.pass_cycles for f in work.flows)
+        rounded = sum(1 + positions / SCALE for positions in paid)
+        assert solution.cycles <= best.value + 1 + 3 * rounded
+    assert num_compared
