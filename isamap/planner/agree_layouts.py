@@ -4,18 +4,22 @@ In: tasks, which of their buffers lie in which memory. Out: a layout per buffer.
 tilings (what a covering costs is taken from its bound), addresses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate, islice
+from operator import itemgetter
 
 from isamap.costmodels import bound_cycles, count_work
 from isamap.errors import MappingError
 from isamap.mapper import Task, unit_cycles
 from isamap.program import Layout
-from isamap.scheduler import LayoutKey, layout_key
+from isamap.scheduler import NATURAL_TOLERANCE, LayoutKey, Wishes, layout_key, rank_of
 
 from .layout_option import Keys, Layouts, Option
 from .plan import task_key
 from .schedule_tasks import TaskScheduler
+
+Cost = tuple[int, int]
+CostOf = Callable[[Option], Cost]
 
 MAX_LOOKS = 200  # coverings of a task that are asked for their layouts
 MAX_NODES = 20_000  # partial choices that are looked at
@@ -24,8 +28,9 @@ MAX_NODES = 20_000  # partial choices that are looked at
 def agree_layouts(
     tasks: tuple[Task, ...], homes: Mapping[str, str], scheduler: TaskScheduler
 ) -> Layouts | None:
-    """Layouts with the least sum of the tasks' bounds, of the first `MAX_NODES` partial choices;
-    None: no task order gives any."""
+    """Layouts with the least sum of the tasks' bounds, of the first `MAX_NODES` partial choices, or
+    others for which arrays off the chip are repacked less, as the wishes have it; None: no task
+    order gives any."""
     users = [task for task in tasks if task.touched & homes.keys()]
     options = {}
     for task in users:
@@ -40,14 +45,32 @@ def agree_layouts(
         following = max(left, key=lambda task: len(task.touched & settled))
         left.remove(following)
         ordered.append(following)
-    search = _Search([options[task.number] for task in ordered])
-    search.extend(0, 0, {})
-    if search.best is None:
+    found = _choose([options[task.number] for task in ordered], scheduler.wishes)
+    if found is None:
         return None
     chosen: dict[str, Layout] = {}
-    for option in reversed(search.best):  # the task that settled a layout says how it is written
+    for option in reversed(found):  # the task that settled a layout says how it is written
         chosen |= option.layouts
     return chosen
+
+
+def _choose(options: list[tuple[Option, ...]], wishes: Wishes) -> tuple[Option, ...] | None:
+    """One option per task, of least bounds, or where buffers off the chip lie most as they do, if
+    that is wished for and not clearly worse."""
+    fastest = _search(options, lambda option: (option.bound_cycles, option.rank))
+    if wishes.layouts != "natural":
+        return fastest
+    natural = _search(options, lambda option: (option.rank, option.bound_cycles))
+    if fastest is None or natural is None:
+        return fastest
+    least, most = (sum(option.bound_cycles for option in some) for some in (fastest, natural))
+    return natural if most <= NATURAL_TOLERANCE * least else fastest
+
+
+def _search(options: list[tuple[Option, ...]], cost_of: CostOf) -> tuple[Option, ...] | None:
+    search = _Search(options, cost_of)
+    search.extend(0, (0, 0), {})
+    return search.best
 
 
 def _known_options(
@@ -64,9 +87,10 @@ def _known_options(
 def layout_options(
     task: Task, mine: Mapping[str, str], scheduler: TaskScheduler
 ) -> tuple[Option, ...]:
-    """Sets of layouts in which coverings of the task find their buffers, lowest bounds first."""
+    """Sets of layouts in which coverings of the task find their buffers, each with the least bound
+    where the others lie more or less as they do."""
     stream = scheduler.coverings(task, mine)
-    found: dict[Keys, Option] = {}
+    found: dict[tuple[int, Keys], Option] = {}
     try:
         for covering in islice(stream, MAX_LOOKS):
             ends = [end for plan in covering.operands for end in plan.ends if end[1] in mine]
@@ -74,44 +98,51 @@ def layout_options(
             keys = {(name, layout_key(end.layout)) for _, name, end in ends}
             if len(keys) > len(layouts):
                 continue  # two operands find one buffer in different layouts
-            key = tuple(sorted(keys))
+            key = rank_of(covering, scheduler.wishes.ahead), tuple(sorted(keys))
             if key in found and found[key].bound_cycles <= unit_cycles(covering, scheduler.hw):
                 continue  # its bound is no lower
             bound, _ = bound_cycles(covering, count_work(covering, scheduler.hw), scheduler.hw)
             if key not in found or bound < found[key].bound_cycles:
-                found[key] = Option(bound, layouts, key)
+                found[key] = Option(key[0], bound, layouts, key[1])
     except MappingError:
         return ()
-    return tuple(sorted(found.values(), key=lambda option: option.bound_cycles))
+    return tuple(found.values())
 
 
 class _Search:
-    """Depth first, cut off where the sum of bounds, with the least of those still to come, reaches
+    """Depth first, cut off where the sum of costs, with the least of those still to come, reaches
     the best."""
 
-    def __init__(self, options: list[tuple[Option, ...]]) -> None:
-        self.options = options
-        leasts = [min((row.bound_cycles for row in rows), default=0) for rows in options]
-        self.to_come = [*accumulate(reversed(leasts), initial=0)][::-1]  # from each position on
+    def __init__(self, options: list[tuple[Option, ...]], cost_of: CostOf) -> None:
+        self.options = [
+            sorted(((cost_of(x), x) for x in rows), key=itemgetter(0)) for rows in options
+        ]
+        leasts = [rows[0][0] if rows else (0, 0) for rows in self.options]
+        to_come = accumulate(reversed(leasts), _add, initial=(0, 0))
+        self.to_come = [*to_come][::-1]  # from each position on
         self.path: list[Option] = []
         self.best: tuple[Option, ...] | None = None
-        self.best_cycles: int | None = None
+        self.best_cost: Cost | None = None
         self.num_nodes = 0
 
-    def extend(self, position: int, cycles: int, settled: Mapping[str, LayoutKey]) -> None:
+    def extend(self, position: int, cost: Cost, settled: Mapping[str, LayoutKey]) -> None:
         """Choose for the tasks from `position` on, beside what is settled."""
         self.num_nodes += 1
         if position == len(self.options):
-            self.best, self.best_cycles = tuple(self.path), cycles
+            self.best, self.best_cost = tuple(self.path), cost
             return
-        for option in self.options[position]:
-            bound = cycles + option.bound_cycles
-            is_beaten = self.best_cycles is not None and (
-                bound + self.to_come[position + 1] >= self.best_cycles
+        for own, option in self.options[position]:
+            now = _add(cost, own)
+            is_beaten = self.best_cost is not None and (
+                _add(now, self.to_come[position + 1]) >= self.best_cost
             )
             if is_beaten or self.num_nodes >= MAX_NODES:
-                return  # the options that follow have no lower bounds
+                return  # the options that follow cost no less
             if all(settled.get(name, key) == key for name, key in option.keys):
                 self.path.append(option)
-                self.extend(position + 1, bound, {**dict(option.keys), **settled})
+                self.extend(position + 1, now, {**dict(option.keys), **settled})
                 self.path.pop()
+
+
+def _add(one: Cost, other: Cost) -> Cost:
+    return one[0] + other[0], one[1] + other[1]

@@ -15,8 +15,10 @@ Keys = tuple[tuple[str, LayoutKey], ...]  # of layouts, by buffer
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Layouts that a task has coverings for, of which the least bound is `bound_cycles`."""
+    """Layouts that a task has coverings for, of which the least bound is `bound_cycles` where
+    buffers in the external memory lie so far from how they do (`rank_of`)."""
 
+    rank: int
     bound_cycles: int
     layouts: Layouts
     keys: Keys

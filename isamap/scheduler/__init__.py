@@ -20,7 +20,7 @@ from .solve import solve
 from .tokens import signal
 from .watch import NOBODY, Progress, Watch
 from .why_nothing import nearest_reasons, too_large
-from .wishes import Surroundings, Wishes
+from .wishes import NATURAL_TOLERANCE, Surroundings, Wishes
 
 __all__ = [
     "WALL",
@@ -33,6 +33,7 @@ __all__ = [
     "KnownModels",
     "LayoutKey",
     "MAX_SLOTS",
+    "NATURAL_TOLERANCE",
     "NOBODY",
     "NOTHING",
     "Part",

@@ -32,11 +32,8 @@ from .solution import KnownModels, Solution, Status
 from .solve import solve
 from .watch import Relay
 from .why_nothing import Misfits
-from .wishes import Wishes
+from .wishes import NATURAL_TOLERANCE, Wishes
 
-NATURAL_TOLERANCE = (
-    1.25  # repacking a buffer is the user's time too: only worth it for a clear gain
-)
 RIVAL_EFFORT = 1.0  # deterministic seconds to beat a schedule or to prove that it cannot; else
 # its bound stays open
 MAX_COVERINGS = 400  # looked at per kernel; what is cut is said in the answer

@@ -17,6 +17,7 @@ from .clock import WALL, Clock, EffortClock
 from .watch import NOBODY, Watch
 
 LAYOUTS = ("natural", "packed")
+NATURAL_TOLERANCE = 1.25  # repacking is the user's time too: only worth it for a clear gain
 MOST_WORKERS = 10_000  # CP-SAT's
 LARGEST_SEED = 2**31 - 1  # CP-SAT's
 

@@ -47,6 +47,18 @@ def test_what_follows_a_product_is_done_where_its_sums_lie(sizes: tuple[int, int
     assert plan.cycles < 0.8 * plain.cycles
 
 
+def test_arrays_lie_as_they_do_unless_packing_is_wished_for() -> None:
+    """With rows of 7 for columns of 5, calls on transposed arrays are fewer."""
+    hw, kernel = machine("fused_npu"), steps(7, 5, 6)
+    natural, packed = (find_plan(kernel, hw, Wishes(layouts=x)) for x in ("natural", "packed"))
+    for plan, is_as_it_lies in ((natural, True), (packed, False)):
+        places = (*plan.program.inputs, *plan.program.outputs)
+        assert {place.buffer for place in places} == set("ABVY")
+        assert all(place.layout.is_natural for place in places) is is_as_it_lies
+        assert_computes(kernel, plan.program, hw, "steps")
+    assert packed.cycles < natural.cycles
+
+
 def test_what_the_host_reads_is_not_overwritten_for_nothing() -> None:
     """Nothing on the machine divides: what that reads lies in the external memory anyway."""
     hw, kernel = machine("fused_npu"), steps(7, 5, 6, "R[i, j] // 3")
