@@ -30,6 +30,7 @@ from .passes import (
     moves_blocks,
     needs_one_slot,
 )
+from .passing import Passing, Use
 from .ports import port_cycles
 from .pretty_cost import pretty_cost, pretty_energy, pretty_value
 from .registry import (
@@ -52,7 +53,7 @@ from .rounds import (
     round_trip_cycles,
     shared_ports,
 )
-from .span import Passing, Room, Round, Span, Use, find_span, one_round
+from .span import Room, Round, Span, find_span, one_round
 from .startup import slowest_block_cycles
 from .terms import INSTRUCTION, TERMS_VERSION, find_terms
 from .tiling import (

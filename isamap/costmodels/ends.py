@@ -60,7 +60,7 @@ def _port_ends(work: Work, port: Port) -> Ends:
     if not ends.is_before_finish or not any(flow.is_drain for flow in flows):
         return ends
     drained = max(_block_cycles(flow, port) for flow in flows if flow.is_drain)
-    after = _after_fetch(work, [f for f in flows if not f.is_drain])
+    after = after_fetch(work, [f for f in flows if not f.is_drain])
     return Ends(True, 0.0, after - drained)
 
 
@@ -68,7 +68,7 @@ def passage_ends(work: Work, arriving: Flow, leaving: Flow) -> Ends:
     """Of the places of a passage: taken by `arriving`, freed by `leaving`."""
     if leaving.is_drain:
         return Ends(False, _before_drain(work, [arriving]), after_drain(work, [leaving]))
-    return Ends(True, _arrival_cycles(work, arriving), _after_fetch(work, [leaving]))
+    return Ends(True, _arrival_cycles(work, arriving), after_fetch(work, [leaving]))
 
 
 def _ends(work: Work, flows: Sequence[Flow]) -> Ends:
@@ -79,8 +79,8 @@ def _ends(work: Work, flows: Sequence[Flow]) -> Ends:
     before = min(_arrival_cycles(work, flow) for flow in fills)
     if drains:
         within = min(flow.first_cycles for flow in drains)
-        return Ends(True, before, _after_fetch(work, fills) - within)
-    return Ends(True, before, _after_fetch(work, fills))
+        return Ends(True, before, after_fetch(work, fills) - within)
+    return Ends(True, before, after_fetch(work, fills))
 
 
 def _block_cycles(flow: Flow, port: Port) -> float:
@@ -93,7 +93,7 @@ def _arrival_cycles(work: Work, flow: Flow) -> float:
     return sum(f.lead_cycles for f in _chain(work, flow) if _comes_before(work, f, flow))
 
 
-def _after_fetch(work: Work, fills: Sequence[Flow]) -> float:
+def after_fetch(work: Work, fills: Sequence[Flow]) -> float:
     """From the last fetch's last issue cycle until the finish begins: its way on, and one call."""
     return min(_way_cycles(work, fill) for fill in fills) + work.issue_cycles
 

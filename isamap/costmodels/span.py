@@ -14,42 +14,25 @@ from math import inf, prod
 
 from isamap.hwdesc import Hardware
 from isamap.ir import Role
-from isamap.mapper import Covering, OperandPlan
+from isamap.mapper import Covering
 
 from .analytical import Estimate, estimate
 from .ends import after_drain, unit_ends
 from .flow import Flow
-from .passes import fetches, moves_blocks, stay_of
-from .startup import fill_cycles, first_fetch_cycles
+from .passes import fetches, stay_of
+from .passing import (
+    Passing,
+    Use,
+    find_fetches,
+    find_writes,
+    held_share,
+    last_drain,
+    may_lag,
+    parts_of,
+)
+from .startup import fill_cycles
 from .tiling import Stay, Tiling, guards, trips
 from .work import Ends, Work, count_work
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """Of a unit, between two cycles."""
-
-    unit: str
-    first: float
-    last: float
-
-
-@dataclass(frozen=True, slots=True)
-class Passing:
-    """How a task goes through a buffer: in `count` equal parts along its loop `loop` ("": all at
-    once). `first`, `last`: when it must have the first part, and the last one in the same sweep;
-    or when it has written them for good."""
-
-    buffer: str
-    loop: str
-    count: int
-    first: float
-    last: float
-    is_ahead: bool = False  # by a unit that may run ahead (`Ahead`)
-
-    def cycle(self, part: int) -> float:
-        """When it must have that part, or has written it."""
-        return self.first + (self.last - self.first) * part / max(1, self.count - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +63,33 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """How units that only take results outside may lag behind all others: by so much before these
+    wait for room on chip, and at their begin so much more, as they then go on without a pause."""
+
+    units: tuple[str, ...]
+    room_cycles: float
+    pause_cycles: float
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
-    """Cycles of a task by itself; `fetched`, `written`: how it goes through buffers."""
+    """Cycles of a task by itself, and how it goes through buffers.
+
+    `fetched`: when it must have each part; `read`: when it has read it for good; `begun`: when it
+    begins to write it, where that waits for earlier uses, or by when without delay to the last
+    part; `written`: when that is done for good.
+    """
 
     cycles: float
     uses: tuple[Use, ...]
     rooms: tuple[Room, ...]
     fetched: tuple[Passing, ...]
+    read: tuple[Passing, ...]
+    begun: tuple[Passing, ...]
     written: tuple[Passing, ...]
     ahead: Ahead | None = None
+    behind: Behind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +127,19 @@ def find_span(one: Round, tiling: Tiling, hw: Hardware, fresh: frozenset[str]) -
     found = estimate(once, work, tiling, hw)
     uses = tuple(_uses(once, work, tiling, hw, found))
     ahead = _ahead(once, work, tiling, hw, uses) if shared else None
-    fetched = tuple(_fetched(once, work, tiling, hw, uses))
+    sweeps = tuple(find_fetches(once, work, tiling, hw, uses, found))
+    fetched = tuple(first for first, _ in sweeps)
     if ahead is not None:
         outer = {f.operand for f in _from_outside(once, work) if f.unit in ahead.units}
         names = {once.operand(name).inlet_buffer for name in outer}
-        fetched = tuple(replace(one, is_ahead=one.buffer in names) for one in fetched)
+        fetched = tuple(replace(one, is_apart=one.buffer in names) for one in fetched)
     rooms = tuple(_rooms(once, work, tiling, hw, uses))
-    written = tuple(_written(once, tiling, hw, found))
-    return Span(found.cycles, uses, rooms, fetched, written, ahead)
+    writes = tuple(find_writes(once, work, tiling, hw, found))
+    begun = tuple(begin for begin, _ in writes if begin is not None)
+    written = tuple(done for _, done in writes)
+    read = tuple(last for _, last in sweeps)
+    behind = _behind(once, work, tiling, found, uses)
+    return Span(found.cycles, uses, rooms, fetched, read, begun, written, ahead, behind)
 
 
 def _from_outside(covering: Covering, work: Work) -> list[Flow]:
@@ -244,62 +250,23 @@ def _spread(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> flo
     else:
         turns = fetches(covering, tiling, stay)
     if turns == 1:
-        _, count, sweeps = _parts(covering, tiling, plan, stay, hw)
+        _, count, sweeps = parts_of(covering, tiling, plan, stay, hw)
         return (count - 1) / (count * sweeps)
     places = stay.slots * prod(trips(covering, tiling, name) for name in stay.kept_tiles)
     return (min(places, turns) - 1) / turns
 
 
-def _fetched(
-    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, uses: tuple[Use, ...]
-) -> Iterator[Passing]:
-    """In the order of the operands on each unit; where nothing is copied, with the calls."""
-    use_of = {use.unit: use for use in uses}
-    before: dict[str, float] = {}
-    for plan in covering.operands:
-        if plan.inlet is None:
-            continue
-        fills = [f for f in work.flows if f.operand == plan.name and not f.is_drain]
-        outer = max(fills, key=lambda flow: flow.residence, default=None)
-        if outer is None or outer.unit == work.compute_unit:
-            loop, count, sweeps = _parts(covering, tiling, plan, None, hw)
-            use, first, fetch = use_of[work.compute_unit], 0.0, 0.0
-        else:
-            loop, count, sweeps = _parts(covering, tiling, plan, stay_of(tiling, outer), hw)
-            use, first = use_of[outer.unit], before.get(outer.unit, 0.0)
-            fetch = first_fetch_cycles(covering, tiling, outer, hw)
-            before[outer.unit] = first + outer.first_cycles
-        first += use.first
-        every = max(0.0, use.last - fetch - first) / max(1, count * sweeps - 1)
-        yield Passing(plan.inlet_buffer, loop, count, first, first + (count - 1) * every)
-
-
-def _written(
-    covering: Covering, tiling: Tiling, hw: Hardware, found: Estimate
-) -> Iterator[Passing]:
-    """Parts are done one after the other while it computes."""
-    computing = found.cycles - found.startup_cycles - found.finish_cycles
-    for plan in covering.operands:
-        if plan.outlet is not None:
-            stay = next((s for s in tiling.stays if s.operand == plan.name), None)
-            loop, count, sweeps = _parts(covering, tiling, plan, stay, hw)
-            first = found.cycles - (count - 1) * computing / (count * sweeps)
-            yield Passing(plan.buffer, loop, count, first, found.cycles)
-
-
-def _parts(
-    covering: Covering, tiling: Tiling, plan: OperandPlan, stay: Stay | None, hw: Hardware
-) -> tuple[str, int, int]:
-    """The outermost loop that moves an operand, its parts, and how many sweeps over them there are.
-
-    Tiles that are moved as a whole are its parts, otherwise blocks.
-    """
-    sweeps = 1
-    rows = [(name, trips(covering, tiling, name)) for name in tiling.outer]
-    if stay is None or moves_blocks(covering, stay, hw):
-        rows += [(name, tiling.tile(name)) for name in tiling.inner]
-    for name, count in rows:
-        if count > 1 and name in plan.loops:
-            return name, count, sweeps
-        sweeps *= count
-    return "", 1, 1
+def _behind(
+    covering: Covering, work: Work, tiling: Tiling, found: Estimate, uses: tuple[Use, ...]
+) -> Behind | None:
+    """Of the drains into outlets."""
+    drains = [last_drain(work, plan) for plan in covering.operands if plan.outlet is not None]
+    lagging = [drain for drain in drains if drain is not None and may_lag(work, drain)]
+    if not lagging:
+        return None
+    units = tuple(dict.fromkeys(flow.unit for flow in lagging))
+    busy = dict(found.unit_cycles)
+    share = min(held_share(covering, tiling, flow) for flow in lagging)
+    idle = min(use.last - use.first - busy[use.unit] for use in uses if use.unit in units)
+    room = inf if share >= 1 else share * min(busy[unit] for unit in units)
+    return Behind(units, room, share * max(0.0, idle))

@@ -4,23 +4,26 @@ In: the tree of tasks, how each of them runs or may run, the machine. Out: cycle
 goes below. Not its job: the program (`compose`), what a task takes by itself (`costmodels`).
 
 A task keeps its shape (`Span`) and begins when every unit it needs is done with what came before,
-what it fetches has been written, part by part, where both go through a buffer in the same order, or
-all of it, and its room on chip is free. With tokens everybody waits for a task to end.
+what it fetches has been written and what it overwrites has been read, part by part where both go
+through a buffer in the same order, or all of it, and its room on chip is free. With tokens
+everybody waits for a task to end.
 The first rounds of a loop are followed one by one; the others take as long as the last one of
 these. Ports serve neighbours between each other's calls; all tasks together keep them busy at
 least so long.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import product
 from math import ceil, inf, prod
 
 from isamap.costmodels import Passing, Room, Span, Use
 from isamap.hwdesc import Hardware
-from isamap.ir import Loop, Order, accesses, may_touch
+from isamap.ir import Loop
 from isamap.mapper import Task, TaskLoop, TaskNode, flatten
 
+from .hazards import Delays, Hazard, find_delays, find_hazards
 from .known_spans import KnownSpans, Region, Regions
 from .plan import PlannedTask
 from .share_chip import lay_behind
@@ -29,10 +32,9 @@ ROUNDS = 4  # of a loop that are followed one by one
 
 # a task, its answer's identity, whether it is on the host, cycles, loops in their first round
 SpanKey = tuple[int, int, bool, int, frozenset[str]]
-Begun = tuple[float, list[Span]]  # a round of a task: when it begins, what it may take
-NEVER: Begun = 0.0, []
-# in the same round of the loops around both tasks, these loops, those of them that hand on
-Feeds = tuple[bool, tuple[str, ...], tuple[str, ...]]
+# a round of a task: when it begins, by how much its results lag, what it may take
+Begun = tuple[float, float, list[Span]]
+NEVER: Begun = 0.0, 0.0, []
 Starts = frozenset[tuple[str, int]]  # first bytes in memories, but for those that are 0
 Ways = Mapping[int, tuple[PlannedTask, ...]]  # task number -> on the host, off it, or both
 
@@ -48,11 +50,13 @@ class Timeline:
         self.nodes = nodes
         self.hw = hw
         self.tasks = {task.number: task for task in flatten(nodes)}
-        self.feeders: dict[int, tuple[tuple[int, Feeds], ...]] = {}  # by the reader's number
+        # by the later task's number: the earlier one's
+        self.hazards: dict[int, tuple[tuple[int, Hazard], ...]] = {}
         self.apart: dict[int, tuple[int, ...]] = {}
         self.spans = spans
         self.span_of: dict[SpanKey, tuple[PlannedTask, Span]] = {}
-        self.delays: dict[tuple[int, int], tuple[float, float]] = {}
+        self.calls: dict[tuple[int, ...], Span] = {}  # of several tasks, by those of each
+        self.delays: dict[tuple[int, int, int, int, Hazard], Delays] = {}
         self.room_delays: dict[tuple[int, int, Starts, Starts], float] = {}
 
     def cycles(self, ways: Ways, *, is_ample: bool = False) -> int:
@@ -69,12 +73,15 @@ class Timeline:
                     ports[port] = ports.get(port, 0) + cycles
         return ceil(max(line.end, *ports.values(), 0))
 
-    def feeding(self, reader: int) -> tuple[tuple[int, Feeds], ...]:
-        """The tasks on which another one depends, by their numbers."""
-        if reader not in self.feeders:
-            found = ((n, _feeds(task, self.tasks[reader])) for n, task in self.tasks.items())
-            self.feeders[reader] = tuple((n, f) for n, f in found if f[0] or f[2])
-        return self.feeders[reader]
+    def before(self, number: int) -> tuple[tuple[int, Hazard], ...]:
+        """The tasks on which another one depends, by their numbers, and why."""
+        if number not in self.hazards:
+            self.hazards[number] = tuple(
+                (first, hazard)
+                for first, task in self.tasks.items()
+                for hazard in find_hazards(task, self.tasks[number])
+            )
+        return self.hazards[number]
 
     def not_under(self, number: int) -> tuple[int, ...]:
         """The tasks that share no held loop with another one."""
@@ -108,11 +115,23 @@ class _Line:
         self, nodes: tuple[TaskNode, ...], around: tuple[Loop, ...], fresh: frozenset[str]
     ) -> None:
         """One after the other, under loops of which some are in their first round."""
-        for node in nodes:
-            if isinstance(node, Task):
-                self._place(node, around, fresh)
-            else:
+        for place, node in enumerate(nodes):
+            if not isinstance(node, Task):
                 self._repeat(node, around, fresh)
+            elif not self._goes_on(node):
+                self._place((node, *self._going_on(nodes[place + 1 :])), around, fresh)
+
+    def _goes_on(self, task: Task) -> bool:
+        """Does it run in the host's call of the one before it?"""
+        way, *others = self.ways[task.number]
+        return not others and way.goes_on is not None
+
+    def _going_on(self, nodes: tuple[TaskNode, ...]) -> Iterator[Task]:
+        """The tasks that run in the call of the one before these nodes."""
+        for node in nodes:
+            if not isinstance(node, Task) or not self._goes_on(node):
+                return
+            yield node
 
     def _repeat(self, node: TaskLoop, around: tuple[Loop, ...], fresh: frozenset[str]) -> None:
         last = 0.0
@@ -129,12 +148,18 @@ class _Line:
         self.end += cycles
         self.free = {name: time + cycles for name, time in self.free.items()}
         self.written = {
-            number: ((old + cycles, before), (new + cycles, latest))
-            for number, ((old, before), (new, latest)) in self.written.items()
+            number: (_later(before, cycles), _later(latest, cycles))
+            for number, (before, latest) in self.written.items()
         }
 
-    def _place(self, task: Task, around: tuple[Loop, ...], fresh: frozenset[str]) -> None:
+    def _place(
+        self, tasks: tuple[Task, ...], around: tuple[Loop, ...], fresh: frozenset[str]
+    ) -> None:
+        """A task, or several that the host runs in one call."""
+        task, *others = tasks
         spans = [self._span(way, around, fresh) for way in self.ways[task.number]]
+        if others:
+            spans = [self._call_span(tasks, around, fresh)]
         is_known = len(spans) == 1
         uses = spans[0].uses if is_known else ()
         ahead = spans[0].ahead if is_known and not self.is_token else None
@@ -142,30 +167,37 @@ class _Line:
             ahead = replace(ahead, room_cycles=inf, lead=inf)
         if is_known and not around:
             self._lay_behind(task.number)
+        behind = spans[0].behind if is_known and not self.is_token else None
         fetch = begin = self._roomy(task, spans[0]) if is_known and not self.is_ample else 0.0
+        ready = self._ready(tasks, spans, fresh)
+        late = ready.behind
         for use in uses:
             free = self.free.get(use.unit, 0.0) - use.first
             if ahead is not None and use.unit in ahead.units:
                 fetch = max(fetch, free)
+            elif behind is not None and use.unit in behind.units:
+                late = max(late, free - behind.pause_cycles)
             else:
                 begin = max(begin, free)
-        for number, feeds in self.known.feeding(task.number):
-            if number in self.written:
-                soon, ready = self._ready(number, feeds, task, spans, fresh)
-                fetch, begin = max(fetch, soon), max(begin, ready)
+        waits = late - behind.room_cycles if behind is not None else late
+        fetch, begin = max(fetch, ready.ahead), max(begin, ready.others, waits)
         begin = self.end if self.is_token else max(fetch, begin)
         done = begin  # as if everything had begun then
         if ahead is not None:
             fetch = max(fetch, begin - ahead.lead)
             done = max(fetch, begin - ahead.slack)
+        lag = max(0.0, late - done) if behind is not None else 0.0
         for use in uses:
             self.free[use.unit] = done + use.last
             if ahead is not None and use.unit in ahead.units:
-                late = begin + use.last - ahead.room_cycles
-                self.free[use.unit] = max(fetch + use.first + ahead.busy, late)
-        _, latest = self.written.get(task.number, (NEVER, NEVER))
-        self.written[task.number] = latest, (done, spans)
-        self.end = max(self.end, done + min(span.cycles for span in spans))
+                room = begin + use.last - ahead.room_cycles
+                self.free[use.unit] = max(fetch + use.first + ahead.busy, room)
+            elif behind is not None and use.unit in behind.units:
+                self.free[use.unit] += lag
+        for one in tasks:
+            _, latest = self.written.get(one.number, (NEVER, NEVER))
+            self.written[one.number] = latest, (done, lag, spans)
+        self.end = max(self.end, done + lag + min(span.cycles for span in spans))
 
     def _lay_behind(self, number: int) -> None:
         """Where a task outside held loops begins on chip, as `share_chip` lays it."""
@@ -180,7 +212,7 @@ class _Line:
         loop lie apart from each other (`share_chip`)."""
         begin = 0.0
         for number in self.known.not_under(task.number):
-            _, (start, others) = self.written.get(number, (NEVER, NEVER))
+            _, (start, _, others) = self.written.get(number, (NEVER, NEVER))
             if len(others) == 1:
                 begin = max(begin, start + self._room_delay(number, others[0], task.number, span))
         return begin
@@ -188,7 +220,7 @@ class _Line:
     def _room_delay(self, before: int, old: Span, number: int, new: Span) -> float:
         """Cycles from the begin of a task to that of another one that needs its room."""
         there, here = (self.starts.get(n, frozenset()) for n in (before, number))
-        key = id(old), id(new), there, here  # the first two live in `span_of`
+        key = id(old), id(new), there, here  # the first two are kept
         if key not in self.known.room_delays:
             theirs = _behind(self._regions(before), dict(there))
             mine = _behind(self._regions(number), dict(here))
@@ -203,36 +235,42 @@ class _Line:
         (way,) = self.ways[number]
         return {} if way.on_host else self.known.spans.regions(way.best, self.hw)
 
-    def _ready(
-        self,
-        number: int,
-        feeds: Feeds,
-        reader: Task,
-        spans: list[Span],
-        fresh: frozenset[str],
-    ) -> tuple[float, float]:
-        """The earliest begins, of units that run ahead and of the others, at which the reader finds
-        all that another task writes; `fresh`: loops that are in their first round."""
-        before, latest = self.written[number]
-        writer = self.ways[number][0].task
-        same_round, shared, carriers = feeds
-        next_round = any(
-            loop not in fresh and fresh.issuperset(shared[shared.index(loop) + 1 :])
-            for loop in carriers
-        )
-        if number < reader.number:
-            begin, written = latest if same_round else before if next_round else NEVER
-        else:
-            begin, written = latest if next_round else NEVER
-        delays = [self._delay(writer, reader, one, span) for one, span in product(written, spans)]
-        soon, ready = zip(*delays, strict=True) if delays else ((0.0,), (0.0,))
-        return begin + min(soon), begin + min(ready)
+    def _ready(self, tasks: tuple[Task, ...], spans: list[Span], fresh: frozenset[str]) -> Delays:
+        """The earliest begins at which tasks in one call find the others to be done with what they
+        touch; `fresh`: loops that are in their first round."""
+        found = Delays()
+        inside = {task.number for task in tasks}
+        for task in tasks:
+            for number, hazard in self.known.before(task.number):
+                before, latest = self.written.get(number, (NEVER, NEVER))
+                carried = hazard.is_carried(fresh)
+                if number < task.number and number not in inside:
+                    begin, lag, old = latest if hazard.in_round else before if carried else NEVER
+                else:
+                    begin, lag, old = latest if carried else NEVER
+                first = self.known.tasks[number]
+                pairs = product(old, spans)
+                ways = [self._delay(first, task, o, n, hazard) for o, n in pairs]
+                if ways:
+                    done = begin + (lag if hazard.has_written else 0.0)
+                    found = found.both(reduce(Delays.either, ways).after(done))
+        return found
 
-    def _delay(self, writer: Task, reader: Task, written: Span, span: Span) -> tuple[float, float]:
-        key = id(written), id(span)  # both live in `span_of`
+    def _delay(self, first: Task, then: Task, old: Span, new: Span, hazard: Hazard) -> Delays:
+        key = first.number, then.number, id(old), id(new), hazard
         if key not in self.delays:
-            self.delays[key] = _delays(writer, reader, written, span)
+            self.delays[key] = find_delays(first, then, old, new, hazard)
         return self.delays[key]
+
+    def _call_span(
+        self, tasks: tuple[Task, ...], around: tuple[Loop, ...], fresh: frozenset[str]
+    ) -> Span:
+        """One round of what the host runs in one call."""
+        spans = [self._span(self.ways[task.number][0], around, fresh) for task in tasks]
+        key = tuple(map(id, spans))  # which live in `span_of`
+        if key not in self.known.calls:
+            self.known.calls[key] = _call_span(spans)
+        return self.known.calls[key]
 
     def _span(self, planned: PlannedTask, around: tuple[Loop, ...], fresh: frozenset[str]) -> Span:
         """One round of a task."""
@@ -247,38 +285,38 @@ class _Line:
         return self.span_of[key][1]
 
 
+def _later(begun: Begun, cycles: float) -> Begun:
+    begin, lag, spans = begun
+    return begin + cycles, lag, spans
+
+
+def _call_span(spans: Sequence[Span]) -> Span:
+    """Of a call of the host for several tasks: it touches all of its operands, all the time."""
+    cycles = sum(span.cycles for span in spans)
+    uses = tuple(replace(use, last=cycles) for use in spans[0].uses)
+    read, written = (
+        tuple(replace(one, first=cycles, last=cycles) for one in passings)
+        for passings in (
+            [one for span in spans for one in span.read],
+            [one for span in spans for one in span.written],
+        )
+    )
+    fetched = tuple(one for span in spans for one in span.fetched)
+    begun = tuple(one for span in spans for one in span.begun)
+    return Span(cycles, uses, (), fetched, read, begun, written)
+
+
 def _host_span(planned: PlannedTask, rounds: int, hw: Hardware) -> Span:
     """One of so many rounds of a task on the host."""
     assert hw.host is not None, "only a host runs such tasks"
     cycles = planned.cycles / rounds
     busy = [hw.host.unit] if hw.host.is_apart else [unit.name for unit in hw.units]
     uses = tuple(Use(name, 0.0, cycles) for name in busy)
-    touched = (Passing(name, "", 1, 0.0, 0.0) for name in sorted(planned.task.touched))
-    written = Passing(planned.task.statement.target.buffer, "", 1, cycles, cycles)
-    return Span(cycles, uses, (), tuple(touched), (written,))
-
-
-def _feeds(writer: Task, reader: Task) -> Feeds:
-    """Does the reader depend on the writer in the same round of the loops around both? These loops,
-    and those in a later round of which it does, all loops further out being in the same one."""
-    shared = tuple(name for name in writer.held if name in reader.held)
-    equal = [dict.fromkeys(shared[:depth], Order.EQUAL) for depth in range(len(shared) + 1)]
-    same = _reads(writer, reader, equal[-1])
-    carriers = tuple(
-        loop
-        for outside, loop in zip(equal, shared)
-        if _reads(writer, reader, outside | {loop: Order.LATER})
-    )
-    return same, shared, carriers
-
-
-def _reads(writer: Task, reader: Task, order: dict[str, Order]) -> bool:
-    """Does the reader need what the writer writes, in iterations that `order` relates?"""
-    return any(
-        may_touch(a, a.target, b, read, order)
-        for a, b in product(writer.statements, reader.statements)
-        for read in (*accesses(b.value), *((b.target,) if b.update != "=" else ()))
-    )
+    fetched = tuple(Passing(name, "", 1, 0.0, 0.0) for name in sorted(planned.task.touched))
+    read = tuple(replace(one, first=cycles, last=cycles) for one in fetched)
+    begun = Passing(planned.task.statement.target.buffer, "", 1, 0.0, 0.0)
+    written = replace(begun, first=cycles, last=cycles)
+    return Span(cycles, uses, (), fetched, read, (begun,), (written,))
 
 
 def _behind(regions: Regions, starts: Mapping[str, int]) -> Regions:
@@ -304,33 +342,3 @@ def _release(old: Room, old_region: Region, new: Room, region: Region) -> float:
 def _at(byte: int, region: Region, first: float, cycles: float) -> float:
     _, begin, end = region
     return first + cycles * (byte - begin) / (end - begin)
-
-
-def _delays(writer: Task, reader: Task, written: Span, span: Span) -> tuple[float, float]:
-    """Least cycles from a writer's begin to a reader's, of its units that run ahead and of the
-    others."""
-    delays = {True: -inf, False: -inf}
-    for out, fetch in product(written.written, span.fetched):
-        if out.buffer != fetch.buffer:
-            continue
-        dim = _dim(writer, out)
-        delay = out.last - fetch.first
-        if dim is not None and dim == _dim(reader, fetch):
-            delay = max(
-                out.cycle(-(-(part + 1) * out.count // fetch.count) - 1) - fetch.cycle(part)
-                for part in range(fetch.count)
-            )
-        delays[fetch.is_ahead] = max(delays[fetch.is_ahead], delay)
-    return delays[True], delays[False]
-
-
-def _dim(task: Task, passing: Passing) -> int | None:
-    """The buffer's dimension through which the task goes part by part."""
-    ends = (task.ends.inlet, task.ends.outlet) if task.ends else ()
-    own = task.statement.accesses
-    dims = {
-        next((d for d, i in enumerate(a.indices) if i.terms == ((passing.loop, 1),)), None)
-        for a in (*own, *ends)
-        if a is not None and a.buffer == passing.buffer
-    }
-    return dims.pop() if len(dims) == 1 else None

@@ -19,6 +19,35 @@ for i, j, p in grid(32, 32, 48):
   F[i, j] += i32(D[i, p]) * i32(E[p, j])
 """
 
+# weights that the host changes after every product with them
+CHANGED = """
+A, W, C = In(i8, 6, 64, 64), InOut(i8, 64, 64), InOut(i32, 6, 64, 64)
+for s in range(6):
+  for i, j, p in grid(64, 64, 64):
+    C[s, i, j] += i32(A[s, i, p]) * i32(W[p, j])
+  for q, r in grid(64, 64):
+    W[q, r] = i8(i32(W[q, r]) * 3 + 1)
+"""
+# weights that the host makes before every product with them, in the same place
+MADE = """
+A, V, C = In(i8, 6, 64, 64), In(i8, 6, 64, 64), InOut(i32, 6, 64, 64)
+W = Temp(i8, 64, 64)
+for s in range(6):
+  for q, r in grid(64, 64):
+    W[q, r] = i8(i32(V[s, q, r]) * 3 + 1)
+  for i, j, p in grid(64, 64, 64):
+    C[s, i, j] += i32(A[s, i, p]) * i32(W[p, j])
+"""
+# sums of which the host changes the first row after every product
+FIRST_ROW = """
+A, W, C = In(i8, 6, 64, 64), In(i8, 64, 64), Out(i32, 64, 64)
+for s in range(6):
+  for i, j, p in grid(64, 64, 64):
+    C[i, j] += i32(A[s, i, p]) * i32(W[p, j])
+  for r in range(64):
+    C[0, r] = 7
+"""
+
 
 def plan(kernel: str | Kernel, hw: str, **sizes: int) -> PlanResult:
     found = isamap.map(
@@ -46,6 +75,28 @@ def test_layers_begin_with_what_is_there(kernel: str, hw: str) -> None:
     found = plan(kernel, hw)
     assert found.timing is not None
     assert found.plan.cycles < 0.95 * alone(found)
+    assert abs(found.plan.cycles - found.timing.cycles) <= 0.05 * found.timing.cycles
+
+
+@pytest.mark.parametrize("kernel", [CHANGED, MADE])
+@pytest.mark.parametrize("hw", ["gemmini", "tpu_v1"])
+def test_what_is_read_is_not_overwritten_meanwhile(kernel: str, hw: str) -> None:
+    found = plan(parse_semantics(kernel, "overwritten"), hw)
+    assert found.timing is not None
+    assert abs(found.plan.cycles - found.timing.cycles) <= 0.02 * found.timing.cycles
+
+
+def test_what_was_laid_out_anew_may_be_overwritten() -> None:
+    """The outer product reads blocks into which the host copies the weights."""
+    found = plan(parse_semantics(CHANGED, "changed"), "outer")
+    assert found.timing is not None and found.plan.repack_cycles
+    assert found.plan.cycles == found.timing.cycles  # the host's own
+
+
+@pytest.mark.parametrize("hw", ["gemmini", "fused_npu"])
+def test_tasks_wait_only_for_the_part_that_both_touch(hw: str) -> None:
+    found = plan(parse_semantics(FIRST_ROW, "first_row"), hw)
+    assert found.timing is not None
     assert abs(found.plan.cycles - found.timing.cycles) <= 0.05 * found.timing.cycles
 
 
