@@ -8,6 +8,7 @@ from .analytical import (
     estimate,
     moved_by,
 )
+from .block_waits import block_limits, enough_slots, sweep_wait
 from .bounds import Bound, find_bounds
 from .compulsory import compulsory_bytes
 from .contest import Contest, CountsPrograms, TakesRounds, open_contest, share_time
@@ -70,14 +71,7 @@ from .tiling import (
 )
 from .traffic import Moved
 from .users_model import load_cost_model, load_offered, names_file, offered_models
-from .waiting import (
-    block_limits,
-    drain_latency_cycles,
-    enough_slots,
-    swap_limits,
-    sweep_wait,
-    waits_for_port,
-)
+from .waiting import drain_latency_cycles, swap_limits, waits_for_port
 from .work import Ends, Work, count_work
 
 __all__ = [

@@ -21,6 +21,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .aim import Costs
+from .block_waits import shared_cycles
 from .caches import NO_REFILLS, Refills, each_refill, refill_cycles
 from .chains import compute_path_cycles
 from .crowded import count_inner_tiles, crowded_cycles, inner_tile_cycles
@@ -68,15 +69,15 @@ class Estimate:
 class Rest:
     """What an estimate counts beside calls, copies and refills.
 
-    `uneven_cycles`: of computing at least, for a short last tile. `pace_cycles`: of the whole run,
-    at the pace of what else is busy. `packing_cycles`: of copies into packed stays. `lost_cycles`:
-    what is hidden by nothing, these among them.
+    `least_cycles`: of computing, for a short last tile, or where units share calls.
+    `pace_cycles`: of the whole run, at the pace of what else is busy. `packing_cycles`: of copies
+    into packed stays. `lost_cycles`: what is hidden by nothing, these among them.
     """
 
     startup_cycles: float
     finish_cycles: float
     stall_cycles: float
-    uneven_cycles: float
+    least_cycles: float
     pace_cycles: float
     packing_cycles: float
     lost_cycles: float
@@ -121,21 +122,36 @@ class Begun:
         stall += exchange_cycles(covering, work, tiling, hw)
         stall += resumed_cycles(covering, work, tiling)
         stall += crowded_cycles(covering, work, tiling, hw)
-        finish = finish_cycles(covering, work, tiling, hw)
+        startup = startup_cycles(covering, work, tiling, hw, work.issue_cycles)
+        finish = finish_cycles(covering, work, tiling, hw, work.issue_cycles)
+        least = uneven_cycles(covering, work, tiling, hw, self.passes, units)
+        shared = shared_cycles(covering, work, tiling, hw)
+        least = max(least, units[work.compute_unit] + shared if shared else 0.0)
+        hasty = self._hasty_cycles() if work.shares_calls else 0.0
         paces = _paces(covering, work, tiling, hw, units, self.port_cycles)
         hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
         packing = packing_cycles(covering, work, tiling)
         losses = hidden / OVERLAP_LOSS + packing
         losses += inner_tile_cycles(work) * count_inner_tiles(covering, tiling)
         return Rest(
-            startup_cycles(covering, work, tiling, hw),
+            startup,
             finish,
             stall,
-            uneven_cycles(covering, work, tiling, hw, self.passes, units),
-            max(ends.around(busy, finish) for busy, ends in paces),
+            least,
+            max([hasty, *(ends.around(busy, finish) for busy, ends in paces)]),
             packing,
             losses + handover_cycles(covering, tiling, hw),
             moved_by(covering, work, tiling),
+        )
+
+    def _hasty_cycles(self) -> float:
+        """Where all units compute without a pause: first and last blocks move while calls follow
+        each other sooner than on one unit."""
+        edges = self.covering, self.work, self.tiling, self.hw, self.work.call_cycles
+        return (
+            startup_cycles(*edges)
+            + self.unit_cycles[self.work.compute_unit]
+            + finish_cycles(*edges)
         )
 
     def rising(self) -> Iterator[Costs]:
@@ -179,7 +195,7 @@ class Begun:
         refills = [cache.busy_cycles - cache.packed_cycles for cache in caches]
         waiting = sum([cache.waiting_cycles for cache in caches]) + _packed_beyond(caches, rest)
         calls = self.unit_cycles[self.work.compute_unit]
-        computing = max(calls + rest.stall_cycles + self.unfinished_cycles, rest.uneven_cycles)
+        computing = max(calls + rest.stall_cycles + self.unfinished_cycles, rest.least_cycles)
         hidden = 0.0
         if refills:
             near = self.hw.caches[0]

@@ -208,7 +208,9 @@ def _uses(
         if drains:
             use = replace(use, last=max(use.last, total - after_drain(work, drains)))
         if unit in fills:
-            early = found.startup_cycles - fill_cycles(covering, work, tiling, hw, unit)
+            early = found.startup_cycles - fill_cycles(
+                covering, work, tiling, hw, unit, work.issue_cycles
+            )
             use = replace(use, first=use.first + max(0.0, min(early, use.last - use.first - busy)))
         yield use
 

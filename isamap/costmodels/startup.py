@@ -16,23 +16,28 @@ from .tiling import Stay, Tiling, last_units, tile_units, trips
 from .work import Work
 
 
-def startup_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Cycles until the computation runs at full pace: on each unit all first fetches in a row with
-    what lies around them and the edge."""
+def startup_cycles(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, every: int
+) -> float:
+    """Cycles until the computation runs at full pace, calls following each other so soon: on each
+    unit all first fetches in a row with what lies around them and the edge."""
     late = sum(
         tiling.tile(name) * late_rounds(covering, tiling, name)
         for name in late_sums(covering, tiling)
     )
     longest = max(
-        (fill_cycles(covering, work, tiling, hw, unit) for unit in work.fill_units), default=0.0
+        (fill_cycles(covering, work, tiling, hw, unit, every) for unit in work.fill_units),
+        default=0.0,
     )
     return longest + (late * slowest_block_cycles(covering, work, hw) if late else 0.0)
 
 
-def fill_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware, unit: str) -> float:
+def fill_cycles(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, unit: str, every: int
+) -> float:
     """Cycles from a fill unit's first fetch until a call may use it, with all first fetches."""
     fetched = sum(
-        first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, work, tiling, f, hw)
+        first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, tiling, f, hw, every)
         for f in work.flows
         if f.unit == unit and not f.is_drain
     )
@@ -75,8 +80,11 @@ def slowest_block_cycles(covering: Covering, work: Work, hw: Hardware) -> float:
     return max(fetched, default=0.0)
 
 
-def finish_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Cycles from the last call's last issue slot to the last byte written."""
+def finish_cycles(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, every: int
+) -> float:
+    """Cycles from the last call's last issue slot to the last byte written, where calls follow each
+    other so soon."""
     last = 0.0
     for flow in work.flows:
         exposed = needs_one_slot(covering.operand(flow.operand), hw)
@@ -84,16 +92,17 @@ def finish_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
             flow.is_drain and not exposed
         ):  # an exposed drain is waited for every time, the last included
             fetch = first_fetch_cycles(covering, tiling, flow, hw)
-            edge = edge_cycles(covering, work, tiling, flow, hw)
+            edge = edge_cycles(covering, tiling, flow, hw, every)
             last = max(last, fetch + flow.latency_cycles + edge + onward_cycles(work, flow))
     return last + work.latency_cycles - work.issue_cycles
 
 
-def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: Hardware) -> float:
+def edge_cycles(covering: Covering, tiling: Tiling, flow: Flow, hw: Hardware, every: int) -> float:
     """What the first (last) tile of an output adds: its blocks all move within one pass over the
     tile.
 
-    A pass computes one call per block; moving a block takes longer than a call when it is positive.
+    A pass computes one call per block, `every` so many cycles; moving a block takes longer than
+    that when it is positive.
     Tiles kept side by side all drain during the last round of the loops that sum them up; the last
     block's own way out is counted apart.
     """
@@ -102,12 +111,12 @@ def edge_cycles(covering: Covering, work: Work, tiling: Tiling, flow: Flow, hw: 
     if stay.level == 0 or not plan.is_output or not moves_blocks(covering, stay, hw):
         return 0.0
     blocks = prod(tiling.tile(loop) for loop in plan.loops)
-    edge = (blocks - 1) * max(0.0, flow.first_cycles - work.call_cycles)
+    edge = (blocks - 1) * max(0.0, flow.first_cycles - every)
     if not flow.is_drain:
         return edge
     kept = prod(tile_units(covering, tiling, stay, loop) for loop in plan.loops)
     sums = prod(last_units(covering, tiling, x) for x in covering.loops if x.name not in plan.loops)
-    return max(edge, (kept - 1) * (flow.first_cycles - work.call_cycles * sums))
+    return max(edge, (kept - 1) * (flow.first_cycles - every * sums))
 
 
 def first_fetch_cycles(covering: Covering, tiling: Tiling, flow: Flow, hw: Hardware) -> float:

@@ -11,6 +11,7 @@ from math import prod
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 
+from .block_waits import block_stall_cycles
 from .bursts import burst_cycles
 from .flow import Flow
 from .in_order import find_held_up, leaves_late, times_held_up
@@ -52,9 +53,9 @@ def _own_stall_cycles(
     computation.
     """
     mine = work.flows_at(stay.operand, stay.residence)
-    flows = [f for f in mine if f.unit != work.compute_unit]
     if is_renamed(covering.operand(stay.operand), stay.residence, hw):
         return 0.0
+    flows = [f for f in mine if f.unit != work.compute_unit]
     own = sum(f.latency_cycles for f in mine if f.unit == work.compute_unit)
     waiting = float(own * fetches(covering, tiling, stay)) if stay.level == 1 else 0.0
     if not flows:
@@ -63,7 +64,7 @@ def _own_stall_cycles(
     if stay.level == 0 and not replaced:
         return 0.0
     if stay.level == 0:
-        return block_stall_cycles(covering, work, tiling, stay, flows)
+        return block_stall_cycles(covering, work, tiling, stay, flows, work.call_cycles)
     if needs_one_slot(covering.operand(stay.operand), hw):
         return waiting + plane_cycles(covering, work, tiling, stay, mine)
     swap = swap_limits(covering, work, covering.operand(stay.operand), stay.residence, hw)
@@ -229,62 +230,6 @@ def drain_latency_cycles(plan: OperandPlan, drain: Flow) -> float:
     transfer = plan.residences[drain.residence].drain
     assert transfer is not None
     return drain.latency_cycles / transfer.planes
-
-
-def block_stall_cycles(
-    covering: Covering, work: Work, tiling: Tiling, stay: Stay, flows: list[Flow]
-) -> float:
-    """Waiting for single blocks (see `block_wait`), summed over all fetches.
-
-    With one loop that reuses blocks, its last tile is counted as it is, shorter and with a partial
-    last unit; with several, all tiles count as full.
-    """
-    plan = covering.operand(stay.operand)
-    resting = [x for x in covering.loops if x.units > 1 and x.name not in plan.loops]
-    kept = guards(covering, tiling, stay).inner
-    if len(resting) == 1:
-        name = resting[0].name
-        tile = tiling.tile(name) if name in kept else 1
-        return (
-            work.calls // resting[0].units * sweep_wait(work, flows, stay.slots, resting[0], tile)
-        )
-    uses = prod(tiling.tile(n) for n in kept)
-    return work.calls / uses * block_wait(flows, stay.slots, uses * work.call_cycles)
-
-
-def block_wait(flows: list[Flow], slots: int, use_cycles: float) -> float:
-    """Waiting per fetch of a block that is then used for `use_cycles`.
-
-    With s slots, s fetches take at least one latency and one use; no fetch is faster than its unit,
-    and no new entry of a fifo memory may follow the one before it sooner than its distance.
-    """
-    latency, pace, turns = block_limits(flows, slots)
-    return max(0.0, (latency - (turns - 1) * use_cycles) / turns, pace - use_cycles)
-
-
-def enough_slots(flows: list[Flow], use_cycles: float, most: int) -> int:
-    """Least number of slots, two or up to `most`, with which more of them save no waiting."""
-    few = range(2, most)
-    least = block_wait(flows, most, use_cycles)
-    return next((s for s in few if block_wait(flows, s, use_cycles) <= least), max(2, most))
-
-
-def block_limits(flows: list[Flow], slots: int) -> tuple[float, float, int]:
-    """Latency of a single block's fetch, least cycles between two fetches, blocks in turn."""
-    latency = sum(f.lead_cycles for f in flows)
-    turns = max(slots, *(f.entries for f in flows))
-    pace = max(f.first_cycles for f in flows) if turns > 1 else 0.0
-    return latency, max(pace, *(f.entry_cycles for f in flows)), turns
-
-
-def sweep_wait(work: Work, flows: list[Flow], slots: int, loop: TiledLoop, tile: int) -> float:
-    """Waiting during one sweep over `loop`, whose units reuse a block `tile` at a time."""
-    count = -(-loop.units // tile)
-    last = loop.units - (count - 1) * tile
-    full_use = tile * work.call_cycles
-    last_use = (last - 1) * work.call_cycles + dict(work.last_issues)[loop.name]
-    full_wait = block_wait(flows, slots, full_use) if count > 1 else 0.0
-    return (count - 1) * full_wait + block_wait(flows, slots, last_use)
 
 
 def uneven_cycles(

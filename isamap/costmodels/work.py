@@ -89,12 +89,21 @@ class Work:
     @property
     def shared_cycles(self) -> int:
         """Compute cycles of each of the units that share the calls."""
-        return -(-self.compute_cycles // self.num_units)
+        return self.shared_out(self.compute_cycles)
 
     @property
     def call_cycles(self) -> int:
         """Cycles from one call's start to the next one's, where all units are busy."""
-        return -(-self.issue_cycles // self.num_units)
+        return self.shared_out(self.issue_cycles)
+
+    @property
+    def shares_calls(self) -> bool:
+        """Do several units work on calls that are long enough to begin one after the other?"""
+        return self.call_cycles < self.issue_cycles
+
+    def shared_out(self, cycles: int) -> int:
+        """Of each of the units that share the calls."""
+        return -(-cycles // self.num_units)
 
 
 def count_work(covering: Covering, hw: Hardware) -> Work:

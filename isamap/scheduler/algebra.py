@@ -13,6 +13,7 @@ Bool = cp_model.IntVar
 Number = cp_model.IntVar | int
 Linear = cp_model.LinearExpr | int
 LIMIT = 2**60  # variables beyond it are refused; no cycle count comes near
+SCALE = 16  # sixteenths of a cycle: the finest share of a copy per window position
 
 
 class Algebra:

@@ -29,9 +29,9 @@ from isamap.costmodels import (
 from isamap.hwdesc import Hardware
 from isamap.mapper import TileAxis
 
-from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
+from .algebra import LIMIT, SCALE, Bool, Linear, Number, add_up, high, negated
 from .pace import Pace
-from .stalls import SCALE, Stalls, tile_cycles
+from .stalls import Stalls, tile_cycles
 from .turns import Turns
 from .variables import StayVars, Variables
 
@@ -74,7 +74,8 @@ class Objective:
         waiting += [self._resumed(stay, horizon) for stay in self.vars.stays]
         waiting += [self._crowded(stay, horizon) for stay in self.vars.stays if stay.is_inner]
         compute_load = add_up(units.pop(self.work.compute_unit, [])) + num_units * compute
-        self.cp.model.add(num_units * pace.computing >= compute_load + num_units * add_up(waiting))
+        for wait in (add_up(waiting), *stalls.shared):
+            self.cp.model.add(num_units * pace.computing >= compute_load + num_units * wait)
         losses: list[Linear] = []
         for unit, loads in units.items():
             pace.add(self.hw.num_units(unit), add_up(loads), unit_ends(self.work, unit))
@@ -94,7 +95,12 @@ class Objective:
             turns.add_held_up(stay, units, pace, self.passes)
         for name in self.vars.loops:
             stalls.add_uneven(name, pace.computing, self.passes)
-        total = pace.total(self._startup(horizon), self._finish(horizon), add_up(losses))
+        issue, call = self.work.issue_cycles, self.work.call_cycles
+        ends = self._startup(horizon, issue), self._finish(horizon, issue)
+        total = pace.total(*ends, add_up(losses))
+        if self.work.shares_calls:  # see analytical.Begun
+            around = add_up([self._startup(horizon, call), self._finish(horizon, call), *losses])
+            self.cp.model.add(num_units * total >= compute_load + num_units * around)
         self.cp.model.minimize(total)
         return total
 
@@ -251,12 +257,13 @@ class Objective:
         self.cp.model.add_multiplication_equality(together, [path, sums])
         self.cp.model.add(together >= total)
 
-    def _startup(self, horizon: int) -> Linear:
-        """First fetches, on each unit one after another (see analytical.startup_cycles)."""
-        startup = self.cp.model.new_int_var(0, horizon, "startup")
+    def _startup(self, horizon: int, every: int) -> Linear:
+        """First fetches, on each unit one after another, where calls follow each other so soon (see
+        startup.startup_cycles)."""
+        startup = self.cp.model.new_int_var(0, horizon, f"startup_{every}")
         for unit in self.work.fill_units:
             fetched = add_up(
-                self._fetch(flow) + self._edge(flow)
+                self._fetch(flow) + self._edge(flow, every)
                 for flow in self.work.flows
                 if flow.unit == unit and not flow.is_drain
             )
@@ -318,19 +325,20 @@ class Objective:
                 late[name] = self.cp.both(inside, self.vars.many_units[name], f"late_{name}")
         return late
 
-    def _finish(self, horizon: int) -> Linear:
-        finish = self.cp.model.new_int_var(0, horizon, "finish")
+    def _finish(self, horizon: int, every: int) -> Linear:
+        """Where calls follow each other so soon (see startup.finish_cycles)."""
+        finish = self.cp.model.new_int_var(0, horizon, f"finish_{every}")
         for flow in self.work.flows:
             if flow.is_drain and not needs_one_slot(self._stay(flow).plan, self.hw):
-                last = self._fetch(flow) + SCALE * flow.latency_cycles + self._edge(flow)
+                last = self._fetch(flow) + SCALE * flow.latency_cycles + self._edge(flow, every)
                 last += _scaled(onward_cycles(self.work, flow))
                 self.cp.model.add(finish >= last)
-                self._add_kept_drain(flow, finish)
+                self._add_kept_drain(flow, finish, every)
         return finish + SCALE * (self.work.latency_cycles - self.work.issue_cycles)
 
-    def _add_kept_drain(self, flow: Flow, finish: cp_model.IntVar) -> None:
+    def _add_kept_drain(self, flow: Flow, finish: cp_model.IntVar, every: int) -> None:
         """Tiles kept side by side all drain in the last round of sums (see
-        analytical.edge_cycles)."""
+        startup.edge_cycles)."""
         stay = self._stay(flow)
         moves = moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw)
         if stay.is_always_low or not moves or not stay.kept:
@@ -339,7 +347,7 @@ class Objective:
         rounds = self.cp.product([stay.kept_volume, *sums], f"rounds_{stay.label}")
         last = self.cp.product([*sums], f"last_round_{stay.label}")
         drained = _scaled(flow.first_cycles) * (stay.kept_volume - 1)
-        drained -= SCALE * self.work.call_cycles * (rounds - last)
+        drained -= SCALE * every * (rounds - last)
         edge = self._fetch(flow) + SCALE * flow.latency_cycles + drained
         constraint = self.cp.model.add(finish >= edge)
         if not isinstance(stay.is_low, int):
@@ -351,9 +359,9 @@ class Objective:
             return _scaled(flow.first_cycles - flow.overlap_cycles)
         return tile_cycles(self.vars, flow, stay.volume)
 
-    def _edge(self, flow: Flow) -> Linear:
+    def _edge(self, flow: Flow, every: int) -> Linear:
         stay = self._stay(flow)
-        excess = flow.first_cycles - self.work.call_cycles
+        excess = flow.first_cycles - every
         blocks = moves_blocks(self.vars.covering, Stay(flow.operand, flow.residence, 1, 1), self.hw)
         if not stay.plan.is_output or not blocks or excess <= 0:
             return 0

@@ -212,7 +212,7 @@ def slot_options(
     if not flows or is_renamed(plan, number, hw):
         return (1, 2)
     room = hw.memory(residence.memory).size_bytes // residence.position_bytes
-    deep = enough_slots(flows, work.call_cycles, min(room, MAX_SLOTS))
+    deep = enough_slots(work, flows, min(room, MAX_SLOTS))
     return tuple(sorted({1, 2, deep}))
 
 

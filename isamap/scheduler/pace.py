@@ -10,8 +10,7 @@ from ortools.sat.python import cp_model
 
 from isamap.costmodels import Ends
 
-from .algebra import Algebra, Linear
-from .stalls import SCALE
+from .algebra import SCALE, Algebra, Linear
 
 
 class Pace:

@@ -15,7 +15,7 @@ from isamap.costmodels import FASTEST, Aim, Costs, Metric, Tiling, Work, estimat
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
-from .algebra import Linear, add_up
+from .algebra import SCALE, Linear, add_up
 from .greedy import schedule_greedily
 from .legality import is_legal, is_offered
 from .limits import Limits
@@ -23,7 +23,6 @@ from .model import TilingModel
 from .near_tilings import near_tilings, remember
 from .run_solver import Report, Run, run_solver
 from .solution import KnownModels, Solution, Status
-from .stalls import SCALE
 from .target import Target, set_target
 from .watch import Progress, Watch
 

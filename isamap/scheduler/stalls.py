@@ -12,24 +12,21 @@ from isamap.costmodels import (
     Flow,
     Stay,
     Work,
-    block_limits,
     drain_latency_cycles,
     find_held_up,
     is_renamed,
     moves_blocks,
     needs_one_slot,
     swap_limits,
-    sweep_wait,
     waits_for_port,
 )
 from isamap.hwdesc import Hardware
 
-from .algebra import LIMIT, Bool, Linear, Number, add_up, high, negated
+from .algebra import LIMIT, SCALE, Bool, Linear, Number, add_up, high, negated
+from .block_stalls import BlockStalls
 from .in_order import gathered, stays_in_turn, times_held_up
 from .options import tile_options
 from .variables import StayVars, Variables
-
-SCALE = 16  # sixteenths of a cycle: the finest share of a copy per window position
 
 
 def tile_cycles(variables: Variables, flow: Flow, volume: Number) -> Linear:
@@ -60,6 +57,8 @@ class Stalls:
         self.moved = moved
         self.passes = passes
         self.horizon = horizon
+        self.blocks = BlockStalls(variables, work, hw)
+        self.shared: list[cp_model.IntVar] = []  # least waiting where units share the calls
 
     def exchange(self) -> Linear:
         """Waiting for tokens (see waiting.exchange_cycles)."""
@@ -142,7 +141,12 @@ class Stalls:
         refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
         replaced = self.cp.any_of([*changes, *refetch], f"replaced_{label}")
         if not stay.is_never_low:
-            self._add_block_stall(stay, [f for _, f in flows], stall, replaced)
+            blocks = [f for _, f in flows]
+            self.blocks.add(stay, blocks, stall, replaced, self.work.call_cycles)
+            if self.work.shares_calls:
+                shared = self.cp.model.new_int_var(0, self.horizon, f"shared_{label}")
+                self.blocks.add(stay, blocks, shared, replaced, self.work.issue_cycles)
+                self.shared.append(shared)
         if stay.is_always_low:
             return stall
         rotates = self._rotates(stay, label)
@@ -237,79 +241,6 @@ class Stalls:
         ]
         self.cp.model.add_allowed_assignments([self.vars.tile[name], even], rows)
         return even
-
-    def _add_block_stall(
-        self, stay: StayVars, flows: list[Flow], stall: cp_model.IntVar, replaced: Bool
-    ) -> None:
-        """Waiting for single blocks (see waiting.block_stall_cycles)."""
-        low = [] if isinstance(stay.is_low, int) else [stay.is_low]
-        resting = [name for name in self.vars.loops if name not in stay.plan.loops]
-        for slots, literal in self.vars.slot_literals(stay):
-            conditions = [replaced, *low, *literal]
-            if len(resting) == 1:
-                self._add_single_reuse(stay, stall, resting[0], flows, slots, conditions)
-            else:
-                self._add_product_reuse(stay, stall, resting, flows, slots, conditions)
-
-    def _add_single_reuse(
-        self,
-        stay: StayVars,
-        stall: cp_model.IntVar,
-        name: str,
-        flows: list[Flow],
-        slots: int,
-        conditions: list[Bool],
-    ) -> None:
-        """One reusing loop: waiting per sweep over it, from a table over its tiles."""
-        loop = self.vars.loops[name]
-        rows = [
-            (tile, ceil(SCALE * sweep_wait(self.work, flows, slots, loop, tile)))
-            for tile, _ in tile_options(self.vars.covering, loop, self.hw)
-        ]
-        label = f"sweep_{stay.label}_{name}_{slots}"
-        domain = cp_model.Domain.from_values([waits for _, waits in rows])
-        sweep = self.cp.model.new_int_var_from_domain(domain, label)
-        self.cp.model.add_allowed_assignments([self.vars.tile[name], sweep], rows)
-        sweeps = self.work.calls // loop.units
-        again = stay.refetch_inner.get(name)
-        kept = [] if again is None else [negated(again)]
-        self.cp.model.add(stall >= sweeps * sweep).only_enforce_if([*conditions, *kept])
-        if again is not None:
-            worst = sweeps * ceil(SCALE * sweep_wait(self.work, flows, slots, loop, 1))
-            self.cp.model.add(stall >= worst).only_enforce_if([*conditions, again])
-
-    def _add_product_reuse(
-        self,
-        stay: StayVars,
-        stall: cp_model.IntVar,
-        resting: list[str],
-        flows: list[Flow],
-        slots: int,
-        conditions: list[Bool],
-    ) -> None:
-        """Several reusing loops: stall * uses >= calls * wait, the wait falling with the uses."""
-        limits = block_limits(flows, slots)
-        latency, pace, turns = ceil(SCALE * limits[0]), ceil(SCALE * limits[1]), limits[2]
-        issue = SCALE * self.work.call_cycles
-        label = f"uses_{stay.label}_{slots}"
-        factors: list[Number] = []
-        for name in resting:
-            again = stay.refetch_inner.get(name)
-            uses = self.vars.tile[name]
-            if again is not None:
-                uses = self.cp.either(uses, 1, again, f"{label}_{name}")
-            factors.append(uses)
-        together = self.cp.product(factors, label)
-        calls = self.work.calls
-        shared: Linear = stall * together if isinstance(together, int) else stall
-        if not isinstance(together, int):
-            top = min(high(stall) * high(together), LIMIT)
-            shared = self.cp.model.new_int_var(0, top, f"shared_{label}")
-            self.cp.model.add_multiplication_equality(shared, [stall, together])
-        waiting = calls * latency - calls * (turns - 1) * issue * together
-        self.cp.model.add(turns * shared >= waiting).only_enforce_if(conditions)
-        pacing = calls * pace - calls * issue * together
-        self.cp.model.add(shared >= pacing).only_enforce_if(conditions)
 
     def _add_burst(
         self,

@@ -14,9 +14,8 @@ from math import floor, log2
 from isamap.costmodels import Aim, Costs, Metric, Moved, Work, least_costs
 from isamap.hwdesc import Hardware
 
-from .algebra import LIMIT, Linear, Number, add_up, high
+from .algebra import LIMIT, SCALE, Linear, Number, add_up, high
 from .model import TilingModel
-from .stalls import SCALE
 
 PRECISION = 2**40
 FACTOR_PRECISION = 2**20  # of each factor of a product

@@ -27,10 +27,10 @@ from isamap.costmodels import (
 )
 from isamap.hwdesc import Hardware
 
-from .algebra import Bool, Linear, Number, add_up, negated
+from .algebra import SCALE, Bool, Linear, Number, add_up, negated
 from .in_order import times_held_up
 from .pace import Pace
-from .stalls import SCALE, tile_cycles
+from .stalls import tile_cycles
 from .variables import StayVars, Variables
 
 

@@ -12,8 +12,8 @@ from ortools.sat.python import cp_model
 from isamap.costmodels import FASTEST, Aim, Tiling, Work, estimate
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
+from isamap.scheduler.algebra import SCALE
 from isamap.scheduler.model import TilingModel
-from isamap.scheduler.stalls import SCALE
 from tests.scheduler.tilings import all_tilings
 
 MANY = 100_000  # tilings, minutes

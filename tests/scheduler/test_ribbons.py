@@ -16,9 +16,9 @@ from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel
 from isamap.mapper import Covering, Setting, coverings, show_route
 from isamap.scheduler import KnownModels, Wishes, find_schedule, lower, solve
+from isamap.scheduler.algebra import SCALE
 from isamap.scheduler.legality import is_offered
 from isamap.scheduler.near_tilings import near_tilings, remember
-from isamap.scheduler.stalls import SCALE
 from tests.scheduler.cases import kernel
 from tests.scheduler.execution import assert_computes, assert_correct
 from tests.scheduler.exhaustive import model_cycles, search_exhaustively
