@@ -24,12 +24,7 @@ def compute_path_cycles(
     shared = work.compute_cycles / num_units
     if work.accumulate_cycles * num_units <= work.issue_cycles:
         return shared
-    independent: list[str] = []
-    for name in reversed(tiling.inner):
-        if not covering.loop(name).is_reduction:
-            independent.append(name)
-        elif tiling.tile(name) > 1:
-            break
+    independent = independent_loops(covering, tiling)
     sums = prod(tiling.tile(name) for name in independent)
     begun = _sums_begun(covering, work, tiling, hw, len(independent), fetched)
     one_by_one = work.calls * work.accumulate_cycles
@@ -41,6 +36,18 @@ def compute_path_cycles(
         fewer = sums * units / tiling.tile(name) + begun
         path = max(path, shared * (1 - rest) + one_by_one * rest / fewer)
     return path
+
+
+def independent_loops(covering: Covering, tiling: Tiling) -> list[str]:
+    """Unit loops inside all that add up, from the innermost one outwards: calls that follow each
+    other go through sums that have nothing to do with each other, and complete them all in turn."""
+    independent: list[str] = []
+    for name in reversed(tiling.inner):
+        if not covering.loop(name).is_reduction:
+            independent.append(name)
+        elif tiling.tile(name) > 1:
+            break
+    return independent
 
 
 def _sums_begun(

@@ -10,6 +10,7 @@ from math import prod
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan
 
+from .chains import independent_loops
 from .flow import Flow
 from .passes import fetches, flow_cycles, flow_passes, may_leave_late, moves_blocks
 from .tiling import Stay, Tiling, guards, trips
@@ -22,8 +23,9 @@ class HeldUp:
     of the queue, from its last fill until the result is there; `waiting_cycles` of the computing
     unit, until the first fill behind the drain has arrived. `is_apart`: must it keep a distance
     from all computing before it, that of later tiles included? `is_onward`: it goes on from a
-    passage, one block late, so that of a tile's blocks the last but one stands before fills.
-    `is_own`: all that its queue brings in are sums to begin from, of the same operand."""
+    passage, one block late, so that of a tile's blocks the last but one stands before fills;
+    `each_cycles`: for every other one of those that are completed by a call each, more. `is_own`:
+    all that its queue brings in are sums to begin from, of the same operand."""
 
     drain: Flow
     idle_cycles: float
@@ -31,6 +33,7 @@ class HeldUp:
     is_apart: bool
     is_onward: bool = False
     is_own: bool = False
+    each_cycles: float = 0.0
 
 
 def find_held_up(work: Work, plan: OperandPlan, residence: int, hw: Hardware) -> HeldUp | None:
@@ -70,7 +73,10 @@ def _held_up_onward(work: Work, plan: OperandPlan, residence: int) -> HeldUp | N
         return None
     way = sum(f.lead_cycles for f in drains if f != onward) + onward.first_cycles
     waiting = work.latency_cycles - work.issue_cycles + way + min(f.lead_cycles for f in fills)
-    return HeldUp(onward, 0.0, max(0.0, waiting - work.call_cycles), False, is_onward=True)
+    call = work.call_cycles
+    each = 0.0 if plan.has_window else max(0.0, onward.first_cycles - call)
+    waiting = max(0.0, waiting - call)
+    return HeldUp(onward, 0.0, waiting, False, is_onward=True, each_cycles=each)
 
 
 def _other_fills(work: Work, plan: OperandPlan, drain: Flow) -> list[Flow]:
@@ -91,6 +97,22 @@ def idle_cycles(
     )
     count = hw.num_units(held_up.drain.unit)
     return max(0.0, held_up.idle_cycles * fetches(covering, tiling, stay) - moved / count)
+
+
+def waiting_behind(
+    covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw: Hardware
+) -> float:
+    """Cycles that the computing unit waits for what is queued behind the stay's drains."""
+    plan = covering.operand(stay.operand)
+    held_up = find_held_up(work, plan, stay.residence, hw)
+    if held_up is None:
+        return 0.0
+    times = times_held_up(covering, tiling, stay, held_up, hw)
+    every = held_up.waiting_cycles
+    if held_up.each_cycles and not stay.kept:
+        together = prod(tiling.tile(name) for name in independent_loops(covering, tiling))
+        every += held_up.each_cycles * (together - 1)
+    return every * times
 
 
 def times_held_up(

@@ -14,7 +14,7 @@ from isamap.mapper import Covering, OperandPlan, TiledLoop
 from .block_waits import block_stall_cycles
 from .bursts import burst_cycles
 from .flow import Flow
-from .in_order import find_held_up, leaves_late, times_held_up
+from .in_order import leaves_late, waiting_behind
 from .passes import (
     fetches,
     flow_cycles,
@@ -34,11 +34,7 @@ def stall_cycles(covering: Covering, work: Work, tiling: Tiling, stay: Stay, hw:
     """Cycles that the compute unit waits for this stay because it cannot be moved in time: itself,
     or what is queued behind it."""
     stall = _own_stall_cycles(covering, work, tiling, stay, hw)
-    held_up = find_held_up(work, covering.operand(stay.operand), stay.residence, hw)
-    if held_up is None:
-        return stall
-    times = times_held_up(covering, tiling, stay, held_up, hw)
-    return max(stall, held_up.waiting_cycles * times)
+    return max(stall, waiting_behind(covering, work, tiling, stay, hw))
 
 
 def _own_stall_cycles(

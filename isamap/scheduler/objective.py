@@ -31,7 +31,7 @@ from isamap.mapper import TileAxis
 
 from .algebra import LIMIT, SCALE, Bool, Linear, Number, add_up, high, negated
 from .pace import Pace
-from .stalls import Stalls, tile_cycles
+from .stalls import Stalls, independent, tile_cycles
 from .turns import Turns
 from .variables import StayVars, Variables
 
@@ -223,20 +223,9 @@ class Objective:
         for name, loop in self.vars.loops.items():
             if loop.is_reduction:
                 continue
-            inner = [
-                self.cp.both(
-                    self.vars.outside_inner[name, other],
-                    self.vars.many_units[other],
-                    f"chain_{name}_{other}",
-                )
-                for other, candidate in self.vars.loops.items()
-                if candidate.is_reduction
-            ]
-            broken = self.cp.any_of(inner, f"broken_{name}")
-            own = self.cp.either(self.vars.tile[name], 1, broken, f"independent_{name}")
-            sums[name] = own, broken
-        independent = self.cp.product([own for own, _ in sums.values()], "independent")
-        self._add_chain(path, independent, chained_total, "chain")
+            sums[name] = independent(self.vars, name)
+        together = self.cp.product([own for own, _ in sums.values()], "independent")
+        self._add_chain(path, together, chained_total, "chain")
         for name, (_, broken) in sums.items():
             units, last = self.vars.loops[name].units, self.vars.last[name]
             others = [own for other, (own, _) in sums.items() if other != name]

@@ -10,6 +10,7 @@ from ortools.sat.python import cp_model
 
 from isamap.costmodels import (
     Flow,
+    HeldUp,
     Stay,
     Work,
     drain_latency_cycles,
@@ -35,6 +36,20 @@ def tile_cycles(variables: Variables, flow: Flow, volume: Number) -> Linear:
     axes = (axis for axis in plan.axes if not axis.is_window)
     units = prod(variables.covering.loop(axis.loops[0]).units for axis in axes)
     return ceil(SCALE * flow.pass_cycles / units) * volume
+
+
+def independent(variables: Variables, name: str) -> tuple[Number, Bool]:
+    """Units of a loop's tile that stand for sums of their own between which calls change (see
+    chains.independent_loops), 1 where a sum's unit loop runs inside; and whether one does."""
+    cp = variables.cp
+    inner = [
+        cp.both(variables.outside_inner[name, other], variables.many_units[other], f"{at}_{other}")
+        for at in (f"chain_{name}",)
+        for other, loop in variables.loops.items()
+        if loop.is_reduction
+    ]
+    broken = cp.any_of(inner, f"broken_{name}")
+    return cp.either(variables.tile[name], 1, broken, f"independent_{name}"), broken
 
 
 class Stalls:
@@ -137,6 +152,7 @@ class Stalls:
             for times, literals in times_held_up(self.vars, stay, held_up, passes, self.hw):
                 held = self.cp.model.add(stall + waiting >= every * times)
                 held.only_enforce_if(literals)
+            self._add_each_held_up(stay, held_up, stall, waiting)
         changes = (*stay.changes.values(), *stay.changes_inner.values())
         refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
         replaced = self.cp.any_of([*changes, *refetch], f"replaced_{label}")
@@ -168,6 +184,25 @@ class Stalls:
             self.cp.model.add(stall >= moved).only_enforce_if(exposed)
         self._add_burst(stay, flows, stall, label)
         return stall + waiting
+
+    def _add_each_held_up(
+        self, stay: StayVars, held_up: HeldUp, stall: cp_model.IntVar, waiting: Linear
+    ) -> None:
+        """What stands behind all blocks of a tile (see in_order.waiting_behind)."""
+        if not held_up.each_cycles or stay.is_always_low:
+            return
+        label = f"each_{stay.label}"
+        fetches = self.vars.fetches(stay, label)
+        sums = (name for name, loop in self.vars.loops.items() if not loop.is_reduction)
+        together = self.cp.product([independent(self.vars, n)[0] for n in sums], label)
+        moved = self.cp.product([together, fetches], f"{label}_all")
+        once, each = ceil(SCALE * held_up.waiting_cycles), ceil(SCALE * held_up.each_cycles)
+        others = moved - together - fetches + 1
+        held = self.cp.model.add(stall + waiting >= once * (fetches - 1) + each * others)
+        literals = [*stay.kept.values()]
+        if not isinstance(stay.is_low, int):
+            literals.append(stay.is_low)
+        held.only_enforce_if([negated(literal) for literal in literals])
 
     def _swapped(
         self, stay: StayVars, drain: Flow, once: float, each: float, fetches: Number
