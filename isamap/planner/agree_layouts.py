@@ -5,7 +5,9 @@ tilings (what a covering costs is taken from its bound), addresses.
 """
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from itertools import accumulate, islice
+from math import inf
 from operator import itemgetter
 
 from isamap.costmodels import bound_cycles, count_work
@@ -23,6 +25,7 @@ CostOf = Callable[[Option], Cost]
 
 MAX_LOOKS = 200  # coverings of a task that are asked for their layouts
 MAX_NODES = 20_000  # partial choices that are looked at
+MAX_NATURAL_NODES = 2_000  # of what is repacked less than the best of those
 
 
 def agree_layouts(
@@ -57,20 +60,20 @@ def agree_layouts(
 def _choose(options: list[tuple[Option, ...]], wishes: Wishes) -> tuple[Option, ...] | None:
     """One option per task, of least bounds, or where buffers off the chip lie most as they do, if
     that is wished for and not clearly worse."""
-    fastest = _search(options, lambda option: (option.bound_cycles, option.rank))
-    if wishes.layouts != "natural":
-        return fastest
-    natural = _search(options, lambda option: (option.rank, option.bound_cycles))
-    if fastest is None or natural is None:
-        return fastest
-    least, most = (sum(option.bound_cycles for option in some) for some in (fastest, natural))
-    return natural if most <= NATURAL_TOLERANCE * least else fastest
-
-
-def _search(options: list[tuple[Option, ...]], cost_of: CostOf) -> tuple[Option, ...] | None:
-    search = _Search(options, cost_of)
-    search.extend(0, (0, 0), {})
-    return search.best
+    fastest = _Search(options, lambda option: (option.bound_cycles, 0))
+    fastest.extend(0, (0, 0), {})
+    if fastest.best is None or fastest.best_cost is None or wishes.layouts != "natural":
+        return fastest.best
+    least_rank = sum(min(option.rank for option in rows) for rows in options)
+    if sum(option.rank for option in fastest.best) == least_rank:
+        return fastest.best
+    most = NATURAL_TOLERANCE * fastest.best_cost[0]
+    natural = _Search(
+        options, lambda option: (option.rank, option.bound_cycles), most, MAX_NATURAL_NODES
+    )
+    natural.begin_with(fastest.best)
+    natural.extend(0, (0, 0), {})
+    return natural.best
 
 
 def _known_options(
@@ -111,19 +114,33 @@ def layout_options(
 
 class _Search:
     """Depth first, cut off where the sum of costs, with the least of those still to come, reaches
-    the best."""
+    the best, or that of the second ones more than `most`."""
 
-    def __init__(self, options: list[tuple[Option, ...]], cost_of: CostOf) -> None:
-        self.options = [
-            sorted(((cost_of(x), x) for x in rows), key=itemgetter(0)) for rows in options
+    def __init__(
+        self,
+        options: list[tuple[Option, ...]],
+        cost_of: CostOf,
+        most: float = inf,
+        max_nodes: int = MAX_NODES,
+    ) -> None:
+        self.cost_of = cost_of
+        self.most = most
+        self.max_nodes = max_nodes
+        self.options = [_cheapest(rows, cost_of) for rows in options]
+        leasts = [
+            (rows[0][0][0], min(cost for (_, cost), _ in rows)) if rows else (0, 0)
+            for rows in self.options
         ]
-        leasts = [rows[0][0] if rows else (0, 0) for rows in self.options]
         to_come = accumulate(reversed(leasts), _add, initial=(0, 0))
         self.to_come = [*to_come][::-1]  # from each position on
         self.path: list[Option] = []
         self.best: tuple[Option, ...] | None = None
         self.best_cost: Cost | None = None
         self.num_nodes = 0
+
+    def begin_with(self, known: tuple[Option, ...]) -> None:
+        """Only what costs less is looked for."""
+        self.best, self.best_cost = known, reduce(_add, map(self.cost_of, known), (0, 0))
 
     def extend(self, position: int, cost: Cost, settled: Mapping[str, LayoutKey]) -> None:
         """Choose for the tasks from `position` on, beside what is settled."""
@@ -133,15 +150,26 @@ class _Search:
             return
         for own, option in self.options[position]:
             now = _add(cost, own)
-            is_beaten = self.best_cost is not None and (
-                _add(now, self.to_come[position + 1]) >= self.best_cost
-            )
-            if is_beaten or self.num_nodes >= MAX_NODES:
+            least = _add(now, self.to_come[position + 1])
+            is_beaten = self.best_cost is not None and least >= self.best_cost
+            if is_beaten or self.num_nodes >= self.max_nodes:
                 return  # the options that follow cost no less
-            if all(settled.get(name, key) == key for name, key in option.keys):
+            if least[1] <= self.most and all(
+                settled.get(name, key) == key for name, key in option.keys
+            ):
                 self.path.append(option)
                 self.extend(position + 1, now, {**dict(option.keys), **settled})
                 self.path.pop()
+
+
+def _cheapest(options: tuple[Option, ...], cost_of: CostOf) -> list[tuple[Cost, Option]]:
+    """Of those with the same layouts the cheapest, in the order of their costs."""
+    found: dict[Keys, tuple[Cost, Option]] = {}
+    for option in options:
+        cost = cost_of(option)
+        if option.keys not in found or cost < found[option.keys][0]:
+            found[option.keys] = cost, option
+    return sorted(found.values(), key=itemgetter(0))
 
 
 def _add(one: Cost, other: Cost) -> Cost:

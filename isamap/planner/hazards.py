@@ -4,7 +4,7 @@ In: two tasks, when each goes through which buffer. Out: cycles from the begin o
 the other. Not its job: how tasks follow each other (`timeline`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import inf
@@ -31,19 +31,19 @@ class Delays:
 
     def both(self, other: "Delays") -> "Delays":
         """The longer ones."""
-        return _join(max, self, other)
+        return Delays(
+            max(self.ahead, other.ahead),
+            max(self.others, other.others),
+            max(self.behind, other.behind),
+        )
 
     def either(self, other: "Delays") -> "Delays":
         """The shorter ones."""
-        return _join(min, self, other)
-
-
-def _join(pick: Callable[[float, float], float], one: Delays, other: Delays) -> Delays:
-    return Delays(
-        pick(one.ahead, other.ahead),
-        pick(one.others, other.others),
-        pick(one.behind, other.behind),
-    )
+        return Delays(
+            min(self.ahead, other.ahead),
+            min(self.others, other.others),
+            min(self.behind, other.behind),
+        )
 
 
 @dataclass(frozen=True, slots=True)

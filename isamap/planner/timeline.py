@@ -56,7 +56,8 @@ class Timeline:
         self.spans = spans
         self.span_of: dict[SpanKey, tuple[PlannedTask, Span]] = {}
         self.calls: dict[tuple[int, ...], Span] = {}  # of several tasks, by those of each
-        self.delays: dict[tuple[int, int, int, int, Hazard], Delays] = {}
+        self.carried: dict[tuple[int, frozenset[str]], bool] = {}  # by a hazard's identity
+        self.delays: dict[tuple[int, int, int, int, int], Delays] = {}
         self.room_delays: dict[tuple[int, int, Starts, Starts], float] = {}
 
     def cycles(self, ways: Ways, *, is_ample: bool = False) -> int:
@@ -242,22 +243,29 @@ class _Line:
         inside = {task.number for task in tasks}
         for task in tasks:
             for number, hazard in self.known.before(task.number):
-                before, latest = self.written.get(number, (NEVER, NEVER))
-                carried = hazard.is_carried(fresh)
+                if number not in self.written:
+                    continue
+                before, latest = self.written[number]
+                carried = self._is_carried(hazard, fresh)
                 if number < task.number and number not in inside:
                     begin, lag, old = latest if hazard.in_round else before if carried else NEVER
                 else:
                     begin, lag, old = latest if carried else NEVER
-                first = self.known.tasks[number]
-                pairs = product(old, spans)
-                ways = [self._delay(first, task, o, n, hazard) for o, n in pairs]
-                if ways:
+                if old:
+                    first = self.known.tasks[number]
+                    ways = (self._delay(first, task, o, n, hazard) for o, n in product(old, spans))
                     done = begin + (lag if hazard.has_written else 0.0)
                     found = found.both(reduce(Delays.either, ways).after(done))
         return found
 
+    def _is_carried(self, hazard: Hazard, fresh: frozenset[str]) -> bool:
+        key = id(hazard), fresh  # which live in `before`
+        if key not in self.known.carried:
+            self.known.carried[key] = hazard.is_carried(fresh)
+        return self.known.carried[key]
+
     def _delay(self, first: Task, then: Task, old: Span, new: Span, hazard: Hazard) -> Delays:
-        key = first.number, then.number, id(old), id(new), hazard
+        key = first.number, then.number, id(old), id(new), id(hazard)
         if key not in self.delays:
             self.delays[key] = find_delays(first, then, old, new, hazard)
         return self.delays[key]
