@@ -193,9 +193,16 @@ class MemoryMap:
             access.buffer == name for s in statements for access in s.reads
         ):
             return None
-        on_chip = piece.schedule is not None and piece.task.kernel.buffer(name).role is Role.OUT
-        is_set = statement.update == "=" or on_chip
+        is_set = statement.update == "=" or self._begins_at_zero(piece, name)
         return statement if is_set and self._comes_first(statement, position) else None
+
+    @staticmethod
+    def _begins_at_zero(piece: Piece, name: str) -> bool:
+        """Does a schedule sum up from zeros that it makes itself, not from any that it fetches?"""
+        if piece.schedule is None or piece.task.kernel.buffer(name).role is not Role.OUT:
+            return False
+        ends = (end for plan in piece.plans for end in plan.ends)
+        return not any(buffer == name and not is_outlet for is_outlet, buffer, _ in ends)
 
     def _comes_first(self, writer: Statement, position: int) -> bool:
         """Does no other statement use an element before it is written?

@@ -147,3 +147,25 @@ def test_elements_read_before_they_are_written_stay_outside() -> None:
     plan = find_plan(kernel, hw, Wishes())
     assert not homes_of(plan)
     assert verify_full(plan.program, kernel, hw).is_verified
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "role", "first", "last"),
+    [
+        (4, 16, "Temp", "T[i, j] += X[i, j]", "D[i, j] = relu(T[i, j] * b[j] + b[j])"),  # on chip
+        (4, 1, "Out", "T[i, j] = X[i, j] + b[j]", "D[i, j] += T[i, j]"),  # outside
+    ],
+    ids=["on chip", "outside"],
+)
+def test_sums_that_are_fetched_are_zeros_before(
+    m: int, n: int, role: str, first: str, last: str
+) -> None:
+    """What reads one array and writes another adds to zeros that nothing clears: they are there
+    before the run, and no home on chip is filled then."""
+    text = (
+        f"X, b, T = In(i32, {m}, {n}), In(i32, {n}), {role}(i32, {m}, {n})\n"
+        f"D = Out(i32, {m}, {n})\n"
+        f"for i, j in grid({m}, {n}):\n  {first}\nfor i, j in grid({m}, {n}):\n  {last}\n"
+    )
+    kernel, hw = parse_semantics(text, "sums"), machine("fused_npu")
+    assert verify_full(find_plan(kernel, hw, Wishes()).program, kernel, hw).is_verified
