@@ -60,7 +60,7 @@ def test_inputs_given_ahead_are_packed_once(machine: Path) -> None:
     """In an early answer: a longer search finds one that takes U as it lies."""
     sizes = {"steps": 2, "batch": 2, "hidden": 6}
     built = isamap.build(
-        "gru:gru_skip", machine, sizes=sizes, ahead=["U"], effort=0.1, may_reassociate=True
+        "gru:gru_skip", machine, sizes=sizes, ahead=["U"], effort=0.02, may_reassociate=True
     )
     assert built.packed == ("U",)
     rng = np.random.default_rng(0)
