@@ -57,7 +57,7 @@ class Timeline:
         self.span_of: dict[SpanKey, tuple[PlannedTask, Span]] = {}
         self.calls: dict[tuple[int, ...], Span] = {}  # of several tasks, by those of each
         self.carried: dict[tuple[int, frozenset[str]], bool] = {}  # by a hazard's identity
-        self.delays: dict[tuple[int, int, int, int, int], Delays] = {}
+        self.delays: dict[tuple[int, int, int], Delays] = {}  # by two spans and a hazard
         self.room_delays: dict[tuple[int, int, Starts, Starts], float] = {}
 
     def cycles(self, ways: Ways, *, is_ample: bool = False) -> int:
@@ -110,7 +110,6 @@ class _Line:
         self.used: dict[str, int] = {}  # up to where memories are, by the latest task
         self.starts: dict[int, Starts] = {}
         self.span_of = known.span_of
-        self.delays = known.delays
 
     def run(
         self, nodes: tuple[TaskNode, ...], around: tuple[Loop, ...], fresh: frozenset[str]
@@ -265,10 +264,10 @@ class _Line:
         return self.known.carried[key]
 
     def _delay(self, first: Task, then: Task, old: Span, new: Span, hazard: Hazard) -> Delays:
-        key = first.number, then.number, id(old), id(new), id(hazard)
-        if key not in self.delays:
-            self.delays[key] = find_delays(first, then, old, new, hazard)
-        return self.delays[key]
+        key = id(old), id(new), id(hazard)  # which is one of these two tasks alone
+        if key not in self.known.delays:
+            self.known.delays[key] = find_delays(first, then, old, new, hazard)
+        return self.known.delays[key]
 
     def _call_span(
         self, tasks: tuple[Task, ...], around: tuple[Loop, ...], fresh: frozenset[str]

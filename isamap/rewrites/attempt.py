@@ -1,8 +1,8 @@
 """Try a rewrite.
 
 In: an application of a rewrite. Out: its kernel, or nothing where it does not apply; or all its
-applications to single statements. Not its job: hiding errors from a user, who calls the rewrite
-itself.
+applications to single statements, or buffers. Not its job: hiding errors from a user, who calls the
+rewrite itself.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,3 +32,13 @@ def statement_sites(
         result = attempt(rewrite, kernel, number)
         if result is not None:
             yield f"statement {number}: {statement.target.buffer}", result
+
+
+def buffer_sites(
+    rewrite: Callable[[Kernel, str], Kernel], kernel: Kernel
+) -> Iterator[tuple[str, Kernel]]:
+    """Every buffer that the rewrite applies to: its name, the new kernel."""
+    for buffer in kernel.buffers:
+        result = attempt(rewrite, kernel, buffer.name)
+        if result is not None:
+            yield buffer.name, result

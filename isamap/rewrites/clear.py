@@ -4,12 +4,12 @@ In: a verified kernel and a temporary that a statement sums into. Out: an equal 
 which instruction clears what (an accelerator may do that where the sum then stays).
 """
 
-from collections.abc import Iterator
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import Kernel, Literal, Role, Statement, covers
 
-from .attempt import attempt
+from .attempt import buffer_sites
 from .edit import begins_at_zero, find_alone, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
@@ -41,12 +41,4 @@ def clear(kernel: Kernel, buffer: str) -> Kernel:
     return replace_statement(kernel, position, (*fresh_loops(kernel, (begin,), ()), found))
 
 
-def clear_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every temporary, by its name."""
-    for buffer in kernel.buffers:
-        found = attempt(clear, kernel, buffer.name)
-        if found is not None:
-            yield buffer.name, found
-
-
-CLEAR = Rewrite("clear", "T += a  =  T = 0; T += a", False, clear_sites)
+CLEAR = Rewrite("clear", "T += a  =  T = 0; T += a", False, partial(buffer_sites, clear))

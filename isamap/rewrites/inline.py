@@ -4,8 +4,9 @@ In: a verified kernel, a TEMP buffer. Out: an equal kernel, bit by bit. Not its 
 that are summed into, or whose elements are found by a search.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 
 from isamap.errors import KernelError
@@ -25,6 +26,7 @@ from isamap.ir import (
     normalise_update,
 )
 
+from .attempt import buffer_sites
 from .edit import map_accesses, rebuild, substitute_access
 from .variant import Rewrite
 
@@ -193,15 +195,4 @@ def runs_before(first: Statement, second: Statement, around: tuple[str, ...]) ->
     return may_distribute(first, second, shared[len(fixed) :], fixed)
 
 
-def inline_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every temporary that may be inlined."""
-    for buffer in kernel.buffers:
-        if buffer.role is Role.TEMP:
-            try:
-                inlined = inline(kernel, buffer.name)
-            except KernelError:
-                continue
-            yield buffer.name, inlined
-
-
-INLINE = Rewrite("inline", "T = e; s(T) = s(e)", False, inline_sites)
+INLINE = Rewrite("inline", "T = e; s(T) = s(e)", False, partial(buffer_sites, inline))

@@ -4,8 +4,8 @@ In: a verified kernel, a temporary. Out: an equal kernel, bit by bit. Not its jo
 instructions change what they read.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from isamap.errors import KernelError
 from isamap.ir import (
@@ -20,7 +20,7 @@ from isamap.ir import (
     normalise_update,
 )
 
-from .attempt import attempt
+from .attempt import buffer_sites
 from .edit import find_alone, map_accesses, rebuild, replace_statement
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
@@ -85,12 +85,9 @@ def _renamed(statement: Statement, old: str, new: str) -> Statement:
     return replace(statement, target=renamed(statement.target), value=value)
 
 
-def overwrite_sites(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """Every temporary, by its name."""
-    for buffer in kernel.buffers:
-        found = attempt(overwrite, kernel, buffer.name)
-        if found is not None:
-            yield buffer.name, found
-
-
-OVERWRITE = Rewrite("overwrite", "T = a; D = f(T)  =  D = a; D = f(D)", False, overwrite_sites)
+OVERWRITE = Rewrite(
+    "overwrite",
+    "T = a; D = f(T)  =  D = a; D = f(D)",
+    False,
+    partial(buffer_sites, overwrite),
+)
