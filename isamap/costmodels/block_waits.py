@@ -22,13 +22,10 @@ def shared_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) 
     for stay in tiling.stays if work.shares_calls else ():
         mine = work.flows_at(stay.operand, stay.residence)
         flows = [f for f in mine if f.unit != work.compute_unit]
-        if (
-            not flows
-            or stay.level
-            or is_renamed(covering.operand(stay.operand), stay.residence, hw)
-        ):
+        if not flows or stay.level:
             continue
-        if is_replaced(covering, tiling, stay):
+        renamed = is_renamed(covering.operand(stay.operand), stay.residence, hw)
+        if not renamed and is_replaced(covering, tiling, stay):
             stall = block_stall_cycles(covering, work, tiling, stay, flows, work.issue_cycles)
             waiting = max(waiting, stall)
     return waiting

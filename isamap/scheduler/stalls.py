@@ -41,10 +41,11 @@ def tile_cycles(variables: Variables, flow: Flow, volume: Number) -> Linear:
 def independent(variables: Variables, name: str) -> tuple[Number, Bool]:
     """Units of a loop's tile that stand for sums of their own between which calls change (see
     chains.independent_loops), 1 where a sum's unit loop runs inside; and whether one does."""
-    cp = variables.cp
+    cp, label = variables.cp, f"chain_{name}"
     inner = [
-        cp.both(variables.outside_inner[name, other], variables.many_units[other], f"{at}_{other}")
-        for at in (f"chain_{name}",)
+        cp.both(
+            variables.outside_inner[name, other], variables.many_units[other], f"{label}_{other}"
+        )
         for other, loop in variables.loops.items()
         if loop.is_reduction
     ]
