@@ -12,7 +12,7 @@ precedes its own first call and follows its last one (`ends`). Refills of caches
 (`caches`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -110,7 +110,7 @@ class Begun:
         fetched = max((units[unit] for unit in work.fill_units), default=0.0)
         units[work.compute_unit] += compute_path_cycles(covering, work, tiling, hw, fetched)
         self.unit_cycles, self.port_cycles = units, ports
-        self.unfinished_cycles = resumed_sum_cycles(covering, work, tiling, counts)
+        self.unfinished_cycles = resumed_sum_cycles(covering, work, tiling, hw)
         self.serving_cycles = serving_cycles(work, units) if hw.caches else 0.0
 
     @cached_property
@@ -268,19 +268,24 @@ def packing_cycles(covering: Covering, work: Work, tiling: Tiling) -> float:
     return sum(flow_passes(covering, tiling, flow) * flow.pass_cycles for flow in flows)
 
 
-def resumed_sum_cycles(
-    covering: Covering, work: Work, tiling: Tiling, counts: Mapping[str, int]
-) -> float:
+def resumed_sum_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
     """Cycles of copies of unfinished sums, there and back, which the calls on them wait for: not
     those that clear sums and that bring finished ones home, nor those on the calls' own unit, which
-    are among its cycles. What refills caches goes on beside."""
+    are among its cycles; of sums that never begin with zeros, what shows of their way back. What
+    refills caches goes on beside."""
+    shown = hw.caches[0].stores_shown_share if hw.caches else 0.0
     copying = 0.0
     for flow in work.flows:
         residence = covering.operand(flow.operand).residences[flow.residence]
-        if residence.again is not None and flow.unit != work.compute_unit:
+        if flow.unit == work.compute_unit:
+            continue
+        if residence.again is not None:
             others = flow.is_drain or not flow.is_again
             passes = flow_passes(covering, tiling, flow) - others
-            copying += passes * flow.pass_cycles / counts[flow.unit]
+            copying += passes * flow.pass_cycles / hw.num_units(flow.unit)
+        elif shown and flow.is_drain and residence.fill is not None:
+            passes = shown * flow_passes(covering, tiling, flow)
+            copying += passes * flow.pass_cycles / hw.num_units(flow.unit)
     return copying
 
 

@@ -15,7 +15,8 @@ in those. A line that begins a row of neighbours, or a page of them, comes unann
 cache's latency on top; so does every line of unfinished sums, for which calls wait. Where the rows
 of a single call share too few sets, each of its lines comes again with every call on its
 neighbours; sums that are taken up again from such rows wait for the stores before them, and rows
-of one call that are stored to the same set wait for each other, if the machine says so. Rows side
+of one call that are stored to the same set wait for each other, if the machine says so, and so do
+tiles of sums for the one stored before them (`resumed_tiles`). Rows side
 by side enter at a slower pace where too many lines of others come between two visits to one. A
 cache whose lines are pages is a buffer of their addresses. Of a cache that others use, too, less
 stays the more is wanted of it. Where the machine says so, rounds of a loop miss some of what the
@@ -42,6 +43,7 @@ from .lines import (
     lines_by_depth,
 )
 from .missing_share import missing_share
+from .resumed_tiles import aliased_tiles, crowded_lines, tile_loops
 from .sets import conflicting_lines, is_crowded, lines_in_set, ways_taken
 from .tiling import Tiling
 from .visits import lines_between
@@ -215,7 +217,25 @@ def _refills(
                 in_set = cache.same_set_cycles * lines_in_set(cache, nest, stream, by_depth[0])
                 crowded_cycles = max(crowded_cycles, in_set)
             conflicts += crowded_cycles
+    conflicts += _resumed_cycles(cache, nest, streams, touched)
     return Refills(busy, starts * cache.latency_cycles + conflicts, packed)
+
+
+def _resumed_cycles(
+    cache: Memory, nest: list[NestLoop], streams: list[Stream], touched: _Touched
+) -> float:
+    """What tiles of sums wait, each time that they are loaded again."""
+    waiting = 0.0
+    for sums in streams if cache.aliased_cycles or cache.crowded_cycles else ():
+        if sums.times > 1 and not sums.is_packed:
+            depth = tile_loops(sums)
+            found = zip(streams, touched.lines, strict=True)
+            read = [(stream, lines[depth]) for stream, lines in found if stream.times == 1]
+            ways = _all_ways_taken(cache, touched, depth)
+            lines = crowded_lines(cache, nest, sums, read, ways)
+            waiting += cache.crowded_cycles * lines
+            waiting += cache.aliased_cycles * aliased_tiles(nest, sums)
+    return waiting
 
 
 def _shares(

@@ -58,8 +58,7 @@ def _shares(candidate: Candidate, parts: Estimate, hw: Hardware) -> Iterator[tup
     yield "finish", parts.finish_cycles / cycles
     yield "stall", parts.stall_cycles / cycles
     yield "packing", packing_cycles(covering, work, tiling) / cycles
-    counts = {unit.name: unit.count for unit in hw.units}
-    yield "unfinished sums", resumed_sum_cycles(covering, work, tiling, counts) / cycles
+    yield "unfinished sums", resumed_sum_cycles(covering, work, tiling, hw) / cycles
     for cache, refills in zip(hw.caches, refill_cycles(covering, tiling, hw), strict=True):
         yield f"refills {cache.name}", refills.busy_cycles / cycles
         yield f"waits {cache.name}", refills.waiting_cycles / cycles

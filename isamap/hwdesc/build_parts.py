@@ -61,6 +61,9 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
             model.resumed_conflict or model.conflict, (*path, "resumed_conflict"), reader
         ),
         same_set_cycles=_cycles(model.same_set, (*path, "same_set"), reader),
+        crowded_cycles=_cycles(model.crowded, (*path, "crowded"), reader),
+        aliased_cycles=_cycles(model.aliased, (*path, "aliased"), reader),
+        stores_shown_share=_share(model.stores_shown, (*path, "stores_shown"), reader),
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
         shown_share=_share(model.shown, (*path, "shown"), reader),
         refills_shown_share=_share(model.refills_shown, (*path, "refills_shown"), reader)

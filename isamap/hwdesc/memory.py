@@ -70,7 +70,11 @@ class Memory:
     `conflict_cycles`: what each line takes of a call whose rows share too few sets (`read_`: of
     rows that are only read; `resumed_`: of sums in such rows of several calls, whose loads wait for
     the stores before them), `same_set_cycles`: what each line takes of a call that stores rows,
-    where it lies in the set of the one before,
+    where it lies in the set of the one before, `crowded_cycles`: what each line takes that a tile
+    of sums reads, where its rows share too few sets to come before they are used, `aliased_cycles`:
+    what a tile of sums waits where the lowest bits of its addresses are those of the tile stored
+    before it, `stores_shown_share`: of the time for storing sums that were fetched, what calls that
+    run meanwhile do not hide,
     `reads_per_cycle`: of operands that calls read in place (0: any number), `shown_share`: of the
     time in which it serves, what calls that run meanwhile do not hide, `refills_shown_share`: of
     computing and refills, what adds to the longest of them, `lost_share`: of lines that a round of
@@ -106,6 +110,9 @@ class Memory:
     read_conflict_cycles: float = 0.0
     resumed_conflict_cycles: float = 0.0
     same_set_cycles: float = 0.0
+    crowded_cycles: float = 0.0
+    aliased_cycles: float = 0.0
+    stores_shown_share: float = 0.0
     reads_per_cycle: int = 0
     shown_share: float = 0.0
     refills_shown_share: float = REFILLS_SHOWN

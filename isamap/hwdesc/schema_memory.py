@@ -166,6 +166,23 @@ class MemoryModel(Model):
         "rows (and loads them, if they are sums), where it lies in the set of the line before, "
         "though all have room (left out: as any other).",
     )
+    crowded: Text | None = Field(
+        default=None,
+        description="Of the nearest cache, with ways: what each line takes, '2 cycles', that is "
+        "read for a tile of sums, where rows share so few sets that they drive each other out "
+        "before they are used (left out: as any other).",
+    )
+    aliased: Text | None = Field(
+        default=None,
+        description="Of the nearest cache: what a tile of sums waits, '20 cycles', before it is "
+        "loaded, where the lowest 12 bits of its addresses are those of the tile that was stored "
+        "just before: the processor takes it for that one (left out: nothing).",
+    )
+    stores_shown: Number | None = Field(
+        default=None,
+        description="Of the nearest cache: which share, '0.5', of the time for storing sums that "
+        "were loaded before adds to that of calls which run meanwhile (left out: none).",
+    )
     reads_per_cycle: Integer | None = Field(
         default=None,
         description="Of the nearest cache: how many operands it hands in a cycle to calls that "

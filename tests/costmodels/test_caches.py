@@ -341,10 +341,14 @@ def avx512_product(m: int, n: int, k: int) -> tuple[isamap.Hardware, Covering]:
 
 
 def along_rows(
-    hw: isamap.Hardware, instruction: str, size: tuple[int, int, int], packed: str = ""
+    hw: isamap.Hardware,
+    instruction: str,
+    size: tuple[int, int, int],
+    packed: str = "",
+    name: str = "sgemm",
 ) -> Covering:
     """A product by vectors along the rows of B and C; `packed`: the operands copied to panels."""
-    kernel = load_kernel(ROOT / "c_kernels.py", dict(zip("mnk", size, strict=True)), "sgemm")
+    kernel = load_kernel(ROOT / "c_kernels.py", dict(zip("mnk", size, strict=True)), name)
     for covering in coverings(kernel, hw, [], may_reassociate=True):
         panels = {x.name for x in covering.operands if any(r.is_packed for r in x.residences)}
         is_along_rows = dict(covering.binding)["j"] == ("j",)
@@ -685,8 +689,7 @@ def test_sums_left_unfinished_are_copied_while_caches_are_refilled() -> None:
     copies of C as much is hidden as of all else."""
     hw, covering = avx512_product(1, 8192, 2048)
     work = count_work(covering, hw)
-    counts = {unit.name: unit.count for unit in hw.units}
-    several = {name: 2 * count for name, count in counts.items()}
+    several = replace(hw, units=tuple(replace(unit, count=2 * unit.count) for unit in hw.units))
     cycles, copies = [], []
     for p in (8, 4):
         stays = tuple(
@@ -694,7 +697,7 @@ def test_sums_left_unfinished_are_copied_while_caches_are_refilled() -> None:
         )
         tiling = Tiling((("i", 1), ("j", 1), ("p", p)), tuple("pji"), ("p", "i", "j"), stays)
         cycles.append(estimate(covering, work, tiling, hw).cycles)
-        copies.append(resumed_sum_cycles(covering, work, tiling, counts))
+        copies.append(resumed_sum_cycles(covering, work, tiling, hw))
         assert resumed_sum_cycles(covering, work, tiling, several) == copies[-1] / 2
     assert copies[1] > 1.9 * copies[0] > 100_000
     there_and_back = 3 * (copies[1] - copies[0])  # a load takes one cycle, a store two
