@@ -82,7 +82,7 @@ def find_schedule(
         _reordered(covering, (*wishes.ahead, *wishes.uncopied))
         for covering in found
         if _agrees(covering, around.agreed)
-        and not _copies(covering, (*wishes.ahead, *wishes.uncopied))
+        and not _copies(covering, wishes.uncopied)
         and (max_rank is None or rank_of(covering, wishes.ahead) <= max_rank)
     )
     stream = _prefer_natural(stream, around.handed_on - dict(around.setting.homes).keys())
@@ -148,11 +148,13 @@ def _copies(covering: Covering, inputs: tuple[str, ...]) -> bool:
 
 
 def _reordered(covering: Covering, ahead: tuple[str, ...]) -> Covering:
-    """With inputs that are packed ahead as they will lie then."""
-    plans = tuple(
-        replace(plan, is_reordered=plan.buffer in ahead and _is_dense(plan))
+    """With inputs that are packed ahead as they will lie then, where calls read them there."""
+    ordered = {
+        plan.name
         for plan in covering.operands
-    )
+        if plan.buffer in ahead and _is_dense(plan) and not _copies(covering, (plan.buffer,))
+    }
+    plans = tuple(replace(plan, is_reordered=plan.name in ordered) for plan in covering.operands)
     return replace(covering, operands=plans) if ahead else covering
 
 

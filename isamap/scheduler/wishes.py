@@ -29,9 +29,9 @@ class Wishes:
     `cost` chooses: among the best schedules of the coverings, or among as many as it asks for.
     `layouts`: "natural" repacks as little as possible, unless more repacking gains more than
     `NATURAL_TOLERANCE`; "packed" takes what is best by `aim` whatever must be packed. `ahead`:
-    inputs of a kernel of one statement that lie as its program likes, packed before it runs;
-    `uncopied`: of several statements, which take them as they lie. Neither are copied again,
-    unless that converts them.
+    inputs of a kernel of one statement that lie as its program likes, packed before it runs, in the
+    order of their use unless it copies them; `uncopied`: of several statements, which take them as
+    they lie and do not copy them, unless that converts them.
     `clock`: what the time limit goes by.
     `watch` ends the search with the best so far, in the first covering that can be scheduled with a
     greedy one.
