@@ -31,6 +31,7 @@ from typing import NamedTuple
 from isamap.hwdesc import Hardware, Memory
 from isamap.mapper import Covering
 
+from .first_rounds import count_rounds, waited_cycles
 from .hints import Hints, find_hints
 from .lines import (
     KnownStreams,
@@ -102,6 +103,7 @@ def each_refill(
     streams = list(find_streams(covering, tiling, nest, hw, alike, there))
     unit = hw.instruction(covering.instruction).unit
     pace = 1 / hw.num_units(unit)
+    computing = pace * prod(loop.count for loop in nest)
     touched: dict[int, _Touched] = {}  # by the lines' size: caches mostly have the same
     hints: dict[str, list[Hints]] = {}  # by the cache that programs ask for lines
     for number, cache in sorted(enumerate(hw.caches), key=lambda pair: pair[1].granule_bytes):
@@ -111,7 +113,8 @@ def each_refill(
         asked = next((c for c in hw.caches[number::-1] if c.prefetch is not None), cache)
         if asked.name not in hints:
             hints[asked.name] = [find_hints(nest, stream, asked, pace) for stream in streams]
-        yield number, _shared(cache, nest, streams, touched[line], hints[asked.name])
+        rush = (asked, computing) if cache.rushed_share else None
+        yield number, _shared(cache, nest, streams, touched[line], hints[asked.name], rush)
 
 
 def _touch(granule: int, nest: list[NestLoop], streams: list[Stream]) -> _Touched:
@@ -145,20 +148,21 @@ def _shared(
     streams: list[Stream],
     touched: _Touched,
     hints: list[Hints],
+    rush: tuple[Memory, float] | None,
 ) -> Refills:
     """As `_refills`; what is between the size that others leave and all of it stays in part, or in
     what they leave where any line makes room. Others lie in all sets alike: rows that crowd have
     all ways of theirs."""
     if not 0 < cache.left_bytes < cache.size_bytes:
-        return _refills(cache, cache.size_bytes, nest, streams, touched, hints)
+        return _refills(cache, cache.size_bytes, nest, streams, touched, hints, rush)
     if cache.replaces_at_random:
-        return _refills(cache, cache.left_bytes, nest, streams, touched, hints)
-    whole = _refills(cache, cache.size_bytes, nest, streams, touched, hints)
+        return _refills(cache, cache.left_bytes, nest, streams, touched, hints, rush)
+    whole = _refills(cache, cache.size_bytes, nest, streams, touched, hints, rush)
     room = max((room for room in touched.rooms if room < cache.size_bytes), default=0.0)
     share = (room - cache.left_bytes) / (cache.size_bytes - cache.left_bytes)
     if share <= 0.0:
         return whole
-    left = _refills(cache, cache.left_bytes, nest, streams, touched, hints)
+    left = _refills(cache, cache.left_bytes, nest, streams, touched, hints, rush)
     return Refills(
         whole.busy_cycles + share * (left.busy_cycles - whole.busy_cycles),
         whole.waiting_cycles + share * (left.waiting_cycles - whole.waiting_cycles),
@@ -173,7 +177,10 @@ def _refills(
     streams: list[Stream],
     touched: _Touched,
     hints: list[Hints],
+    rush: tuple[Memory, float] | None,
 ) -> Refills:
+    """`rush`: the cache that is asked early, and cycles of computing, where the first of several
+    rounds waits for what it brings."""
     spread = _num_fitting(room_bytes, touched)
     crowded = _num_in_ways(cache, touched, spread)
     if crowded == len(nest):
@@ -186,6 +193,7 @@ def _refills(
     asked = max(line, cache.asked_cycles)
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
         new = 0.0 if stream.is_read else by_depth[-1].count
+        before = busy
         strayed = 0.0
         # of what others drive out, prefetchers miss little
         if room_bytes == cache.size_bytes or cache.replaces_at_random:
@@ -209,6 +217,10 @@ def _refills(
                 starts += share * times * lines.count * lines.line_bytes / run * hint.missing
             if stream.times > 1 and _is_taken_up_crowded(cache, stream, by_depth, lines):
                 conflicts += share * cache.resumed_conflict_cycles * stream.times * again
+        if rush is not None:
+            rounds = count_rounds(nest, stream, by_depth, touched.rooms, rush[0])
+            waited = waited_cycles(busy - before, rush[1], rounds)
+            conflicts += cache.rushed_share * waited
         if cache.ways:
             is_written = stream.times > 1
             each = cache.conflict_cycles if is_written else cache.read_conflict_cycles

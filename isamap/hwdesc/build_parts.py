@@ -64,6 +64,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         crowded_cycles=_cycles(model.crowded, (*path, "crowded"), reader),
         aliased_cycles=_cycles(model.aliased, (*path, "aliased"), reader),
         stores_shown_share=_share(model.stores_shown, (*path, "stores_shown"), reader),
+        rushed_share=_share(model.rushed, (*path, "rushed"), reader),
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
         shown_share=_share(model.shown, (*path, "shown"), reader),
         refills_shown_share=_share(model.refills_shown, (*path, "refills_shown"), reader)

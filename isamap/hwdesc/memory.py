@@ -74,7 +74,8 @@ class Memory:
     of sums reads, where its rows share too few sets to come before they are used, `aliased_cycles`:
     what a tile of sums waits where the lowest bits of its addresses are those of the tile stored
     before it, `stores_shown_share`: of the time for storing sums that were fetched, what calls that
-    run meanwhile do not hide,
+    run meanwhile do not hide, `rushed_share`: of lines that enter during the first of several
+    rounds which read them, of the time that computing in later rounds does not hide, what shows,
     `reads_per_cycle`: of operands that calls read in place (0: any number), `shown_share`: of the
     time in which it serves, what calls that run meanwhile do not hide, `refills_shown_share`: of
     computing and refills, what adds to the longest of them, `lost_share`: of lines that a round of
@@ -113,6 +114,7 @@ class Memory:
     crowded_cycles: float = 0.0
     aliased_cycles: float = 0.0
     stores_shown_share: float = 0.0
+    rushed_share: float = 0.0
     reads_per_cycle: int = 0
     shown_share: float = 0.0
     refills_shown_share: float = REFILLS_SHOWN

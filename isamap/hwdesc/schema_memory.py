@@ -183,6 +183,12 @@ class MemoryModel(Model):
         description="Of the nearest cache: which share, '0.5', of the time for storing sums that "
         "were loaded before adds to that of calls which run meanwhile (left out: none).",
     )
+    rushed: Number | None = Field(
+        default=None,
+        description="Of a cache: where several rounds of a loop read the same lines, all of which "
+        "enter during the first one, which share, '0.5', of the time that later rounds do not hide "
+        "is waited for (left out: none; nothing where rounds share what comes next).",
+    )
     reads_per_cycle: Integer | None = Field(
         default=None,
         description="Of the nearest cache: how many operands it hands in a cycle to calls that "
