@@ -374,3 +374,26 @@ def test_what_was_searched_for_is_not_searched_for_again(monkeypatch: pytest.Mon
     again = find_schedule(product, replace(machine("x86_avx512")), wishes, known=known)
     assert not asked
     assert again.best.tiling == first.best.tiling
+
+
+def test_single_blocks_are_looked_at_where_tiles_are_far_from_ideal() -> None:
+    """Long sums of few rows, of B packed ahead, on a machine that loads as written: blocks of A and
+    B that are loaded one by one leave room for 2 x 40 sums, tiles of A for fewer."""
+    hw = machine("x86_avx2")
+    sizes = (("m", 8), ("n", 512), ("k", 500000))
+    for covering in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True):
+        is_packed = any(r.is_packed for plan in covering.operands for r in plan.residences)
+        is_along_rows = dict(covering.binding)["j"] == ("j",)
+        if covering.instruction == "fma_f32" and is_along_rows and not is_packed:
+            break
+    plans = tuple(replace(plan, is_reordered=plan.buffer == "B") for plan in covering.operands)
+    covering = replace(covering, operands=plans)
+    found = descend(covering, count_work(covering, hw), hw, FASTEST)
+    assert found is not None
+    stays = tuple(
+        replace(s, level=int(s.operand == "C"), kept=("i",) if s.operand == "A" else ())
+        for s in found.stays
+    )
+    by_hand = Tiling((("i", 2), ("j", 5), ("p", 180)), tuple("pji"), tuple("pji"), stays)
+    assert is_legal(covering, by_hand, hw)
+    assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
