@@ -17,9 +17,7 @@ from .plan import Plan
 
 
 def carry_states(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
-    """One kernel per such state; none on machines with tokens, which have no homes on chip."""
-    if hw.has_tokens:
-        return
+    """One kernel per such state."""
     for buffer in plan.kernel.buffers:
         loops = {task.task.held[0] for task in plan.tasks if task.task.held}
         for loop in sorted(loops) if buffer.role is not Role.IN else ():

@@ -17,10 +17,7 @@ from .plan import Plan, PlannedTask
 
 
 def clear_on_chip(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
-    """The kernel with all such sums cleared, then with each alone; none on machines with tokens,
-    which have no homes on chip."""
-    if hw.has_tokens:
-        return
+    """The kernel with all such sums cleared, then with each alone."""
     names = [b.name for b in plan.kernel.buffers if b.role is Role.TEMP and _passes(plan, b, hw)]
     for some in (names, *([name] for name in names if len(names) > 1)):
         kernel: Kernel | None = plan.kernel

@@ -53,15 +53,13 @@ def keep_on_chip(
 ) -> Kept:
     """Find homes for temporaries, the largest sets first.
 
-    Not tried on machines with tokens, nor once time is over.
+    Not tried once time is over.
 
     Raises:
         MappingError: as `make_room` and `place_tasks`, with all buffers in the external memory.
     """
     search = HomeSearch(tree, planned, scheduler)
     best = search.settle(planned, scheduler.most)
-    if scheduler.hw.has_tokens:
-        return Kept(best)
     if scheduler.is_late:
         return Kept(best, "homes on chip were not tried")
     homes: Homes = {}

@@ -18,10 +18,9 @@ from .plan import Plan, PlannedTask
 def overwrite_on_chip(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
     """The kernel with all temporaries overwritten that the accelerator alone works on and such an
     instruction reads last, then with each alone, and the sums that these then are cleared first or
-    not; none on machines with tokens, which have no homes on chip, or with caches, where buffers
-    stay anyway."""
+    not; none on machines with caches, where buffers stay anyway."""
     changing = {x.name for x in hw.instructions if _changes_in_place(x)}
-    if hw.has_tokens or hw.caches or not changing:
+    if hw.caches or not changing:
         return
     touched = {name for p in plan.tasks if p.on_host for name in p.task.touched}
     read = {name for p in plan.tasks if not p.on_host for name in _read_in_place(p, changing)}

@@ -6,12 +6,10 @@ its job: the rewrite (`test_clear`), homes of other temporaries (`test_keep_on_c
 
 import pytest
 
-from isamap.hwdesc import load_hardware
 from isamap.ir import Kernel, parse_semantics
 from isamap.planner import Wishes, find_plan
 from isamap.planner.find_plan import plan_whole
 from isamap.planner.schedule_tasks import Known
-from isamap.resources import find_hardware
 from tests.scheduler.cases import machine
 from tests.scheduler.execution import assert_computes
 
@@ -50,11 +48,4 @@ def test_what_no_memory_holds_passes_the_external_one() -> None:
     """An accumulator of 64 KiB for 96 KiB of sums: nothing is cleared apart."""
     hw, kernel = machine("fused_npu"), layer(384, 64, 4)
     plan = find_plan(kernel, hw, Wishes(time_limit_s=5))
-    assert not any(step.rewrite == "clear" for step in plan.steps)
-
-
-def test_tokens_pass_through_the_external_memory() -> None:
-    """Machines with tokens have no homes on chip, so that there is nothing to clear for."""
-    hw = load_hardware(find_hardware("vta"))
-    plan = find_plan(layer(2, 16, 16), hw, Wishes(time_limit_s=5))
     assert not any(step.rewrite == "clear" for step in plan.steps)

@@ -67,8 +67,7 @@ def test_what_the_host_reads_is_not_overwritten_for_nothing() -> None:
     assert_computes(kernel, plan.program, hw, "steps")
 
 
-@pytest.mark.parametrize("name", ["vta", "tpu_v1"])
-def test_tokens_or_no_such_instruction(name: str) -> None:
-    """Machines with tokens have no homes on chip, and others change nothing in place."""
-    plan = find_plan(steps(2, 16, 16), load_hardware(find_hardware(name)), Wishes(time_limit_s=5))
+def test_nothing_is_overwritten_where_no_instruction_changes_what_it_reads() -> None:
+    hw = load_hardware(find_hardware("tpu_v1"))
+    plan = find_plan(steps(2, 16, 16), hw, Wishes(time_limit_s=5))
     assert not any(step.rewrite == "overwrite" for step in plan.steps)

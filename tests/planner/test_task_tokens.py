@@ -11,6 +11,7 @@ import pytest
 
 from isamap.emulator import time_program
 from isamap.errors import MappingError, ProgramError
+from isamap.hwdesc import Hardware
 from isamap.ir import parse_semantics
 from isamap.planner import Wishes, find_plan
 from isamap.program import Program
@@ -62,10 +63,10 @@ def program(text: str) -> Program:
     return found
 
 
-def fate(poorer: Program) -> str:
+def fate(poorer: Program, hw: Hardware) -> str:
     """What the emulator says: the rule that is broken, or nothing."""
     try:
-        time_program(poorer, machine("vta"), compiled=False)
+        time_program(poorer, hw, compiled=False)
     except ProgramError as error:
         rules = [rule for rule in ("deadlock", "hazard", "overflow") if rule in error.message]
         assert rules, error.message
@@ -76,11 +77,11 @@ def fate(poorer: Program) -> str:
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 def test_missing_pushes_are_deadlocks_and_missing_pops_hazards(text: str) -> None:
     """Where a task waits for more than it needs, some pops are redundant."""
-    intact = program(text)
-    assert fate(intact) == "redundant"
-    assert fate(replace(intact, body=without_tokens(intact.body))) == "hazard"
+    intact, hw = program(text), machine("vta")
+    assert fate(intact, hw) == "redundant"
+    assert fate(replace(intact, body=without_tokens(intact.body)), hw) == "hazard"
     counts = Counter(
-        (field, fate(replace(intact, body=body)))
+        (field, fate(replace(intact, body=body), hw))
         for field, _, body in without_one_token(intact.body)
     )
     assert {rule for field, rule in counts if field == "pushes"} == {"deadlock"}
