@@ -5,7 +5,7 @@ instructions did not match. Not its job: tiles and order (the scheduler), cost b
 bound.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from isamap.errors import MappingError
@@ -64,7 +64,10 @@ def coverings(
     held = setting.held
     # sums begin in a copy on chip; elsewhere their own loads bring it, or the host does
     copies = not setting.begins or kernel.statements[index].target.buffer in dict(setting.homes)
-    found_candidates = candidates(kernel, index, hw, mismatches, held, setting.ends, copies=copies)
+    on_chip = dict(setting.homes)
+    found_candidates = candidates(
+        kernel, index, hw, mismatches, held, setting.ends, copies=copies, on_chip=on_chip
+    )
     if found_candidates:  # else order is not to blame
         _check_order(kernel, index, may_reassociate, held)
     known_plans = OperandPlans() if known_plans is None else known_plans
@@ -114,19 +117,20 @@ def candidates(
     ends: Ends | None = None,
     *,
     copies: bool = True,
+    on_chip: Collection[str] = (),
 ) -> tuple[Candidate, ...]:
     """All matches of all instructions that may compute the statement, sorted by compute bound
     (stable); appends to `mismatches`, if given, why others failed.
 
     With `ends`, instructions that compute a sum and what becomes of it match too; without `copies`,
-    those that only move data do not.
+    those that only move data do not. `on_chip`: buffers that lie there between tasks.
     """
     found = []
     failed = [] if mismatches is None else mismatches
     converted = conversions(hw)
     for instruction in hw.instructions:
         is_step = not copies and role_of(instruction) not in COMPUTING
-        if is_step or not may_compute(instruction, kernel.statements[index]):
+        if is_step or not may_compute(instruction, kernel.statements[index], on_chip):
             continue
         if ends and ends.outlet and len(instruction.semantics.statements) > 1:
             matches, mismatch = match_joined(kernel, index, ends, instruction, held, converted)

@@ -4,6 +4,7 @@ In: an instruction. Out: its role and, for those that move data, which operand g
 job: strides, costs.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -62,11 +63,14 @@ def role_of(instruction: Instruction) -> InstructionRole:
     return InstructionRole.SYNC if instruction.is_sync else InstructionRole.COMPUTE
 
 
-def may_compute(instruction: Instruction, statement: Statement) -> bool:
+def may_compute(
+    instruction: Instruction, statement: Statement, on_chip: Collection[str] = ()
+) -> bool:
     """Is it worth a look? Copies compute statements that copy, cast or not, and what clears those
-    that assign zeros; no others. What takes only what was computed computes none by itself."""
+    that assign zeros; no others. What takes only what was computed computes none by itself, but
+    what reads buffers that lie `on_chip` between tasks, where others may have computed them."""
     role = role_of(instruction)
-    if instruction.only_computed:
+    if instruction.only_computed and not any(read.buffer in on_chip for read in statement.reads):
         return False
     if role in COMPUTING or instruction.multicast or statement.update != "=":
         return role in COMPUTING

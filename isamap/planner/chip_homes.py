@@ -14,6 +14,7 @@ from isamap.hwdesc import Hardware
 from isamap.program import Layout
 from isamap.scheduler import same_layout
 
+from .copied_homes import copied_homes
 from .piece import Piece
 from .spoiled_borders import spoiled_borders
 
@@ -32,11 +33,12 @@ def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHom
 
     Raises:
         MappingError: tasks ask for different places or layouts of a buffer, or for too much room,
-            or one writes where another one counts on zeros.
+            or one writes where another one counts on zeros, or copies what another one takes only
+            if it was computed.
     """
     homes: dict[str, ChipHome] = {}
     ends: dict[str, int] = {}
-    spoiled = spoiled_borders(pieces)
+    spoiled, copied = spoiled_borders(pieces), copied_homes(pieces, hw)
     for name, external in (pair for piece in pieces for pair in piece.homes.items()):
         known = homes.get(name)
         if known is not None:
@@ -45,6 +47,8 @@ def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHom
             continue
         if name in spoiled:
             raise MappingError(f"a task writes around buffer {name!r} what another one reads")
+        if name in copied:
+            raise MappingError(f"a task takes only what is computed, and {name!r} may be copied")
         memory = external.home
         assert memory is not None, "only homes on chip are asked for"
         align = home_align(hw, memory)
