@@ -1,6 +1,6 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
-from .borders import fills_border, needs_zeros
+from .borders import fills_border, needs_zeros, positions_past
 from .conversions import conversions
 from .cover import candidates, coverings, nearest_miss
 from .cover_mapping import cover_mapping
@@ -81,6 +81,7 @@ __all__ = [
     "meets_itself",
     "nearest_miss",
     "needs_zeros",
+    "positions_past",
     "orientations",
     "part_size",
     "spread",

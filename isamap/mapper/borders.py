@@ -39,6 +39,18 @@ def needs_zeros(covering: Covering, buffers: Set[str]) -> bool:
     return not all(is_zero_past(name, kernel, covering.statement, but=buffers) for name in past)
 
 
+def positions_past(covering: Covering, buffer: str) -> tuple[int, ...]:
+    """Positions of each dimension of a buffer that the statement reaches in all where it runs past
+    the dimension's end, else 0."""
+    executed = {x.name: x.extent for x in covering.loops if x.extent > x.kernel_extent}
+    rows = [
+        [max((executed.get(name, 0) for name in index.names), default=0) for index in read.indices]
+        for read in (_statement(covering).target, *_statement(covering).reads)
+        if read.buffer == buffer
+    ]
+    return tuple(max(column) for column in zip(*rows, strict=True))
+
+
 def _statement(covering: Covering) -> Statement:
     return covering.kernel.statements[covering.statement]
 

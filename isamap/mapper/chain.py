@@ -287,7 +287,8 @@ class Chains:
         )
         granule = self.hw.memory(first.memory).granule_bytes
         geometry = self._geometry(own, self.axes, self.element_bytes, 1)
-        for external in home_layouts(geometry, first.memory, granule, (strides,)):
+        may_run_past = self.subject.must_run_past
+        for external in home_layouts(geometry, first.memory, granule, (strides,), may_run_past):
             blocks = external.block_strides_bytes
             is_legal = may_address(access, rule, self.blocks, blocks, self.element_bytes)
             if is_legal and is_aligned(external, lcm(granule, rule.align_bytes)):

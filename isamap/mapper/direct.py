@@ -35,13 +35,15 @@ def plan_direct(
         1,
         subject.own.rank,
         gathers,
+        subject.is_target and subject.buffer.role is Role.INOUT,
     )
     order = tuple(reversed(range(len(blocks))))
     found = [x for x in external_layouts(geometry, order) if _can_walk(subject, blocks, x)]
     if not found:
         return f"{instruction.name} cannot walk {subject.buffer.name} where it lies"
     buffer = subject.buffer
-    if subject.is_target:  # elements that it does not write stay where they are
+    if subject.is_target:
+        natural = [external for external in found if external.layout.is_natural]
         return tuple(
             OperandPlan(
                 name,
@@ -55,8 +57,7 @@ def plan_direct(
                 None,
                 external,
             )
-            for external in found
-            if external.layout.is_natural
+            for external in natural or found
         )
     return tuple(
         OperandPlan(

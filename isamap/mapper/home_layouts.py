@@ -14,22 +14,29 @@ from isamap.hwdesc import OperandRule
 from isamap.ir import Access, Affine
 from isamap.program import Axis, Layout
 
-from .covering import BlockDim, External
+from .covering import BlockDim, External, TiledLoop
 from .geometry import Geometry
 
 
 def home_layouts(
-    geometry: Geometry, home: str, granule: int, inner: tuple[tuple[int, ...], ...]
+    geometry: Geometry,
+    home: str,
+    granule: int,
+    inner: tuple[tuple[int, ...], ...],
+    may_run_past: bool = False,
 ) -> Iterator[External]:
-    """Candidates; none for windows, padded or slanted accesses, and loops that run past their end.
+    """Candidates; none for windows, padded or slanted accesses, and loops that run past their end,
+    unless they `may_run_past` that of the array, where the layout then has room for it.
 
     `inner`: for layouts tile by tile, strides of the block dimensions to try.
     """
-    if not _is_plain(geometry):
+    if not _is_plain(geometry, may_run_past):
         return
     found: dict[External, None] = {}
     for multiple in (1, granule):
-        found[_rows(geometry, home, multiple)] = None
+        rows = _rows(geometry, home, multiple)
+        if rows is not None:
+            found[rows] = None
     for strides in inner:
         tiled = _tiled(geometry, home, granule, strides)
         if tiled is not None:
@@ -52,7 +59,7 @@ def block_strides(
     return tuple(strides)
 
 
-def _is_plain(geometry: Geometry) -> bool:
+def _is_plain(geometry: Geometry, may_run_past: bool) -> bool:
     names = [name for index in geometry.access.indices for name in index.names]
     moving = [loop for loop in geometry.loops if loop.name in names]
     return (
@@ -61,8 +68,18 @@ def _is_plain(geometry: Geometry) -> bool:
         and not any(axis.is_window for axis in geometry.axes)
         and len(set(names)) == len(names)
         and all(_is_nested(index, geometry) for index in geometry.access.indices)
-        and all(loop.extent == loop.kernel_extent for loop in moving)
+        and all(
+            loop.extent == loop.kernel_extent or (may_run_past and _is_whole(loop, geometry))
+            for loop in moving
+        )
     )
+
+
+def _is_whole(loop: TiledLoop, geometry: Geometry) -> bool:
+    """Does the loop alone run over a whole dimension, so that nothing lies past its end?"""
+    (dim,) = [d for d, i in enumerate(geometry.access.indices) if loop.name in i.names]
+    index = geometry.access.indices[dim]
+    return index == Affine.var(loop.name) and loop.kernel_extent == geometry.buffer.shape[dim]
 
 
 def _is_nested(index: Affine, geometry: Geometry) -> bool:
@@ -83,8 +100,9 @@ def _counter(index: Affine) -> str | None:
     return min(index.terms, key=lambda term: term[1])[0] if index.terms else None
 
 
-def _rows(geometry: Geometry, home: str, multiple: int) -> External:
-    """Row-major, every row of the innermost dimension beginning at a multiple of so many bytes."""
+def _rows(geometry: Geometry, home: str, multiple: int) -> External | None:
+    """Row-major, every row of the innermost dimension beginning at a multiple of so many bytes;
+    None where loops run past what lies between that and the row's end."""
     shape = geometry.buffer.shape
     strides = [0] * len(shape)
     running, is_inner = geometry.element_bytes, True
@@ -93,6 +111,9 @@ def _rows(geometry: Geometry, home: str, multiple: int) -> External:
         running *= shape[dim]
         if is_inner and shape[dim] > 1:
             is_inner, running = False, _up(running, multiple)
+        end = running if dim else _up(running, multiple)
+        if _executed(geometry, dim) * strides[dim] > end:
+            return None
     blocks = {loop.name: loop.block for loop in geometry.loops}
     ones = [1] * len(shape)
     moves = _moves(geometry.access, strides, ones)
@@ -152,6 +173,13 @@ def _tiled(geometry: Geometry, home: str, granule: int, inner: tuple[int, ...]) 
         _offset(geometry.access, strides, sizes),
         home,
     )
+
+
+def _executed(geometry: Geometry, dim: int) -> int:
+    """Positions of a dimension that loops reach which run past its end; 0 if none does."""
+    names = geometry.access.indices[dim].names
+    past = (x.extent for x in geometry.loops if x.name in names and x.extent > x.kernel_extent)
+    return max(past, default=0)
 
 
 def _moves(access: Access, strides: list[int], sizes: list[int]) -> dict[str, int]:

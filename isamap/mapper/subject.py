@@ -5,7 +5,7 @@ In: a match, tiled loops, the machine. Out: frozen values. Not its job: planning
 
 from dataclasses import dataclass
 
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import ExtentKind, Hardware
 from isamap.ir import Access, Buffer, Expr
 
 from .covering import BlockDim, TileAxis, TiledLoop
@@ -61,6 +61,16 @@ class Subject:
     def is_target(self) -> bool:
         """Does the instruction write the operand?"""
         return self.match.instruction.result.buffer == self.name
+
+    @property
+    def must_run_past(self) -> bool:
+        """Do loops run past the kernel's extents only where the instruction takes no less?"""
+        return not any(
+            self.loop(name).extent > self.loop(name).kernel_extent
+            for loop, group in self.match.binding
+            if self.match.instruction.extent(loop).kind is ExtentKind.AT_MOST
+            for name in group
+        )
 
     def loop(self, name: str) -> TiledLoop:
         """The tiled loop called `name`."""

@@ -14,9 +14,9 @@ from isamap.hwdesc import Hardware
 from isamap.program import Layout
 from isamap.scheduler import same_layout
 
-from .copied_homes import copied_homes
 from .piece import Piece
 from .spoiled_borders import spoiled_borders
+from .unfit_homes import copied_homes, ragged_homes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +33,20 @@ def place_homes(pieces: tuple[Piece, ...], hw: Hardware) -> Mapping[str, ChipHom
 
     Raises:
         MappingError: tasks ask for different places or layouts of a buffer, or for too much room,
-            or one writes where another one counts on zeros, or copies what another one takes only
-            if it was computed.
+            or one reads around a buffer what another one has not written, or counts on zeros there,
+            or copies what another one takes only if it was computed.
     """
     homes: dict[str, ChipHome] = {}
     ends: dict[str, int] = {}
-    spoiled, copied = spoiled_borders(pieces), copied_homes(pieces, hw)
+    spoiled, ragged = spoiled_borders(pieces), ragged_homes(pieces)
+    copied = copied_homes(pieces, hw)
     for name, external in (pair for piece in pieces for pair in piece.homes.items()):
         known = homes.get(name)
         if known is not None:
             if known.memory != external.home or not same_layout(known.layout, external.layout):
                 raise MappingError(f"tasks lay buffer {name!r} out on chip differently")
             continue
-        if name in spoiled:
+        if name in spoiled or name in ragged:
             raise MappingError(f"a task writes around buffer {name!r} what another one reads")
         if name in copied:
             raise MappingError(f"a task takes only what is computed, and {name!r} may be copied")

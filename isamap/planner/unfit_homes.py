@@ -1,4 +1,5 @@
-"""Buffers on chip that a task cannot take away, because a copy put there what it would take.
+"""Buffers that cannot stay on chip as tasks use them: one would read what nobody wrote around their
+elements, or take away what a copy put there and it cannot take.
 
 In: tasks in program order and how they run. Out: names of buffers. Not its job: what else tasks ask
 of a home (`chip_homes`).
@@ -6,8 +7,38 @@ of a home (`chip_homes`).
 
 from isamap.hwdesc import Hardware
 from isamap.ir import covers
+from isamap.mapper import needs_zeros, positions_past
 
 from .piece import Piece
+
+
+def ragged_homes(pieces: tuple[Piece, ...]) -> frozenset[str]:
+    """Homes past whose ends a task reads that counts on zeros, or farther than every task writes
+    that begins them: on chip, nothing else has ever been there."""
+    return frozenset(name for piece in pieces for name in piece.homes if _is_ragged(pieces, name))
+
+
+def _is_ragged(pieces: tuple[Piece, ...], name: str) -> bool:
+    written, read = (
+        [
+            piece.schedule.covering
+            for piece in pieces
+            if piece.schedule is not None and (is_outlet, name) in _ends(piece)
+        ]
+        for is_outlet in (True, False)
+    )
+    near = [positions_past(covering, name) for covering in written if covering not in read]
+    for covering in read:
+        far = positions_past(covering, name)
+        if any(far) and needs_zeros(covering, {name}):
+            return True
+        if any(any(map(int.__lt__, reach or (0,) * len(far), far)) for reach in near):
+            return True
+    return False
+
+
+def _ends(piece: Piece) -> set[tuple[bool, str]]:
+    return {(is_outlet, name) for plan in piece.plans for is_outlet, name, _ in plan.ends}
 
 
 def copied_homes(pieces: tuple[Piece, ...], hw: Hardware) -> frozenset[str]:

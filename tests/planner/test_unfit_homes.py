@@ -1,13 +1,17 @@
-"""A store that takes only what was computed takes sums from where they lie between tasks, and no
-copies.
+"""What lies on chip between tasks is read only as far as it was written, and no copies by what
+takes only what was computed.
 
-In: kernels on VTA, whose store reads what GEMM and ALU wrote. Out: failures. Not its job: homes on
-chip as such (`test_token_homes`).
+In: kernels on VTA, whose calls take 16 lanes and whose store reads what GEMM and ALU wrote, and on
+an invented machine with such calls. Out: failures. Not its job: homes on chip as such
+(`test_token_homes`).
 """
+
+from dataclasses import replace
 
 import pytest
 
 from isamap.emulator import time_program
+from isamap.hwdesc import ExtentKind, Hardware
 from isamap.ir import Kernel, parse_semantics
 from isamap.planner import Wishes, find_plan
 from isamap.verify import verify_full
@@ -87,3 +91,67 @@ def test_sums_of_time_steps_are_computed_and_stored_without_the_host() -> None:
     assert homes_of(plan) == {"T": "acc"}
     instructions = [task.best.covering.instruction for task in plan.tasks]
     assert instructions == ["gemm_reset", "gemm", "gemm", "store"]
+
+
+ODD = """
+A, B, V, Z = In(i8, {m}, {k}), In(i8, {k}, {n}), In(i32, {m}, {n}), Out(i8, {m}, {n})
+Y, T = InOut(i8, 2, {m}, {n}), Temp(i32, {m}, {n})
+for i, j in grid({m}, {n}):
+  T[i, j] = 0
+for i, j, p in grid({m}, {n}, {k}):
+  T[i, j] += i32(A[i, p]) * i32(B[p, j])
+for i, j in grid({m}, {n}):
+  Y[1, i, j] = i8(T[i, j])
+for i, j in grid({m}, {n}):
+  T[i, j] = T[i, j] >> 3
+for i, j in grid({m}, {n}):
+  T[i, j] += V[i, j]
+for i, j in grid({m}, {n}):
+  Z[i, j] = i8(T[i, j])
+"""
+
+
+@pytest.mark.parametrize("sizes", [(7, 5, 6), (1, 1, 1), (3, 17, 20), (5, 31, 16)], ids=str)
+def test_what_a_call_writes_past_the_end_has_room_on_chip(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    kernel, hw = parse_semantics(ODD.format(m=m, n=n, k=k), "odd"), machine("vta")
+    placed = search(kernel, hw).schedule({"T": "acc"})
+    assert placed is not None
+    assert not any(task.on_host for task in placed.tasks)
+    assert verify_full(placed.program, kernel, hw).is_verified
+
+
+SHIFTED = """
+A, D, T = In(i32, 7, {n}), Out(i32, 7, {n}), Temp(i32, 7, {n})
+for i, j in grid(7, {n}):
+  T[i, j] = A[i, j] + A[i, j]
+for i, j in grid(7, {n}):
+  T[i, j] = max(T[i, j], 2)
+for i, j in grid(7, {n}):
+  D[i, j] = T[i, j] + A[i, j]
+"""
+
+
+def taking_whole_rows(hw: Hardware, name: str) -> Hardware:
+    """The machine, one of whose instructions takes rows of 16 elements, no fewer."""
+    old = hw.instruction(name)
+    extents = tuple(
+        (loop, replace(rule, kind=ExtentKind.EXACTLY) if loop == "j" else rule)
+        for loop, rule in old.extents
+    )
+    changed = replace(old, extents=extents)
+    return replace(hw, instructions=tuple(changed if x is old else x for x in hw.instructions))
+
+
+@pytest.mark.parametrize("n", [5, 16])
+def test_what_nobody_wrote_past_the_end_is_not_read(n: int) -> None:
+    """Additions leave the rest of a row as it was."""
+    kernel = parse_semantics(SHIFTED.format(n=n), "shifted")
+    plain = machine("fused_npu")
+    assert search(kernel, plain).schedule({"T": "accumulator"}) is not None
+    found = search(kernel, taking_whole_rows(plain, "maximum")).schedule({"T": "accumulator"})
+    assert (found is not None) is (n == 16)
+    both = taking_whole_rows(taking_whole_rows(plain, "maximum"), "add")
+    found = search(kernel, both).schedule({"T": "accumulator"})
+    assert found is not None
+    assert verify_full(found.program, kernel, both).is_verified
