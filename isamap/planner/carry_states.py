@@ -1,6 +1,6 @@
 """Let the state that time steps hand on stay on chip.
 
-In: a plan in which the accelerator writes in every iteration what it reads in the next one. Out:
+In: a plan in which the accelerator might write in every iteration what it reads in the next. Out:
 kernels with that state in a temporary, which may have a home on chip. Not its job: the rewrite
 itself (`carry`), homes (`keep_on_chip`).
 """
@@ -13,6 +13,7 @@ from isamap.ir import Role
 from isamap.rewrites import Step, carry, carry_site
 
 from .keep_parts import Part
+from .may_leave_host import may_leave_host
 from .plan import Plan
 
 
@@ -21,7 +22,7 @@ def carry_states(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
     for buffer in plan.kernel.buffers:
         loops = {task.task.held[0] for task in plan.tasks if task.task.held}
         for loop in sorted(loops) if buffer.role is not Role.IN else ():
-            if _passes_on_chip(plan, buffer.name, loop):
+            if _may_pass_on_chip(plan, buffer.name, loop, hw):
                 try:
                     kernel = carry(plan.kernel, buffer.name, loop)
                 except KernelError:
@@ -30,10 +31,10 @@ def carry_states(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
                 yield (Part(kernel, (*plan.steps, step)),)
 
 
-def _passes_on_chip(plan: Plan, buffer: str, loop: str) -> bool:
-    """Do tasks off the host under the loop write the buffer, and do all that read it there run off
-    the host?"""
+def _may_pass_on_chip(plan: Plan, buffer: str, loop: str, hw: Hardware) -> bool:
+    """Do tasks under the loop write the buffer and read it, and may all of them run off the
+    host?"""
     under = [p for p in plan.tasks if loop in p.task.held and buffer in p.task.touched]
     written = any(s.target.buffer == buffer for p in under for s in p.task.statements)
     read = any(a.buffer == buffer for p in under for s in p.task.statements for a in s.reads)
-    return written and read and not any(p.on_host for p in under)
+    return written and read and all(may_leave_host(p, hw) for p in under)

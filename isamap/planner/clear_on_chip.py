@@ -8,11 +8,12 @@ home on chip. Not its job: the rewrite itself (`clear`), homes (`keep_on_chip`).
 from collections.abc import Iterator
 from math import prod
 
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Hardware, MemoryKind
 from isamap.ir import Buffer, Kernel, Role, size_bytes
 from isamap.rewrites import Step, attempt, clear
 
 from .keep_parts import Part
+from .may_leave_host import may_leave_host
 from .plan import Plan, PlannedTask
 
 
@@ -28,11 +29,15 @@ def clear_on_chip(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
 
 
 def _passes(plan: Plan, buffer: Buffer, hw: Hardware) -> bool:
-    """Is a sum cleared in a memory that could hold all of it, and fetched into it by all others?"""
+    """Is a sum cleared in a memory that could hold all of it, and fetched into it by all others?
+    Where one of them is on the host and need not be, nobody knows."""
     users = [p for p in plan.tasks if buffer.name in p.task.touched]
-    if len(users) < 2 or any(p.on_host or buffer.name in p.piece.homes for p in users):
+    if len(users) < 2 or any(buffer.name in p.piece.homes for p in users):
         return False
     size = prod(buffer.shape) * size_bytes(buffer.dtype)
+    if any(p.on_host for p in users):
+        has_room = any(size <= m.size_bytes for m in hw.memories if m.kind is MemoryKind.MANAGED)
+        return has_room and all(may_leave_host(p, hw) for p in users)
     writer, *readers = users
     cleared = _memories(writer, buffer.name, is_cleared=True)
     fetched = [_memories(reader, buffer.name) for reader in readers]

@@ -5,7 +5,7 @@ job: what a single covering's best tiling is (`find_schedule`), emitting nodes (
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf, prod
 
 from isamap.errors import MappingError, TooSlowError
@@ -20,9 +20,10 @@ from .clear_on_chip import clear_on_chip
 from .contract_scratch import contract_scratch
 from .host_calls import may_run_on_host
 from .inline_on_host import inline_on_host
-from .keep_on_chip import keep_on_chip
+from .keep_on_chip import Kept, keep_on_chip
 from .keep_parts import Part, keep_parts
 from .mark_late import mark_late
+from .may_leave_host import may_leave_host, might_compute
 from .overlap_host import overlap_host
 from .overwrite_on_chip import overwrite_on_chip
 from .place_tasks import TaskTree, try_all_places, with_joined_calls
@@ -81,7 +82,9 @@ def plan_near(plain: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
     begin = wishes.clock.now() - plain.seconds
     best = plain
     for forms in FORMS:
-        for parts in forms(best, hw):
+        # what was inlined on the host is in no temporary that might be overwritten on chip
+        before = [best, plain] if forms is overwrite_on_chip and best is not plain else [best]
+        for parts in (parts for plan in before for parts in forms(plan, hw)):
             best = _try_parts(best, parts, hw, wishes, known, begin)
     return replace(best, seconds=wishes.clock.now() - begin)
 
@@ -151,16 +154,8 @@ def plan_whole(
     nodes = mark_late(cut_tasks(kernel), hw)
     tasks = tuple(flatten(nodes))
     scheduler = replace(task_scheduler(tasks, hw, wishes, known), most=most)
-    nodes, planned = _join(kernel, nodes, scheduler)
-    others = tuple(task for task in flatten(nodes) if task.number not in planned)
-    planned |= plan_alone(others, scheduler)
-    for task in others:
-        if task.number not in planned:
-            failure = scheduler.find(task)
-            assert isinstance(failure, MappingError) or most < inf, "what has a schedule is planned"
-            raise failure if isinstance(failure, MappingError) else TooSlowError(kernel.name, most)
-    tree = TaskTree(kernel, nodes, hw, known.spans)
-    kept = keep_on_chip(tree, planned, scheduler)
+    found = _joined_or_apart(kernel, nodes, scheduler)
+    tree, planned, kept = found.tree, found.planned, found.kept
     tried = try_all_places(tree, kept.placed, wishes.aim)
     joined = with_joined_calls(tree, tried, wishes.aim)
     placed = min(kept.placed, joined, key=lambda one: wishes.aim.rank(one.costs(hw)))
@@ -171,7 +166,7 @@ def plan_whole(
     proven = all(p.answer is None or p.answer.status is Status.OPTIMAL for p in chosen)
     return Plan(
         kernel,
-        nodes,
+        tree.nodes,
         chosen,
         contract_scratch(replace(placed.program, may_reassociate=wishes.may_reassociate), hw),
         placed.cycles,
@@ -183,6 +178,66 @@ def plan_whole(
         placed.costs(hw),
         cut=all_cuts(tried.cut, kept.cut),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """Tasks of a kernel, how each runs with all buffers in the external memory, and side by side
+    with those on chip that pay."""
+
+    tree: TaskTree
+    planned: Mapping[int, PlannedTask]
+    kept: Kept
+
+
+def _joined_or_apart(
+    kernel: Kernel, nodes: tuple[TaskNode, ...], scheduler: TaskScheduler
+) -> _Settled:
+    """The tasks with those joined that are better together, or none of them where more then stays
+    on chip: what joined tasks begin with or end in lies outside.
+
+    Raises:
+        MappingError: nothing runs some task, or not in so few cycles as are of use.
+    """
+    found = _settle(kernel, *_join(kernel, nodes, scheduler), scheduler)
+    placed, aim = found.kept.placed, scheduler.wishes.aim
+    is_joined = any(planned.task.parts for planned in placed.tasks)
+    may_leave = (
+        planned.on_host and may_leave_host(planned, scheduler.hw) for planned in placed.tasks
+    )
+    if not is_joined or scheduler.hw.caches or scheduler.is_late or not any(may_leave):
+        return found
+    most = min(scheduler.most, placed.cycles) if aim.is_fastest else scheduler.most
+    try:
+        apart = _settle(kernel, nodes, {}, replace(scheduler, most=most))
+    except MappingError:
+        return found
+    return min(found, apart, key=lambda one: aim.rank(one.kept.placed.costs(scheduler.hw)))
+
+
+def _settle(
+    kernel: Kernel,
+    nodes: tuple[TaskNode, ...],
+    joined: Mapping[int, PlannedTask],
+    scheduler: TaskScheduler,
+) -> _Settled:
+    """The tasks with what pays on chip, those that are not joined as they are by themselves."""
+    hw, most = scheduler.hw, scheduler.most
+    others = tuple(task for task in flatten(nodes) if task.number not in joined)
+    planned = {**joined, **plan_alone(others, scheduler)}
+    left = [task for task in others if task.number not in planned]
+    for task in left:
+        if hw.host is None or hw.caches or most == inf or not might_compute(task, hw):
+            failure = scheduler.find(task)
+            assert isinstance(failure, MappingError) or most < inf, "what has a schedule is planned"
+            raise failure if isinstance(failure, MappingError) else TooSlowError(kernel.name, most)
+        # alone it takes too long there, but not where its buffers lie on chip
+        planned[task.number] = PlannedTask(task, None, True, host_task_cycles(task, hw.host))
+    tree = TaskTree(kernel, nodes, hw, scheduler.known.spans)
+    kept = keep_on_chip(tree, planned, scheduler)
+    if any(one.on_host and one.task in left for one in kept.placed.tasks):
+        raise TooSlowError(kernel.name, most)
+    return _Settled(tree, planned, kept)
 
 
 def _as_free(

@@ -1,6 +1,6 @@
 """Let instructions that change what they read do so where it lies on chip.
 
-In: a plan in which the accelerator takes away what such an instruction could change in place. Out:
+In: a plan in which something takes away what such an instruction could change in place. Out:
 kernels in which what it reads and what it leaves are one buffer, which may have a home on chip. Not
 its job: the rewrites themselves (`overwrite`, `clear`), homes (`keep_on_chip`).
 """
@@ -12,18 +12,20 @@ from isamap.ir import Kernel, LoopKind, Role, loop_kinds
 from isamap.rewrites import Step, attempt, clear, overwrite
 
 from .keep_parts import Part
+from .may_leave_host import computed_by
 from .plan import Plan, PlannedTask
 
 
 def overwrite_on_chip(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
-    """The kernel with all temporaries overwritten that the accelerator alone works on and such an
+    """The kernel with all temporaries overwritten that only instructions need work on and such an
     instruction reads last, then with each alone, and the sums that these then are cleared first or
     not; none on machines with caches, where buffers stay anyway."""
     changing = {x.name for x in hw.instructions if _changes_in_place(x)}
     if hw.caches or not changing:
         return
-    touched = {name for p in plan.tasks if p.on_host for name in p.task.touched}
-    read = {name for p in plan.tasks if not p.on_host for name in _read_in_place(p, changing)}
+    computed = [(p, computed_by(p, hw)) for p in plan.tasks]
+    touched = {name for p, found in computed if not found for name in p.task.touched}
+    read = {name for p, found in computed for name in _read_in_place(p, found & changing)}
     names = [
         buffer.name
         for buffer in plan.kernel.buffers
@@ -36,8 +38,8 @@ def overwrite_on_chip(plan: Plan, hw: Hardware) -> Iterator[tuple[Part, ...]]:
 
 
 def _read_in_place(planned: PlannedTask, changing: Collection[str]) -> Iterator[str]:
-    """What a task off the host reads, if one of these instructions computes it, or several."""
-    if planned.best.covering.instruction in changing or len(planned.task.statements) > 1:
+    """What a task reads, if one of these instructions computes it, or it has several statements."""
+    if changing or len(planned.task.statements) > 1:
         for statement in planned.task.statements:
             yield from (access.buffer for access in statement.reads)
 

@@ -23,7 +23,7 @@ from tests.planner.homes import search
 from tests.planner.test_keep_on_chip import homes_of
 from tests.planner.test_task_tokens import fate
 from tests.planner.token_chains import FUSED, chain_kernel
-from tests.scheduler.cases import ROOT
+from tests.scheduler.cases import ROOT, machine
 from tests.scheduler.test_tokens import without_one_token, without_tokens
 
 TOLERANCE = 0.15  # of the cycles of small kernels, in which tokens take a good part of the time
@@ -63,8 +63,6 @@ for t in range({k}):
 TWO_PRODUCTS = """
 A, B, C, D = In(i8, {m}, {k}), In(i8, {k}, {n}), In(i8, {m}, {k}), In(i8, {k}, {n})
 T, Y = Temp(i32, {m}, {n}), Out(i32, {m}, {n})
-for i, j in grid({m}, {n}):
-  T[i, j] = 0
 for i, j, p in grid({m}, {n}, {k}):
   T[i, j] += i32(A[i, p]) * i32(B[p, j])
 for i, j, p in grid({m}, {n}, {k}):
@@ -72,7 +70,24 @@ for i, j, p in grid({m}, {n}, {k}):
 for i, j in grid({m}, {n}):
   Y[i, j] = T[i, j]
 """
-SIZES = ((7, 5, 6), (1, 1, 1), (33, 17, 20))
+LANES = """
+A, B, C, D = In(i8, {m}, {k}), In(i8, {k}, {n}), In(i8, {m}, {k}), In(i8, {k}, {n})
+Y, V = Out(i8, {m}, {n}), In(i32, {m}, {n})
+T, S, R = Temp(i32, {m}, {n}), Temp(i32, {m}, {n}), Temp(i32, {m}, {n})
+{begin}
+for i, j, p in grid({m}, {n}, {k}):
+  T[i, j] += i32(A[i, p]) * i32(B[p, j])
+for i, j, p in grid({m}, {n}, {k}):
+  T[i, j] += i32(C[i, p]) * i32(D[p, j])
+for i, j in grid({m}, {n}):
+  S[i, j] = T[i, j] >> 4
+for i, j in grid({m}, {n}):
+  R[i, j] = max(S[i, j], 0)
+for i, j in grid({m}, {n}):
+  Y[i, j] = i8(R[i, j])
+"""
+BIAS = "for i, j in grid({m}, {n}):\n  T[i, j] = V[i, j]"
+SIZES = ((1, 1, 1), (7, 5, 6), (33, 17, 20))
 
 
 @cache
@@ -94,14 +109,13 @@ def right_plan(kernel: Kernel, hw: Hardware) -> Plan:
     return plan
 
 
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize(
-    ("text", "rewrites", "kept"),
+    ("text", "rewrites", "kept", "sizes"),
     [
-        (LAYERS, [], {"H"}),
-        (RECURRENT, [], {"R"}),
+        *((STEPS, ["overwrite T", "overwrite S", "clear R"], {"R"}, x) for x in SIZES[1:]),
+        *((LAYERS, [], {"H"}, x) for x in SIZES),
+        *((RECURRENT, [], {"R"}, x) for x in SIZES),
     ],
-    ids=["layers", "recurrent"],
 )
 def test_temporaries_stay_on_chip(
     text: str, rewrites: list[str], kept: set[str], sizes: tuple[int, int, int]
@@ -118,7 +132,7 @@ def test_temporaries_stay_on_chip(
 def test_sums_that_several_products_add_to_stay_where_they_are(
     sizes: tuple[int, int, int],
 ) -> None:
-    """Three queues: the one that brings sums is not the one that clears and adds."""
+    """The second product cannot begin with sums from outside, which another unit brings."""
     plan = right_plan(subject(TWO_PRODUCTS, *sizes), token_machine("specs/machines/in_memory.yaml"))
     assert homes_of(plan) == {"T": "sums"}
     instructions = [task.best.covering.instruction for task in plan.tasks]
@@ -136,6 +150,21 @@ def test_without_tokens_what_lies_on_chip_is_read_too_early(text: str) -> None:
     }
     assert {rule for field, rule in fates if field == "pushes"} == {"deadlock"}
     assert "hazard" in {rule for field, rule in fates if field == "pops"}
+
+
+@pytest.mark.parametrize("sizes", [(32, 64, 48), (7, 5, 6), (1, 17, 3)], ids=str)
+@pytest.mark.parametrize("begin", ["", BIAS], ids=["zeros", "bias"])
+def test_what_only_the_host_did_is_done_where_sums_lie(
+    begin: str, sizes: tuple[int, int, int]
+) -> None:
+    """VTA stores bytes, so that sums that are taken up again pass outside in four parts. Joined
+    with the product, a bias would be there; apart, everything stays."""
+    kernel = subject(LANES.replace("{begin}", begin), *sizes)
+    plan = right_plan(kernel, machine("vta"))
+    assert homes_of(plan) == {"R": "acc"}
+    first = "load_acc" if begin else "gemm_reset"
+    instructions = [task.best.covering.instruction for task in plan.tasks]
+    assert instructions == [first, "gemm", "gemm", "alu_shr_imm", "alu_max_imm", "store"]
 
 
 def test_random_chains_with_any_homes_are_right() -> None:
