@@ -114,7 +114,7 @@ def right_plan(kernel: Kernel, hw: Hardware) -> Plan:
     [
         *((STEPS, ["overwrite T", "overwrite S", "clear R"], {"R"}, x) for x in SIZES[1:]),
         *((LAYERS, [], {"H"}, x) for x in SIZES),
-        *((RECURRENT, [], {"R"}, x) for x in SIZES),
+        *((RECURRENT, ["carry h over t"], {"R", "h_state"}, x) for x in SIZES[1:]),
     ],
 )
 def test_temporaries_stay_on_chip(
