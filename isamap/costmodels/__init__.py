@@ -15,6 +15,15 @@ from .contest import Contest, CountsPrograms, TakesRounds, open_contest, share_t
 from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fill
 from .emulated import Emulated
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
+from .exchanges import (
+    Exchange,
+    find_exchanges,
+    has_planes,
+    order_places,
+    shares_credits,
+    sources,
+    why_mixed_up,
+)
 from .flow import Flow
 from .handover import copies_as_written
 from .host_costs import host_costs
@@ -65,6 +74,7 @@ from .tiling import (
     axis_strides,
     guards,
     last_units,
+    passage_strides,
     splits_along,
     tile_strides,
     trips,
@@ -88,6 +98,7 @@ __all__ = [
     "Ends",
     "Emulated",
     "Estimate",
+    "Exchange",
     "FASTEST",
     "Flow",
     "Formula",
@@ -126,10 +137,12 @@ __all__ = [
     "excess_cycles",
     "fills_beside",
     "find_bounds",
+    "find_exchanges",
     "find_held_up",
     "find_span",
     "find_terms",
     "find_turn",
+    "has_planes",
     "inputs_beside",
     "first_call_cycles",
     "floor_costs",
@@ -161,7 +174,9 @@ __all__ = [
     "one_round",
     "onward_cycles",
     "open_contest",
+    "order_places",
     "passage_rounds",
+    "passage_strides",
     "port_cycles",
     "port_ends",
     "pretty_cost",
@@ -172,7 +187,9 @@ __all__ = [
     "round_trip_cycles",
     "share_time",
     "shared_ports",
+    "shares_credits",
     "slowest_block_cycles",
+    "sources",
     "splits_along",
     "swap_limits",
     "sweep_wait",
@@ -180,4 +197,5 @@ __all__ = [
     "trips",
     "unit_ends",
     "waits_for_port",
+    "why_mixed_up",
 ]

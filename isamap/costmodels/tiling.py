@@ -11,7 +11,7 @@ block.
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from isamap.mapper import Covering, OperandPlan, Residence, TileAxis, TiledLoop
+from isamap.mapper import Covering, OperandPlan, Passage, Residence, TileAxis, TiledLoop
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +243,20 @@ def tile_strides(
             running //= trips(covering, tiling, loop)
             apart[loop] = running
     return apart
+
+
+def passage_strides(
+    covering: Covering, tiling: Tiling, plan: OperandPlan, passage: Passage
+) -> tuple[dict[str, int], int]:
+    """Byte stride of every axis in a memory that blocks pass, and the bytes of one place."""
+    if not passage.holds_tiles:
+        return {axis.name: 0 for axis in plan.axes}, passage.block_bytes
+    strides: dict[str, int] = {}
+    running = passage.block_bytes
+    for axis in reversed(plan.axes):
+        strides[axis.name] = running
+        running *= tiling.tile(axis.loops[0])
+    return strides, running
 
 
 def splits_along(covering: Covering, tiling: Tiling, plan: OperandPlan) -> str | None:

@@ -184,7 +184,8 @@ class Passage:
     """A memory that blocks pass one by one on their way out or in, in `slots` places in turn.
 
     `transfer` takes a block of `block_bytes`, rounded to `align_bytes`, on from there, or brings it
-    there.
+    there. `holds_tiles`: a place has room for all blocks of a tile, which pass together, as units
+    hand over tokens once per tile.
     """
 
     memory: str
@@ -192,6 +193,7 @@ class Passage:
     align_bytes: int
     transfer: Transfer
     slots: int = 2
+    holds_tiles: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,14 +78,16 @@ def pass_through(
     if found is None:
         return None
     slots = count_slots(hw, (found, onward), memory, room)
-    return replace(found, onward=Passage(memory, room, align, onward, slots))
+    return replace(found, onward=Passage(memory, room, align, onward, slots, hw.has_tokens))
 
 
 def count_slots(
     hw: Hardware, ways: tuple[Transfer, Transfer], memory: str, block_bytes: int
 ) -> int:
     """How many blocks must be on their way at a time so that nobody waits for a latency, as far as
-    a small part of the memory holds them; at least two, which take turns."""
+    a small part of the memory holds them; at least two, which take turns, as two tiles do."""
+    if hw.has_tokens:
+        return 2
     into, onward = ((hw.instruction(way.instruction), way) for way in ways)
     pace = max(block_cycles(*into), block_cycles(*onward), 1.0)
     wanted = 1 + ceil((block_latency(*into) + block_cycles(*onward)) / pace)
@@ -103,7 +105,8 @@ def passing_in(chain: tuple[Residence, ...], hw: Hardware) -> Residence | None:
     if len(chain) > 2 or fill is None or inward is None:
         return None
     slots = count_slots(hw, (inward, fill), there.memory, there.block_bytes)
-    passage = Passage(there.memory, there.block_bytes, there.align_bytes, inward, slots)
+    place = there.memory, there.block_bytes, there.align_bytes
+    passage = Passage(*place, inward, slots, hw.has_tokens)
     return replace(here, fill=replace(fill, inward=passage))
 
 

@@ -7,7 +7,7 @@ program's loops. Not its job: calls, order, tokens.
 from dataclasses import dataclass
 from math import prod
 
-from isamap.costmodels import Guards, Tiling, guards, moves_blocks, trips
+from isamap.costmodels import Guards, Tiling, guards, moves_blocks, passage_strides, trips
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Affine
 from isamap.mapper import CoreShare, Covering, External, OperandPlan, Passage
@@ -159,7 +159,11 @@ class Frame:
         return Address(Affine.of(terms, slot.base), self.rotation(slot))
 
     def passage_address(self, slot: Slot, passage: Passage, *, is_out: bool) -> Address:
-        """Where the current block of a stay lies on its way out: the blocks take turns."""
+        """Where the current block or tile of a stay lies on its way: they take turns."""
+        base = Affine((), self.places.passage((slot.stay.operand, is_out)))
+        if passage.holds_tiles:
+            _, size = passage_strides(self.covering, self.tiling, slot.plan, passage)
+            return Address(base, self._turns(slot, passage.slots, size, ()))
         counter, weight = Affine(), 1
         for loop in reversed(self.tiling.inner):
             if loop in slot.plan.loops and self.tiling.tile(loop) > 1:
@@ -169,12 +173,18 @@ class Frame:
             if loop in slot.plan.loops and self.trips[loop] > 1:
                 counter = counter + Affine.of([(tile_name(loop), weight)])
                 weight *= self.trips[loop]
-        base = Affine((), self.places.passage((slot.stay.operand, is_out)))
         turns = (Rotation(counter, passage.slots, passage.block_bytes),) if counter.terms else ()
         return Address(base, turns)
 
     def rotation(self, slot: Slot) -> tuple[Rotation, ...]:
-        """Counts the fetches that happened, modulo the number of slots."""
+        """Of a stay's own slots."""
+        return self._turns(slot, slot.stay.slots, slot.slot_bytes, slot.stay.kept_tiles)
+
+    def _turns(
+        self, slot: Slot, slots: int, slot_bytes: int, kept: tuple[str, ...]
+    ) -> tuple[Rotation, ...]:
+        """Counts the fetches that happened, modulo the number of slots; tiles of the `kept` loops
+        lie side by side."""
         guard = self.guards[slot.stay.operand, slot.stay.residence]
         counter, weight = Affine(), 1
         if slot.stay.level == 0:
@@ -184,14 +194,14 @@ class Frame:
                     counter = counter + Affine.of([(unit_name(loop), weight)])
                     weight *= self.tiling.tile(loop)
         for loop in reversed(self.tiling.outer):
-            is_kept = loop in slot.stay.kept_tiles
+            is_kept = loop in kept
             is_still = loop in guard.outer or is_kept or self.trips[loop] == 1
             if not is_still:
                 counter = counter + Affine.of([(tile_name(loop), weight)])
                 weight *= self.trips[loop]
-        if slot.stay.slots == 1 or not counter.terms:
+        if slots == 1 or not counter.terms:
             return ()
-        return (Rotation(counter, slot.stay.slots, slot.slot_bytes),)
+        return (Rotation(counter, slots, slot_bytes),)
 
     def external_address(
         self, plan: OperandPlan, external: External, base: int, inner: bool

@@ -27,7 +27,7 @@ from .options import (
     tile_options,
     why_alone,
 )
-from .place import NOTHING, needed_bytes, used_bytes
+from .place import NOTHING, needed_bytes, passages, used_bytes
 
 
 class Part(Enum):
@@ -236,11 +236,17 @@ def room_breaches(
 def _overfull(
     covering: Covering, tiling: Tiling, hw: Hardware, starts: Mapping[str, int]
 ) -> Iterator[tuple[str, int]]:
-    """Memories of stays that are too small, and how large they should be."""
+    """Memories of stays, and of tiles that pass them, that are too small, and how large they should
+    be."""
+    passed = {passage.memory for passage in passages(covering).values() if passage.holds_tiles}
     for name, needed in needed_bytes(covering, tiling, starts).items():
         is_too_much = needed > hw.memory(name).size_bytes
-        if is_too_much and any(memory_of(covering, stay) == name for stay in tiling.stays):
+        if is_too_much and (name in passed or _stays_in(covering, tiling, name)):
             yield name, needed
+
+
+def _stays_in(covering: Covering, tiling: Tiling, memory: str) -> list[Stay]:
+    return [stay for stay in tiling.stays if memory_of(covering, stay) == memory]
 
 
 def _room_breach(covering: Covering, tiling: Tiling, memory: str, needed: int, size: int) -> Breach:
@@ -251,7 +257,13 @@ def _room_breach(covering: Covering, tiling: Tiling, memory: str, needed: int, s
             memory
         ]
 
-    inside = [s for s in tiling.stays if memory_of(covering, s) == memory]
+    inside = _stays_in(covering, tiling, memory)
+    if not inside:
+        operand, is_out = next(w for w, p in passages(covering).items() if p.memory == memory)
+        way = "out" if is_out else "in"
+        message = f"tiles of {operand} do not fit {memory!r} on their way {way}"
+        hint = f"needs {needed} bytes of {size}: make its tiles smaller"
+        return Breach(Part.STAYS, operand, 0, message, hint)
     largest = max(inside, key=bytes_of)
     kib = f"{(needed - size) / 1024:g} KiB"
     return Breach(

@@ -62,7 +62,7 @@ def lower(covering: Covering, tiling: Tiling, hw: Hardware) -> Program | None:
     tokens = plan_tokens(covering, tiling, hw)
     nest = _Nest(Frame(covering, tiling, hw, places), tokens)
     body = (*tokens.prologue(), *nest.loops(()))
-    body = fuse_tokens(body, hw) if tokens.exchanges else body
+    body = fuse_tokens(body, hw) if tokens.lanes else body
     kernel = covering.kernel
     order = {buffer.name: number for number, buffer in enumerate(kernel.buffers)}
     inputs, outputs = (
@@ -86,13 +86,12 @@ class _Nest:
         late = [slot for slot in slots if leaves_late(self.frame, slot, held)]
         out = [(slot, self.transfers.tile_out(slot)) for slot in late]
         passing = {slot: passed_late(self.frame, slot, held) for slot in slots}
-        before = [n for slot in self._coarse() for n in self.transfers.enter(slot)]
+        before = [(slot, self.transfers.enter(slot)) for slot in self._coarse()]
         after = [n for slot in self._coarse() for n in self._leave(slot, late)]
         finish = [n for slot in self._coarse() for n in self.transfers.finish(slot)]
         body = (
             *self.tokens.before_fills(),
-            *before,
-            *self.tokens.after_fills(),
+            *self.tokens.fills(before),
             *self._unit_nest(late, passing),
             *finish,
             *self.tokens.before_drains(),

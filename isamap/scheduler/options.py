@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 
-from isamap.costmodels import Stay, Work, enough_slots, is_renamed, may_double, moves_blocks
+from isamap.costmodels import (
+    Stay,
+    Work,
+    enough_slots,
+    is_renamed,
+    may_double,
+    moves_blocks,
+    why_mixed_up,
+)
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, TiledLoop, meets_itself
 
@@ -124,6 +132,8 @@ def level_options(
         return ((),)
     if why_unordered(covering, plan, hw):
         return ()
+    if hw.has_tokens:
+        return ((1,) * len(plan.residences),)
     may_be_low = _may_be_low(plan, hw)
     if hw.memory(plan.residences[0].memory).fifo is not None:
         return {1: ((0,),), 2: ((0, 1),)}[len(plan.residences)]
@@ -160,7 +170,7 @@ def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
     """Why the copies of an operand cannot be put in order; empty if they can.
 
     With tokens, an output must be filled by the unit that computes: no token orders another one's
-    fill after the drain of the same slot, and none orders two drains in a row.
+    fill after the drain of the same slot.
     """
     is_token = hw.has_tokens
     entry = (plan.residences[0].fill or plan.residences[0].zero) if plan.residences else None
@@ -174,18 +184,21 @@ def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
                     f" token orders beside {covering.instruction} on unit {unit!r}"
                 )
     ways = [t for r in plan.residences for t in (r.fill, r.drain) if t is not None]
-    if is_token and any(way.onward is not None or way.inward is not None for way in ways):
-        return f"{plan.buffer} passes through another memory, which no token orders"
+    passes = any(way.onward is not None or way.inward is not None for way in ways)
+    if is_token and passes and plan.has_window:
+        return f"{plan.buffer} passes through another memory in a sliding window"
     fifos = [hw.memory(r.memory).fifo is not None for r in plan.residences]
     if any(fifos[1:]):
         return f"{plan.buffer} goes on from a fifo to another memory"
     is_staged = len(fifos) > 1 or any(fifos)
-    if is_staged and not _may_be_low(plan, hw):
-        why = "no token orders" if is_token else "its sliding window does not allow"
+    if is_token and (any(fifos) or (is_staged and plan.has_window)):
+        return f"{plan.buffer} would be moved block by block, which no token orders"
+    if is_staged and plan.slides:
+        why = "its sliding window does not allow"
         return f"{plan.buffer} would be moved block by block, which {why}"
     if any(fifos) and (plan.is_output or len(fifos) > 2):
         return f"{plan.buffer} is an output in a fifo, or takes more than two copies to get there"
-    return ""
+    return why_mixed_up(covering, hw)
 
 
 def _may_be_low(plan: OperandPlan, hw: Hardware) -> bool:

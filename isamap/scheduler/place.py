@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
-from isamap.costmodels import Stay, Tiling, axis_strides, tile_strides
+from isamap.costmodels import Stay, Tiling, axis_strides, passage_strides, tile_strides
 from isamap.hwdesc import Hardware
 from isamap.ir import leaves_elements
 from isamap.mapper import Covering, OperandPlan, Passage, Residence
@@ -78,8 +78,8 @@ def used_bytes(covering: Covering, tiling: Tiling) -> dict[str, int]:
         residence = plan.residences[stay.residence]
         _, slot_bytes = axis_strides(covering, tiling, stay, plan, residence)
         total[residence.memory] = total.get(residence.memory, 0) + slot_bytes * stay.slots
-    for passage in passages(covering).values():
-        room = passage.slots * passage.block_bytes
+    for way, passage in passages(covering).items():
+        room = _passage_bytes(covering, tiling, way, passage)
         total[passage.memory] = total.get(passage.memory, 0) + room
     return total
 
@@ -111,7 +111,7 @@ def place(
     """Stays one after another in each memory from `starts` (else 0) on; external buffers too,
     unless `homes` says where."""
     slots, used = _lay_out(covering, tiling, starts)
-    ways = tuple(_lay_out_passages(covering, used).items())
+    ways = tuple(_lay_out_passages(covering, tiling, used).items())
     if any(size > hw.memory(name).size_bytes for name, size in used.items()):
         return None
     if homes is None:
@@ -119,13 +119,19 @@ def place(
     return replace(_at_home(covering, slots, homes), passages=ways)
 
 
-def _lay_out_passages(covering: Covering, used: dict[str, int]) -> dict[Way, int]:
+def _passage_bytes(covering: Covering, tiling: Tiling, way: Way, passage: Passage) -> int:
+    """Of all its places."""
+    plan = covering.operand(way[0])
+    return passage.slots * passage_strides(covering, tiling, plan, passage)[1]
+
+
+def _lay_out_passages(covering: Covering, tiling: Tiling, used: dict[str, int]) -> dict[Way, int]:
     """Where the passages begin, behind the stays; `used` grows."""
     bases = {}
     for way, passage in passages(covering).items():
         free = used.get(passage.memory, 0)
         bases[way] = -(-free // passage.align_bytes) * passage.align_bytes
-        used[passage.memory] = bases[way] + passage.slots * passage.block_bytes
+        used[passage.memory] = bases[way] + _passage_bytes(covering, tiling, way, passage)
     return bases
 
 
@@ -165,8 +171,9 @@ def _rooms(covering: Covering, tiling: Tiling) -> tuple[tuple[str, int, int], ..
             slot_bytes = _block_bytes(covering, stay)
         found.append((residence.memory, residence.align_bytes, slot_bytes * stay.slots))
     found.sort(key=_by_align)
-    for passage in passages(covering).values():
-        found.append((passage.memory, passage.align_bytes, passage.slots * passage.block_bytes))
+    for way, passage in passages(covering).items():
+        room = _passage_bytes(covering, tiling, way, passage)
+        found.append((passage.memory, passage.align_bytes, room))
     tiling.rooms[id(covering)] = covering, tuple(found)
     return tuple(found)
 

@@ -1,36 +1,61 @@
 """Place tokens on machines whose units do not watch each other's data.
 
 In: a covering, its tiling, the machine. Out: the token-carrying calls around fills, compute and
-drains. Not its job: the calls that move or compute, merging tokens into them (`fuse_tokens`).
+drains. Not its job: the calls that move or compute, merging tokens into them (`fuse_tokens`), which
+units hand over what (`costmodels.exchanges`).
 
-Protocol. A unit that fills takes a credit from the compute unit (a slot is free), fills, and passes
-a token (data is there); the compute unit gives the credit back after the last use. A unit that
-drains is the mirror image. Credits start at the number of slots. Exchanges happen once per run
-through the innermost tile loops over which all stays of that unit keep their data.
+Protocol. Of every two units that hand data over, the writer takes a credit from the reader (a slot
+is free), writes, and passes a token (data is there); the reader gives the credit back after the
+last use. Credits start at the number of slots. Exchanges happen once per run through the innermost
+tile loops over which all stays that take part keep their data; through a memory that tiles only
+pass, once per tile. Data go through several units from exchange to exchange, inwards before the
+computation and outwards behind it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import prod
 
-from isamap.costmodels import Stay, Tiling, guards, is_replaced, trips
+from isamap.costmodels import (
+    Exchange,
+    Stay,
+    Tiling,
+    find_exchanges,
+    guards,
+    has_planes,
+    is_replaced,
+    order_places,
+    shares_credits,
+    sources,
+    trips,
+)
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.program import Edge, Issue, Node, When
 
+from .place import Slot
+
 MAX_CREDITS = 2  # the closed form counts on two tiles in flight
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """A unit that works with the compute unit: its role, the loops inside one exchange, its
-    credits."""
+class Lane:
+    """An exchange of a program: the loops inside one run of it, its credits."""
 
-    unit: str
-    is_fill: bool
+    exchange: Exchange
     period: tuple[str, ...]
     credits: int
+
+    @property
+    def writer(self) -> str:
+        """The unit that waits for credits."""
+        return self.exchange.writer
+
+    @property
+    def reader(self) -> str:
+        """The unit that waits for data."""
+        return self.exchange.reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,105 +64,142 @@ class Tokens:
 
     hw: Hardware
     compute_unit: str
-    exchanges: tuple[Exchange, ...]
+    lanes: tuple[Lane, ...]
 
     def prologue(self) -> tuple[Node, ...]:
         """The credits that are there at the start."""
         return tuple(
-            node
-            for e in self.exchanges
-            for _ in range(e.credits)
-            for node in self._push(*self._credit_ends(e))
+            push(self.hw, lane.reader, lane.writer)
+            for lane in self.lanes
+            for _ in range(lane.credits)
         )
 
     def epilogue(self) -> tuple[Node, ...]:
-        """Takes all credits back: everyone is done, and no token is left over."""
-        return tuple(
+        """Takes all credits back: the compute unit knows that everyone is done, and no token is
+        left over."""
+        credits = [
+            pop(self.hw, lane.reader, lane.writer)
+            for lane in self.lanes
+            for _ in range(lane.credits)
+        ]
+        further = [
             node
-            for e in self.exchanges
-            for _ in range(e.credits)
-            for node in self._pop(*self._credit_ends(e))
-        )
+            for lane in self.lanes
+            if lane.exchange.is_outward and lane.writer != self.compute_unit
+            for node in signal(self.hw, lane.writer, self.compute_unit)
+        ]
+        return (*credits, *further)
 
     def before_fills(self) -> tuple[Node, ...]:
         """Everyone who is about to overwrite a slot takes a credit."""
-        return self._at(Edge.FIRST, None, lambda e: self._pop(*self._credit_ends(e)))
+        return self._at(Edge.FIRST, self._tiles(), self._take_credit)
 
-    def after_fills(self) -> tuple[Node, ...]:
-        """Filled: tell the compute unit."""
-        return self._at(
-            Edge.FIRST,
-            True,
-            lambda e: (
-                *self._push(e.unit, self.compute_unit),
-                *self._pop(e.unit, self.compute_unit),
-            ),
-        )
+    def fills(self, slots: Iterable[tuple[Slot, tuple[Node, ...]]]) -> tuple[Node, ...]:
+        """What fills each slot, in an order in which it can be handed on, and the tokens between:
+        filled, tell who takes it from there; taken, give the credit back."""
+        made = {(slot.stay.operand, slot.stay.residence): nodes for slot, nodes in slots}
+        lanes = self._tiles(is_outward=False)
+        waiting = list(lanes)
+        nodes: list[Node] = []
+        for place in order_places(self._exchanges, made):
+            needed = sources(self._exchanges, place, made)
+            told = [lane for lane in waiting if not needed.isdisjoint(lane.exchange.places)]
+            nodes += self._at(Edge.FIRST, told, self._tell)
+            waiting = [lane for lane in waiting if lane not in told]
+            nodes += made[place]
+        nodes += self._at(Edge.FIRST, waiting, self._tell)
+        taken = [lane for lane in lanes if lane.reader != self.compute_unit]
+        return (*nodes, *self._at(Edge.LAST, taken, self._give_credit))
 
     def before_drains(self) -> tuple[Node, ...]:
         """Computed: give the fill credits back and tell the drains."""
+        used = [lane for lane in self._tiles(is_outward=False) if lane.reader == self.compute_unit]
         return (
-            *self._at(Edge.LAST, True, lambda e: self._push(self.compute_unit, e.unit)),
-            *self._at(
-                Edge.LAST,
-                False,
-                lambda e: (
-                    *self._push(self.compute_unit, e.unit),
-                    *self._pop(self.compute_unit, e.unit),
-                ),
-            ),
+            *self._at(Edge.LAST, used, self._give_credit),
+            *self._at(Edge.LAST, self._tiles(is_outward=True), self._tell),
         )
 
     def hand_over(
-        self, steps: tuple[tuple[tuple[Node, ...], tuple[Node, ...]], ...], num_parts: int
+        self,
+        slot: Slot,
+        steps: tuple[tuple[tuple[Node, ...], tuple[Node, ...]], ...],
+        num_parts: int,
     ) -> tuple[Node, ...]:
         """(shift, drain) steps in order; each part's next shift waits for its drain, each drain for
         its shift."""
-        drains = [e for e in self.exchanges if not e.is_fill]
+        drains = [e for e in self._tiles(is_outward=True) if _takes_part(e, slot)]
         nodes: list[Node] = []
         for number, (shift, drain) in enumerate(steps):
             if shift:
-                for e in drains:
-                    nodes.extend(self._pop(e.unit, self.compute_unit))
+                for lane in drains:
+                    nodes += self._take_credit(lane)
                 nodes.extend(shift)
-                for e in drains:
-                    nodes.extend(self._push(self.compute_unit, e.unit))
-                    nodes.extend(self._pop(self.compute_unit, e.unit))
+                for lane in drains:
+                    nodes += self._tell(lane)
             nodes.extend(drain)
             if number < len(steps) - num_parts:
-                for e in drains:
-                    nodes.extend(self._push(e.unit, self.compute_unit))
+                for lane in drains:
+                    nodes += self._give_credit(lane)
         return tuple(nodes)
+
+    def through(
+        self, slot: Slot, *, is_outward: bool, into: tuple[Node, ...], onward: tuple[Node, ...]
+    ) -> tuple[Node, ...]:
+        """A tile into a memory on its way, and on from there."""
+        lanes = [
+            lane
+            for lane in self.lanes
+            if lane.exchange.is_passage and lane.exchange.is_outward is is_outward
+            if _takes_part(lane, slot)
+        ]
+        return (
+            *self._at(None, lanes, self._take_credit),
+            *into,
+            *self._at(None, lanes, self._tell),
+            *onward,
+            *self._at(None, lanes, self._give_credit),
+        )
 
     def after_drains(self) -> tuple[Node, ...]:
         """Drained: give the credit back."""
-        return self._at(Edge.LAST, False, lambda e: self._push(e.unit, self.compute_unit))
+        return self._at(Edge.LAST, self._tiles(is_outward=True), self._give_credit)
 
-    def _credit_ends(self, exchange: Exchange) -> tuple[str, str]:
-        """Credits of fills flow from the compute unit, credits of drains towards it."""
-        if exchange.is_fill:
-            return self.compute_unit, exchange.unit
-        return exchange.unit, self.compute_unit
+    @property
+    def _exchanges(self) -> tuple[Exchange, ...]:
+        return tuple(lane.exchange for lane in self.lanes)
+
+    def _tiles(self, *, is_outward: bool | None = None) -> list[Lane]:
+        """Exchanges of tiles that stay, on the way in or out (None: both)."""
+        return [
+            lane
+            for lane in self.lanes
+            if not lane.exchange.is_passage
+            if is_outward is None or lane.exchange.is_outward is is_outward
+        ]
+
+    def _take_credit(self, lane: Lane) -> tuple[Node, ...]:
+        return (pop(self.hw, lane.reader, lane.writer),)
+
+    def _give_credit(self, lane: Lane) -> tuple[Node, ...]:
+        return (push(self.hw, lane.reader, lane.writer),)
+
+    def _tell(self, lane: Lane) -> tuple[Node, ...]:
+        return signal(self.hw, lane.writer, lane.reader)
 
     def _at(
-        self,
-        edge: Edge,
-        is_fill: bool | None,
-        make: Callable[[Exchange], tuple[Node, ...]],
+        self, edge: Edge | None, lanes: Iterable[Lane], make: Callable[[Lane], tuple[Node, ...]]
     ) -> tuple[Node, ...]:
+        """For each exchange, at an edge of its period, or right here."""
         nodes: list[Node] = []
-        for exchange in self.exchanges:
-            if is_fill is None or exchange.is_fill is is_fill:
-                made = make(exchange)
-                conditions = tuple((f"{loop}_tile", edge) for loop in exchange.period)
-                nodes.extend((When(conditions, made),) if conditions else made)
+        for lane in lanes:
+            made = make(lane)
+            conditions = tuple((f"{loop}_tile", edge) for loop in lane.period if edge)
+            nodes.extend((When(conditions, made),) if conditions else made)
         return tuple(nodes)
 
-    def _push(self, source: str, target: str) -> tuple[Node, ...]:
-        return (push(self.hw, source, target),)
 
-    def _pop(self, source: str, target: str) -> tuple[Node, ...]:
-        return (pop(self.hw, source, target),)
+def _takes_part(lane: Lane, slot: Slot) -> bool:
+    return (slot.stay.operand, slot.stay.residence) in lane.exchange.places
 
 
 def push(hw: Hardware, source: str, target: str) -> Issue:
@@ -176,35 +238,22 @@ def _carrier(hw: Hardware, unit: str) -> str:
 
 
 def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
-    """Which units exchange tokens with the compute unit, and how often."""
-    compute = hw.instruction(covering.instruction).unit
-    if not hw.has_tokens:
-        return Tokens(hw, compute, ())
-    fills: dict[str, list[Stay]] = {}
-    drains: dict[str, list[Stay]] = {}
-    for stay in tiling.stays:
-        residence = covering.operand(stay.operand).residences[stay.residence]
-        for transfer, side in (
-            (residence.fill or residence.zero, fills),
-            (residence.drain, drains),
-        ):
-            if transfer is not None and hw.instruction(transfer.instruction).unit != compute:
-                side.setdefault(hw.instruction(transfer.instruction).unit, []).append(stay)
-    exchanges = []
-    for side, is_fill in ((fills, True), (drains, False)):
-        for unit, stays in side.items():
-            ends = (compute, unit) if is_fill else (unit, compute)
-            has_planes = any(_has_planes(covering, stay) for stay in stays)
-            is_shared = (unit in fills and unit in drains) or (has_planes and not is_fill)
-            room = _room(hw, *ends, shared=is_shared)
-            credits = min(_credits(covering, tiling, stays), room)
-            exchanges.append(Exchange(unit, is_fill, _period(covering, tiling, stays), credits))
-    return Tokens(hw, compute, tuple(exchanges))
+    """Which units exchange tokens, and how often."""
+    exchanges = find_exchanges(covering, hw)
+    lanes = []
+    for exchange in exchanges:
+        stays = [tiling.stay(*place) for place in exchange.places]
+        planes = exchange.is_outward and any(has_planes(covering, p) for p in exchange.places)
+        is_shared = planes or shares_credits(exchanges, exchange)
+        room = _room(hw, exchange, shared=is_shared)
+        credits = 1 if is_shared else min(room, _credits(covering, tiling, exchange, stays))
+        lanes.append(Lane(exchange, _period(covering, tiling, stays), credits))
+    return Tokens(hw, hw.instruction(covering.instruction).unit, tuple(lanes))
 
 
-def _room(hw: Hardware, source: str, target: str, *, shared: bool) -> int:
+def _room(hw: Hardware, exchange: Exchange, *, shared: bool) -> int:
     """Credits that the channel holds, beside another token where something else shares it."""
-    name = _channel(hw, source, target)
+    name = _channel(hw, exchange.reader, exchange.writer)
     depth = next(channel.depth for channel in hw.channels if channel.name == name)
     if shared and depth < 2:
         raise MappingError(
@@ -212,25 +261,20 @@ def _room(hw: Hardware, source: str, target: str, *, shared: bool) -> int:
             " byte, needs two",
             hint="if the machine has more, make its 'depth' 2",
         )
-    return depth - shared
+    return depth
 
 
-def _credits(covering: Covering, tiling: Tiling, stays: list[Stay]) -> int:
-    """Tiles that the unit may be ahead: the least number of places that a stay rotates through."""
+def _credits(covering: Covering, tiling: Tiling, exchange: Exchange, stays: list[Stay]) -> int:
+    """Tiles that the writer may be ahead: the least number of places that a stay rotates
+    through."""
+    if exchange.is_passage:
+        return MAX_CREDITS
     places = [
         stay.slots * prod(trips(covering, tiling, loop) for loop in stay.kept)
         for stay in stays
         if is_replaced(covering, tiling, stay)
     ]
-    has_planes = any(_has_planes(covering, stay) for stay in stays)
-    return 1 if has_planes else min([MAX_CREDITS, *places])
-
-
-def _has_planes(covering: Covering, stay: Stay) -> bool:
-    """Is the stay handed to and fro during its drain, so that a second credit would be taken for a
-    hand-over?"""
-    drain = covering.operand(stay.operand).residences[stay.residence].drain
-    return drain is not None and drain.planes > 1
+    return min([MAX_CREDITS, *places])
 
 
 def _period(covering: Covering, tiling: Tiling, stays: list[Stay]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ place in the nest.
 
 from dataclasses import dataclass, replace
 
-from isamap.costmodels import Stay, axis_extent, splits_along
+from isamap.costmodels import Stay, axis_extent, passage_strides, splits_along
 from isamap.hwdesc import Instruction
 from isamap.ir import Affine
 from isamap.mapper import CopyDim, External, Passage, TileAxis, Transfer, most_rows
@@ -56,7 +56,7 @@ class Transfers:
             source = self._outer_side(slot, slot.plan.inlet, self.frame.places.inlets, fine)
         if transfer.inward is not None:
             assert source is not None, "what passes in comes from somewhere"
-            nodes = self._enter_through(slot, transfer, transfer.inward, (source, target))
+            nodes = self._enter_through(slot, transfer, transfer.inward, (source, target), fine)
         else:
             nodes = self._move(slot, transfer, source, target, fine)
         if slot.residence.again is not None:
@@ -81,16 +81,25 @@ class Transfers:
         return _Side(slot.residence.memory, address, dict(slot.strides))
 
     def _enter_through(
-        self, slot: Slot, fill: Transfer, passage: Passage, ends: tuple[_Side, _Side]
+        self,
+        slot: Slot,
+        fill: Transfer,
+        passage: Passage,
+        ends: tuple[_Side, _Side],
+        fine: bool,
     ) -> tuple[Node, ...]:
-        """Bring a block to a memory on its way, and from there in."""
+        """Bring a block or a tile to a memory on its way, and from there in."""
         source, target = ends
-        address = self.frame.passage_address(slot, passage, is_out=False)
-        between = _Side(passage.memory, address, dict.fromkeys(source.axis_steps, 0))
-        return (
-            *self._move(slot, passage.transfer, source, between, True),
-            *self._move(slot, fill, between, target, True),
-        )
+        between = self._passage_side(slot, passage, is_out=False)
+        into = self._move(slot, passage.transfer, source, between, fine)
+        onward = self._move(slot, fill, between, target, fine)
+        return self.tokens.through(slot, is_outward=False, into=into, onward=onward)
+
+    def _passage_side(self, slot: Slot, passage: Passage, *, is_out: bool) -> _Side:
+        """Where a stay's data lie in a memory on their way."""
+        address = self.frame.passage_address(slot, passage, is_out=is_out)
+        strides, _ = passage_strides(self.frame.covering, self.frame.tiling, slot.plan, passage)
+        return _Side(passage.memory, address, strides)
 
     def finish(self, slot: Slot) -> tuple[Node, ...]:
         """Update a stay's data in place, after its last use and before it is taken out."""
@@ -134,9 +143,9 @@ class Transfers:
 
     def _taken_out(self, slot: Slot, drain: Transfer, fine: bool) -> tuple[Node, ...]:
         if drain.onward is not None:
-            assert fine, "blocks pass one by one"
-            to_passage, onward = self._ways_out(slot)
-            return (*to_passage, *onward)
+            assert fine or drain.onward.holds_tiles, "blocks pass one by one"
+            into, onward = self._ways_out(slot)
+            return self.tokens.through(slot, is_outward=True, into=into, onward=onward)
         source = self._own_side(slot, fine)
         target = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, fine)
         if drain.planes == 1:
@@ -144,16 +153,15 @@ class Transfers:
         return self._leave_planes(slot, drain, source, target, fine)
 
     def _ways_out(self, slot: Slot) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-        """Drain a block to a memory on its way; from there on."""
+        """Drain a block or a tile to a memory on its way; from there on."""
         drain = slot.residence.drain
         assert drain is not None and drain.onward is not None, "it passes a memory"
-        passage = drain.onward
-        target = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, True)
-        address = self.frame.passage_address(slot, passage, is_out=True)
-        between = _Side(passage.memory, address, dict.fromkeys(target.axis_steps, 0))
+        passage, fine = drain.onward, self.frame.is_fine(slot)
+        target = self._outer_side(slot, slot.plan.outlet, self.frame.places.outlets, fine)
+        between = self._passage_side(slot, passage, is_out=True)
         return (
-            self._move(slot, drain, self._own_side(slot, True), between, True),
-            self._move(slot, passage.transfer, between, target, True),
+            self._move(slot, drain, self._own_side(slot, fine), between, fine),
+            self._move(slot, passage.transfer, between, target, fine),
         )
 
     def _leave_planes(
@@ -173,7 +181,7 @@ class Transfers:
                 if plane:
                     shift = self._move(slot, drain.shift, None, source, fine, part, immediate=8)
                 steps.append((shift, self._move(slot, drain, source, moved, fine, part)))
-        return self.tokens.hand_over(tuple(steps), len(parts))
+        return self.tokens.hand_over(slot, tuple(steps), len(parts))
 
     def _halves(self, slot: Slot) -> list[tuple[str, int, int] | None]:
         """(axis, first position, count) of both halves of the tile, or the whole if no axis is

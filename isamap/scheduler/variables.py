@@ -365,8 +365,10 @@ class Variables:
         for stay in self.stays:
             size = stay.residence.position_bytes * stay.room
             used.setdefault(stay.residence.memory, []).append(size)
-        for passage in passages(self.covering).values():
-            used.setdefault(passage.memory, []).append(passage.slots * passage.block_bytes)
+        for (operand, _), passage in passages(self.covering).items():
+            blocks = self.stay(operand, 0).volume if passage.holds_tiles else 1
+            room = passage.slots * passage.block_bytes * blocks
+            used.setdefault(passage.memory, []).append(room)
         for memory, sizes in used.items():
             self.cp.model.add(add_up(sizes) <= self.hw.memory(memory).size_bytes)
 

@@ -15,6 +15,14 @@ def product(m=5, n=3, k=11):
 
 
 @kernel
+def fresh_product(m=5, n=3, k=11):
+    """C = A times B."""
+    A, B, C = In(i8, m, k), In(i8, k, n), Out(i32, m, n)
+    for i, j, p in grid(m, n, k):
+        C[i, j] += i32(A[i, p]) * i32(B[p, j])
+
+
+@kernel
 def filtered(w=14, s=11):
     """y += x through a filter, wrapped to i16."""
     x, v, y = In(i8, w), In(i8, s), InOut(i16, w - s + 1)

@@ -41,6 +41,7 @@ OWN = {  # machines that do not compute long i32 sums, and one whose sums have t
     "complex_products": COMPLEX,
     "crossbar": RESCALED,
     "in_memory": PRODUCTS[:3],  # convolutions in that form take seconds
+    "unit_chain": PRODUCTS[:3] + RESCALED,
 }
 EFFORT = {"in_memory": 0.2}  # to find a form of the kernel first
 CASES = [

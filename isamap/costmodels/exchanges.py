@@ -1,0 +1,153 @@
+"""Which units of a machine with tokens hand data over to each other.
+
+In: a covering, the machine. Out: pairs of units with the places that one writes and the other takes
+from; in which order places are filled. Not its job: the tokens themselves, what waiting costs.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering, OperandPlan, Transfer
+
+KNOWN = 1 << 10  # coverings: every estimate asks again
+
+Spot = tuple[str, int]  # an operand, the number of its residence
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """`writer` puts data into `places`, `reader` takes them from there: the unit that brings them
+    further in, computes on them, or takes them further out.
+
+    `is_outward`: results on their way out. `is_passage`: through a memory that tiles only pass, on
+    their way to or from the residences that `places` names.
+    """
+
+    writer: str
+    reader: str
+    is_outward: bool
+    is_passage: bool
+    places: tuple[Spot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _HandOver:
+    """One place of an exchange."""
+
+    units: tuple[str, str]
+    is_outward: bool
+    is_passage: bool = False
+
+
+@lru_cache(KNOWN)
+def find_exchanges(covering: Covering, hw: Hardware) -> tuple[Exchange, ...]:
+    """All exchanges of a covering, inward ones first; none on machines without tokens."""
+    found: dict[_HandOver, list[Spot]] = {}
+    for plan in covering.operands if hw.has_tokens else ():
+        for number in range(len(plan.residences)):
+            for over in _hand_overs(covering, plan, number, hw):
+                if over.units[0] != over.units[1]:
+                    found.setdefault(over, []).append((plan.name, number))
+    return tuple(
+        Exchange(*over.units, over.is_outward, over.is_passage, tuple(places))
+        for over, places in sorted(found.items(), key=lambda item: item[0].is_outward)
+    )
+
+
+def _hand_overs(
+    covering: Covering, plan: OperandPlan, number: int, hw: Hardware
+) -> Iterator[_HandOver]:
+    def unit(transfer: Transfer) -> str:
+        return hw.instruction(transfer.instruction).unit
+
+    computing = hw.instruction(covering.instruction).unit
+    residence = plan.residences[number]
+    entry = residence.fill or residence.zero
+    if entry is not None:
+        inner = plan.residences[number - 1] if number else None
+        onward = inner and (inner.fill or inner.zero)
+        yield _HandOver((unit(entry), unit(onward) if onward else computing), False)
+        if entry.inward is not None:
+            yield _HandOver((unit(entry.inward.transfer), unit(entry)), False, True)
+    drain = residence.drain
+    if drain is not None:
+        yield _HandOver((computing, unit(drain)), True)
+        if drain.onward is not None:
+            yield _HandOver((unit(drain), unit(drain.onward.transfer)), True, True)
+
+
+def order_places(exchanges: tuple[Exchange, ...], places: Iterable[Spot]) -> tuple[Spot, ...]:
+    """The places in an order in which they can be filled, else as they are: each behind all that is
+    handed over together with what it is filled from. Places that wait for each other are left
+    out."""
+    all_places = tuple(places)
+    left = list(all_places)
+    ordered: list[Spot] = []
+    while left:
+        ready = (place for place in left if not sources(exchanges, place, all_places) & {*left})
+        first = next(ready, None)
+        if first is None:
+            break
+        left.remove(first)
+        ordered.append(first)
+    return tuple(ordered)
+
+
+def sources(exchanges: tuple[Exchange, ...], place: Spot, among: Collection[Spot]) -> set[Spot]:
+    """Places that are filled before a place is: where it is filled from, and what is handed over
+    together with that."""
+    operand, number = place
+    outside = operand, number + 1
+    if outside not in among:
+        return set()
+    together = (e.places for e in exchanges if not e.is_passage and outside in e.places)
+    return {outside, *(other for places in together for other in places)}
+
+
+def why_mixed_up(covering: Covering, hw: Hardware) -> str:
+    """Why the tokens of a covering's exchanges cannot be told apart; empty if they can.
+
+    A channel hands out tokens in the order in which they came. Data that are there are told of and
+    waited for at one point of the program; credits lie in a channel for longer. A single credit and
+    such tokens may share one: see `shares_credits`.
+    """
+    exchanges = find_exchanges(covering, hw)
+    for one in exchanges:
+        back = one.reader, one.writer
+        others = [e for e in exchanges if e != one]
+        credits = [e for e in others if (e.reader, e.writer) == back]
+        told = [e for e in others if (e.writer, e.reader) == back]
+        crowd = [*credits, *told]
+        planes = (_has_planes(covering, e) for e in (one, *crowd))
+        if credits or (crowd and (any(e.is_passage for e in (one, *crowd)) or any(planes))):
+            return (
+                f"units {one.writer!r} and {one.reader!r} hand over data in more ways than the"
+                " tokens between them can tell apart"
+            )
+    spots = [(p.name, n) for p in covering.operands for n in range(len(p.residences))]
+    if len(order_places(exchanges, spots)) < len(spots):
+        return "units wait for each other in a circle"
+    return ""
+
+
+def shares_credits(exchanges: tuple[Exchange, ...], one: Exchange) -> bool:
+    """Do other tokens run in the channel of an exchange's credits, or the other way round? Then
+    there is one credit: whatever is popped instead of another token was pushed at the same point,
+    or later."""
+    return any((e.writer, e.reader) == (one.reader, one.writer) for e in exchanges)
+
+
+def _has_planes(covering: Covering, exchange: Exchange) -> bool:
+    if not exchange.is_outward:
+        return False
+    return any(has_planes(covering, place) for place in exchange.places)
+
+
+def has_planes(covering: Covering, place: Spot) -> bool:
+    """Is what lies there handed to and fro during its drain, so that a second credit would be taken
+    for a hand-over?"""
+    operand, number = place
+    drain = covering.operand(operand).residences[number].drain
+    return drain is not None and drain.planes > 1
