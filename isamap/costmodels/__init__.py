@@ -15,6 +15,7 @@ from .contest import Contest, CountsPrograms, TakesRounds, open_contest, share_t
 from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fill
 from .emulated import Emulated
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
+from .exchange_waits import carrier_cycles, fill_paths, find_round_trips, path_latency_cycles
 from .exchanges import (
     Exchange,
     find_exchanges,
@@ -58,13 +59,14 @@ from .rounds import (
     may_occupy,
     may_sweep,
     occupied_latency,
+    occupying,
     passage_rounds,
     ring_ends,
     round_trip_cycles,
     shared_ports,
 )
 from .span import Room, Round, Span, find_span, one_round
-from .startup import slowest_block_cycles
+from .startup import onward_tiles, slowest_block_cycles
 from .terms import INSTRUCTION, TERMS_VERSION, find_terms
 from .tiling import (
     Guards,
@@ -81,7 +83,7 @@ from .tiling import (
 )
 from .traffic import Moved
 from .users_model import load_cost_model, load_offered, names_file, offered_models
-from .waiting import drain_latency_cycles, swap_limits, waits_for_port
+from .waiting import drain_latency_cycles, is_handed_on, swap_limits, waits_for_port
 from .work import Ends, Work, count_work
 
 __all__ = [
@@ -127,6 +129,7 @@ __all__ = [
     "block_limits",
     "bound_cycles",
     "busiest",
+    "carrier_cycles",
     "chip_bytes",
     "compulsory_bytes",
     "copies_as_written",
@@ -135,15 +138,18 @@ __all__ = [
     "enough_slots",
     "estimate",
     "excess_cycles",
+    "fill_paths",
     "fills_beside",
     "find_bounds",
     "find_exchanges",
     "find_held_up",
+    "find_round_trips",
     "find_span",
     "find_terms",
     "find_turn",
     "has_planes",
     "inputs_beside",
+    "is_handed_on",
     "first_call_cycles",
     "floor_costs",
     "guards",
@@ -170,13 +176,16 @@ __all__ = [
     "names_file",
     "needs_one_slot",
     "occupied_latency",
+    "occupying",
     "offered_models",
     "one_round",
     "onward_cycles",
+    "onward_tiles",
     "open_contest",
     "order_places",
     "passage_rounds",
     "passage_strides",
+    "path_latency_cycles",
     "port_cycles",
     "port_ends",
     "pretty_cost",

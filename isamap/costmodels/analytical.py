@@ -26,6 +26,7 @@ from .caches import NO_REFILLS, Refills, each_refill, refill_cycles
 from .chains import compute_path_cycles
 from .crowded import count_inner_tiles, crowded_cycles, inner_tile_cycles
 from .ends import STARVED_ENDS, port_ends, unit_ends
+from .exchange_waits import exchange_cycles, token_cycles
 from .handover import copies_left_away, handover_cycles
 from .in_order import find_held_up, idle_cycles
 from .passes import flow_passes, packs, paid_cycles
@@ -34,7 +35,6 @@ from .startup import finish_cycles, startup_cycles
 from .tiling import Tiling
 from .traffic import Moved, Port, add_up_moved
 from .waiting import (
-    exchange_cycles,
     resumed_cycles,
     stall_cycles,
     starved_cycles,
@@ -107,6 +107,8 @@ class Begun:
             units[flow.unit] = units.get(flow.unit, 0.0) + busy
             for port, cycles in flow.ports:
                 ports[port] = ports.get(port, 0.0) + times * cycles
+        for unit, carried in token_cycles(covering, work, tiling, hw).items():
+            units[unit] = units.get(unit, 0.0) + carried
         fetched = max((units[unit] for unit in work.fill_units), default=0.0)
         units[work.compute_unit] += compute_path_cycles(covering, work, tiling, hw, fetched)
         self.unit_cycles, self.port_cycles = units, ports
@@ -132,7 +134,7 @@ class Begun:
         hidden = sum(cycles for unit, cycles in units.items() if unit != work.compute_unit)
         packing = packing_cycles(covering, work, tiling)
         losses = hidden / OVERLAP_LOSS + packing
-        losses += inner_tile_cycles(work) * count_inner_tiles(covering, tiling)
+        losses += inner_tile_cycles(work, hw) * count_inner_tiles(covering, tiling)
         return Rest(
             startup,
             finish,

@@ -25,9 +25,10 @@ from .work import Work
 INNER_LOSS = 2**8
 
 
-def inner_tile_cycles(work: Work) -> float:
-    """Cycles that are charged for each tile in an inner memory."""
-    return work.shared_cycles / INNER_LOSS
+def inner_tile_cycles(work: Work, hw: Hardware) -> float:
+    """Cycles that are charged for each tile in an inner memory; none where nothing else may lie
+    there, as tokens order whole tiles."""
+    return 0.0 if hw.has_tokens else work.shared_cycles / INNER_LOSS
 
 
 def count_inner_tiles(covering: Covering, tiling: Tiling) -> int:

@@ -155,10 +155,15 @@ def occupied_cycles(
 ) -> float:
     """Cycles that all the stay's slots together hold tiles that arrive, are computed on or
     leave."""
-    flows = work.flows_at(stay.operand, stay.residence)
+    flows = occupying(work, stay.operand, stay.residence)
     moved = sum(flow_cycles(covering, tiling, f) / hw.num_units(f.unit) for f in flows)
     latency = occupied_latency(work, flows)
     return moved + latency * fetches(covering, tiling, stay) + work.shared_cycles
+
+
+def occupying(work: Work, operand: str, residence: int) -> tuple[Flow, ...]:
+    """What brings a stay's tiles, and takes them out of its slots."""
+    return tuple(flow for flow in work.flows_at(operand, residence) if not flow.is_onward)
 
 
 def occupied_latency(work: Work, flows: Sequence[Flow]) -> int:
@@ -214,16 +219,14 @@ def may_sweep(covering: Covering, flow: Flow, hw: Hardware) -> bool:
 
 
 def passage_rounds(covering: Covering, work: Work) -> Iterator[PassageRound]:
-    """Passages whose places a block takes from its arrival until it is taken on.
-
-    With tokens there are none.
-    """
+    """Passages whose places a block takes from its arrival until it is taken on; tiles are counted
+    by `exchange_waits`."""
     for plan in covering.operands:
         for number, residence in enumerate(plan.residences):
             ways = (residence.fill, False), (residence.drain, True)
             for transfer, is_drain in ways:
                 passage = None if transfer is None else transfer.onward or transfer.inward
-                if passage is None:
+                if passage is None or passage.holds_tiles:
                     continue
                 flows = [f for f in work.flows_at(plan.name, number) if f.is_drain == is_drain]
                 if flows:

@@ -10,6 +10,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
 from .ends import first_call_cycles, onward_cycles
+from .exchange_waits import fill_paths, path_latency_cycles
 from .flow import Flow
 from .passes import fetches, moves_blocks, needs_one_slot, stay_of, tile_cycles
 from .tiling import Stay, Tiling, last_units, tile_units, trips
@@ -35,13 +36,29 @@ def startup_cycles(
 def fill_cycles(
     covering: Covering, work: Work, tiling: Tiling, hw: Hardware, unit: str, every: int
 ) -> float:
-    """Cycles from a fill unit's first fetch until a call may use it, with all first fetches."""
-    fetched = sum(
+    """Cycles from a fill unit's first fetch until a call may use it, with all first fetches. With
+    tokens, tiles come whole from unit to unit."""
+    if not hw.has_tokens:
+        return first_call_cycles(work, unit) + fetched_cycles(
+            covering, work, tiling, hw, unit, every
+        )
+    return max(
+        path_latency_cycles(work, path)
+        + sum(fetched_cycles(covering, work, tiling, hw, other, every) for other in path)
+        for path in fill_paths(covering, work, hw)
+        if path[-1] == unit
+    )
+
+
+def fetched_cycles(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware, unit: str, every: int
+) -> float:
+    """All first fetches of a unit, and the edge."""
+    return sum(
         first_fetch_cycles(covering, tiling, f, hw) + edge_cycles(covering, tiling, f, hw, every)
         for f in work.flows
         if f.unit == unit and not f.is_drain
     )
-    return first_call_cycles(work, unit) + fetched
 
 
 def late_sums(covering: Covering, tiling: Tiling) -> tuple[str, ...]:
@@ -93,8 +110,18 @@ def finish_cycles(
         ):  # an exposed drain is waited for every time, the last included
             fetch = first_fetch_cycles(covering, tiling, flow, hw)
             edge = edge_cycles(covering, tiling, flow, hw, every)
-            last = max(last, fetch + flow.latency_cycles + edge + onward_cycles(work, flow))
+            onward = onward_cycles(work, flow)
+            for further in onward_tiles(work, flow, hw):
+                onward = first_fetch_cycles(covering, tiling, further, hw) + further.latency_cycles
+            last = max(last, fetch + flow.latency_cycles + edge + onward)
     return last + work.latency_cycles - work.issue_cycles
+
+
+def onward_tiles(work: Work, flow: Flow, hw: Hardware) -> list[Flow]:
+    """What takes the whole tile on from where a drain brought it: with tokens."""
+    if not hw.has_tokens or flow.is_onward:
+        return []
+    return [f for f in work.flows_at(flow.operand, flow.residence) if f.is_onward]
 
 
 def edge_cycles(covering: Covering, tiling: Tiling, flow: Flow, hw: Hardware, every: int) -> float:

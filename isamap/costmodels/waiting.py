@@ -72,7 +72,7 @@ def _own_stall_cycles(
             swap_cycles(covering, tiling, stay, swap.drain, waits),
             burst_cycles(covering, work, tiling, flows, hw),
         )
-    if replaced and is_alone:
+    if replaced and is_alone and not is_handed_on(stay, hw):
         moved = max(flow_cycles(covering, tiling, f) for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
         exposed = moved + latency * fetches(covering, tiling, stay)
@@ -306,19 +306,10 @@ def tile_blocks(covering: Covering, tiling: Tiling, stay: Stay) -> int:
     return prod(tiling.tile(axis.loops[0]) for axis in axes if not axis.is_window)
 
 
-def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Waiting for tokens: with two credits, two tiles take at least one round trip of fill and
-    compute. The first tile's latency is part of the startup."""
-    if not hw.has_tokens:
-        return 0.0
-    steps = prod(trips(covering, tiling, loop) for loop in tiling.outer)
-    worst = 0.0
-    for unit in work.fill_units:
-        flows = [f for f in work.flows if f.unit == unit and not f.is_drain]
-        moved = sum(flow_cycles(covering, tiling, f) for f in flows)
-        latency = max(f.latency_cycles for f in flows) + work.latency_cycles
-        worst = max(worst, ((steps - 1) * latency + moved - work.shared_cycles) / 2)
-    return worst
+def is_handed_on(stay: Stay, hw: Hardware) -> bool:
+    """Does another unit take the tile to where calls read it, so that these do not hold its only
+    slot? (See `exchange_waits` for what they wait for.)"""
+    return hw.has_tokens and stay.residence > 0
 
 
 def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> bool:

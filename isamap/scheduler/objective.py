@@ -4,6 +4,7 @@ In: the variables, a covering's work, the machine. Out: total cycles to minimise
 moves. Not its job: waiting (`stalls`), solving.
 """
 
+from collections.abc import Iterator
 from math import ceil, prod
 
 from ortools.sat.python import cp_model
@@ -14,14 +15,19 @@ from isamap.costmodels import (
     Flow,
     Stay,
     Work,
+    carrier_cycles,
     excess_cycles,
+    fill_paths,
     fills_beside,
+    find_exchanges,
     first_call_cycles,
     inner_tile_cycles,
     is_inner_fill,
     moves_blocks,
     needs_one_slot,
     onward_cycles,
+    onward_tiles,
+    path_latency_cycles,
     port_ends,
     slowest_block_cycles,
     unit_ends,
@@ -62,6 +68,8 @@ class Objective:
             units.setdefault(flow.unit, []).append(self.moved[number])
             for port, cycles in flow.ports:
                 ports.setdefault(port, []).append(_scaled(cycles) * passes)
+        for unit, carried in self._token_loads():
+            units.setdefault(unit, []).append(carried)
         num_units = self.hw.num_units(self.work.compute_unit)
         compute = self._compute_path(num_units)
         horizon = self._horizon()
@@ -82,7 +90,7 @@ class Objective:
             loss = self.cp.model.new_int_var(0, horizon // OVERLAP_LOSS + 1, f"loss_{unit}")
             self.cp.model.add(OVERLAP_LOSS * self.hw.num_units(unit) * loss >= add_up(loads))
             losses.append(loss)
-        inner = _scaled(inner_tile_cycles(self.work))
+        inner = _scaled(inner_tile_cycles(self.work, self.hw))
         losses += [inner * (1 - stay.is_low) for stay in self.vars.stays if stay.is_inner]
         for port, loads in ports.items():
             pace.add(1, add_up(loads), port_ends(self.work, port))
@@ -103,6 +111,21 @@ class Objective:
             self.cp.model.add(num_units * total >= compute_load + num_units * around)
         self.cp.model.minimize(total)
         return total
+
+    def _token_loads(self) -> Iterator[tuple[str, Linear]]:
+        """Calls that only carry tokens (see exchange_waits.token_cycles)."""
+        several = self.cp.any_of(list(self.vars.many_units.values()), "several_calls")
+        for exchange in find_exchanges(self.vars.covering, self.hw):
+            label = f"tokens_{exchange.writer}_{exchange.reader}_{exchange.is_outward}"
+            stays = [self.vars.stay(*place) for place in exchange.places]
+            fetches = [self.vars.fetches(stay, f"{label}_{stay.label}") for stay in stays]
+            runs = self.cp.model.new_int_var(0, max(map(high, fetches)), label)
+            for times in fetches:
+                self.cp.model.add(runs >= times)
+            for unit in (exchange.writer, exchange.reader):
+                is_computing = unit == self.work.compute_unit
+                times = self.cp.either(0, runs, several, f"{label}_runs") if is_computing else runs
+                yield unit, 2 * SCALE * carrier_cycles(self.hw, unit) * times
 
     def _crowded(self, stay: StayVars, horizon: int) -> Linear:
         """Waiting for a tile in an inner memory beside single blocks (see costmodels/crowded)."""
@@ -250,14 +273,16 @@ class Objective:
         """First fetches, on each unit one after another, where calls follow each other so soon (see
         startup.startup_cycles)."""
         startup = self.cp.model.new_int_var(0, horizon, f"startup_{every}")
-        for unit in self.work.fill_units:
+        for path in fill_paths(self.vars.covering, self.work, self.hw):
             fetched = add_up(
                 self._fetch(flow) + self._edge(flow, every)
                 for flow in self.work.flows
-                if flow.unit == unit and not flow.is_drain
+                if flow.unit in path and not flow.is_drain
             )
-            around = ceil(SCALE * first_call_cycles(self.work, unit))
-            self.cp.model.add(startup >= fetched + around)
+            around = path_latency_cycles(self.work, path)
+            if not self.hw.has_tokens:
+                around = first_call_cycles(self.work, path[-1])
+            self.cp.model.add(startup >= fetched + ceil(SCALE * around))
         total: Linear = startup
         block = _scaled(slowest_block_cycles(self.vars.covering, self.work, self.hw))
         for name, late in self.late_sums.items():
@@ -320,7 +345,10 @@ class Objective:
         for flow in self.work.flows:
             if flow.is_drain and not needs_one_slot(self._stay(flow).plan, self.hw):
                 last = self._fetch(flow) + SCALE * flow.latency_cycles + self._edge(flow, every)
-                last += _scaled(onward_cycles(self.work, flow))
+                onward: Linear = _scaled(onward_cycles(self.work, flow))
+                for further in onward_tiles(self.work, flow, self.hw):
+                    onward = self._fetch(further) + SCALE * further.latency_cycles
+                last += onward
                 self.cp.model.add(finish >= last)
                 self._add_kept_drain(flow, finish, every)
         return finish + SCALE * (self.work.latency_cycles - self.work.issue_cycles)

@@ -19,6 +19,7 @@ from isamap.costmodels import (
     may_occupy,
     may_sweep,
     occupied_latency,
+    occupying,
     passage_rounds,
     ring_ends,
     round_trip_cycles,
@@ -238,7 +239,7 @@ class Turns:
     def _occupied(self, stay: StayVars) -> tuple[int, Linear]:
         """So many times the cycles that slots hold tiles (see rounds.occupied_cycles)."""
         key = stay.plan.name, stay.number
-        mine = [(n, f) for n, f in enumerate(self.work.flows) if (f.operand, f.residence) == key]
+        mine = [(self.work.flows.index(flow), flow) for flow in occupying(self.work, *key)]
         share = lcm(*(self.hw.num_units(flow.unit) for _, flow in mine))
         moved = add_up(self.moved[n] * (share // self.hw.num_units(f.unit)) for n, f in mine)
         fetches = self.vars.fetches(stay, f"occupied_{stay.label}")
