@@ -15,7 +15,14 @@ from .contest import Contest, CountsPrograms, TakesRounds, open_contest, share_t
 from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fill
 from .emulated import Emulated
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
-from .exchange_waits import carrier_cycles, fill_paths, find_round_trips, path_latency_cycles
+from .exchange_waits import (
+    RoundTrip,
+    carrier_cycles,
+    fill_paths,
+    find_round_trips,
+    path_latency_cycles,
+    trip_ends,
+)
 from .exchanges import (
     Exchange,
     find_exchanges,
@@ -116,6 +123,7 @@ __all__ = [
     "Roofline",
     "Room",
     "Round",
+    "RoundTrip",
     "STARVED_ENDS",
     "Span",
     "Stay",
@@ -203,6 +211,7 @@ __all__ = [
     "swap_limits",
     "sweep_wait",
     "tile_strides",
+    "trip_ends",
     "trips",
     "unit_ends",
     "waits_for_port",

@@ -67,7 +67,7 @@ def _port_ends(work: Work, port: Port) -> Ends:
 def passage_ends(work: Work, arriving: Flow, leaving: Flow) -> Ends:
     """Of the places of a passage: taken by `arriving`, freed by `leaving`."""
     if leaving.is_drain:
-        return Ends(False, _before_drain(work, [arriving]), after_drain(work, [leaving]))
+        return Ends(False, before_drain(work, [arriving]), after_drain(work, [leaving]))
     return Ends(True, _arrival_cycles(work, arriving), after_fetch(work, [leaving]))
 
 
@@ -75,7 +75,7 @@ def _ends(work: Work, flows: Sequence[Flow]) -> Ends:
     fills = [flow for flow in flows if not flow.is_drain]
     drains = [flow for flow in flows if flow.is_drain]
     if not fills:
-        return Ends(False, _before_drain(work, drains), after_drain(work, drains))
+        return Ends(False, before_drain(work, drains), after_drain(work, drains))
     before = min(_arrival_cycles(work, flow) for flow in fills)
     if drains:
         within = min(flow.first_cycles for flow in drains)
@@ -104,7 +104,7 @@ def _way_cycles(work: Work, fill: Flow) -> float:
     return fill.lead_cycles - fill.first_cycles + sum(onward)
 
 
-def _before_drain(work: Work, drains: Sequence[Flow]) -> float:
+def before_drain(work: Work, drains: Sequence[Flow]) -> float:
     """From the first cycle until a computed block may be drained: one fetch of every input."""
     fetched = 0.0
     for unit in work.fill_units:

@@ -7,6 +7,7 @@ With two credits, two tiles take at least one round trip through each exchange: 
 there, and the latencies of both. With one credit, each tile does.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -14,11 +15,12 @@ from math import prod
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 
+from .ends import before_drain
 from .exchanges import Exchange, Spot, find_exchanges
 from .flow import Flow
 from .passes import fetches, flow_cycles, is_replaced
 from .tiling import Stay, Tiling, trips
-from .work import Work
+from .work import Ends, Work
 
 KNOWN = 1 << 8  # units: every estimate asks again
 
@@ -67,23 +69,38 @@ def _flows_of(work: Work, exchange: Exchange, place: Spot) -> tuple[Flow | None,
 
 
 def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
-    """Waiting for tokens. The first tile's latency is part of the startup."""
+    """Waiting of the compute unit for what is handed to it. The first tile's latency is part of the
+    startup."""
     worst = 0.0
+    steps = prod(trips(covering, tiling, loop) for loop in tiling.outer)
     for trip in find_round_trips(covering, work, hw):
-        moved = sum(flow_cycles(covering, tiling, f) for f in trip.written)
         if not trip.is_fed:
-            steps = prod(trips(covering, tiling, loop) for loop in tiling.outer)
+            moved = sum(flow_cycles(covering, tiling, f) for f in trip.written)
             around = (steps - 1) * trip.latency_cycles + moved
             worst = max(worst, (around - work.shared_cycles) / 2)
+    return worst
+
+
+def fed_cycles(
+    covering: Covering, work: Work, tiling: Tiling, hw: Hardware
+) -> Iterator[tuple[float, Ends]]:
+    """Least cycles of all round trips between two units that only move data."""
+    for trip in find_round_trips(covering, work, hw):
+        if not trip.is_fed:
             continue
-        moved += sum(flow_cycles(covering, tiling, f) for f in trip.taken)
+        moved = sum(flow_cycles(covering, tiling, f) for f in (*trip.written, *trip.taken))
         for place in trip.exchange.places:
             stay = tiling.stay(*place)
             times = fetches(covering, tiling, stay) - 1
-            around = moved + times * trip.latency_cycles
             tiles = 2 if trip.exchange.is_passage else tiles_ahead(covering, tiling, stay)
-            worst = max(worst, around / tiles - work.shared_cycles)
-    return worst
+            yield (moved + times * trip.latency_cycles) / tiles, trip_ends(work, trip)
+
+
+def trip_ends(work: Work, trip: RoundTrip) -> Ends:
+    """Of all round trips of an exchange between two units that only move data."""
+    if trip.exchange.is_outward:
+        return Ends(False, before_drain(work, trip.written), 0.0)
+    return Ends(True, 0.0, 0.0)
 
 
 def token_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> dict[str, int]:

@@ -13,6 +13,7 @@ from isamap.mapper import Covering, Passage
 
 from .bursts import excess_of_bursts
 from .ends import onward_cycles, passage_ends
+from .exchange_waits import fed_cycles
 from .flow import Flow
 from .passes import (
     fetches,
@@ -60,6 +61,7 @@ def round_cycles(
             yield trip * fetches(covering, tiling, stay) / places, ends
         if may_occupy(covering, work, stay, hw) and places == stay.slots:
             yield occupied_cycles(covering, work, tiling, stay, hw) / places, ends
+    yield from fed_cycles(covering, work, tiling, hw)
     for passing in passage_rounds(covering, work):
         yield flow_passes(covering, tiling, passing.flow) * passing.cycles, passing.ends
 

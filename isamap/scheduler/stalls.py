@@ -84,36 +84,13 @@ class Stalls:
         if not round_trips:
             return 0
         worst = self.cp.model.new_int_var(0, self.horizon, "exchange")
-        compute = SCALE * self.work.shared_cycles
         steps = self.cp.product(list(self.vars.trips.values()), "steps")
         for trip in round_trips:
-            moved = add_up(self.moved[self.work.flows.index(flow)] for flow in trip.written)
             if not trip.is_fed:
-                waits = SCALE * trip.latency_cycles * (steps - 1) - compute
+                moved = add_up(self.moved[self.work.flows.index(flow)] for flow in trip.written)
+                waits = SCALE * (trip.latency_cycles * (steps - 1) - self.work.shared_cycles)
                 self.cp.model.add(2 * worst >= waits + moved)
-                continue
-            moved += add_up(self.moved[self.work.flows.index(flow)] for flow in trip.taken)
-            for place in trip.exchange.places:
-                stay = self.vars.stay(*place)
-                label = f"exchange_{trip.exchange.writer}_{stay.label}"
-                fetches = self.vars.fetches(stay, label)
-                around = moved + SCALE * trip.latency_cycles * (fetches - 1)
-                self.cp.model.add(2 * worst >= around - 2 * compute)
-                if not trip.exchange.is_passage:
-                    alone = [self._is_replaced(stay, label), *self._is_single(stay)]
-                    self.cp.model.add(worst >= around - compute).only_enforce_if(alone)
         return worst
-
-    def _is_replaced(self, stay: StayVars, label: str) -> Bool:
-        """Does the stay ever hold different data?"""
-        changes = (*stay.changes.values(), *stay.changes_inner.values())
-        refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
-        return self.cp.any_of([*changes, *refetch], f"replaced_{label}")
-
-    def _is_single(self, stay: StayVars) -> list[Bool]:
-        """Has it one slot, and keeps no tiles? All of these."""
-        double = [] if isinstance(stay.is_double, int) else [stay.is_double]
-        return [negated(literal) for literal in (*double, *stay.kept.values())]
 
     def add_uneven(self, name: str, busiest: cp_model.IntVar, passes: dict[int, Number]) -> None:
         """Fill units that set the pace in the last tiles of a loop of several (see
@@ -177,7 +154,9 @@ class Stalls:
                 held = self.cp.model.add(stall + waiting >= every * times)
                 held.only_enforce_if(literals)
             self._add_each_held_up(stay, held_up, stall, waiting)
-        replaced = self._is_replaced(stay, label)
+        changes = (*stay.changes.values(), *stay.changes_inner.values())
+        refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
+        replaced = self.cp.any_of([*changes, *refetch], f"replaced_{label}")
         if not stay.is_never_low:
             blocks = [f for _, f in flows]
             self.blocks.add(stay, blocks, stall, replaced, self.work.call_cycles)
