@@ -16,16 +16,19 @@ from .crowded import excess_cycles, fills_beside, inner_tile_cycles, is_inner_fi
 from .emulated import Emulated
 from .ends import STARVED_ENDS, first_call_cycles, onward_cycles, port_ends, unit_ends
 from .exchange_waits import (
+    MAX_CREDITS,
     RoundTrip,
     carrier_cycles,
     fill_paths,
     find_round_trips,
+    most_credits,
     path_latency_cycles,
     trip_ends,
 )
 from .exchanges import (
     Exchange,
     find_exchanges,
+    has_one_credit,
     has_planes,
     order_places,
     shares_credits,
@@ -114,6 +117,7 @@ __all__ = [
     "Guards",
     "HeldUp",
     "INSTRUCTION",
+    "MAX_CREDITS",
     "Load",
     "Metric",
     "Moved",
@@ -155,6 +159,7 @@ __all__ = [
     "find_span",
     "find_terms",
     "find_turn",
+    "has_one_credit",
     "has_planes",
     "inputs_beside",
     "is_handed_on",
@@ -179,6 +184,7 @@ __all__ = [
     "may_occupy",
     "may_sweep",
     "moved_by",
+    "most_credits",
     "moved_bytes",
     "moves_blocks",
     "names_file",

@@ -23,6 +23,7 @@ from .tiling import Stay, Tiling, trips
 from .work import Ends, Work
 
 KNOWN = 1 << 8  # units: every estimate asks again
+MAX_CREDITS = 2  # two tiles in flight
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,9 @@ def fed_cycles(
         for place in trip.exchange.places:
             stay = tiling.stay(*place)
             times = fetches(covering, tiling, stay) - 1
-            tiles = 2 if trip.exchange.is_passage else tiles_ahead(covering, tiling, stay)
+            tiles = most_credits(hw, trip.exchange)
+            if not trip.exchange.is_passage:
+                tiles = min(tiles, tiles_ahead(covering, tiling, stay))
             yield (moved + times * trip.latency_cycles) / tiles, trip_ends(work, trip)
 
 
@@ -126,10 +129,18 @@ def carrier_cycles(hw: Hardware, unit: str) -> int:
     return min((i.issue_cycles.evaluate({}) for i in own if i.is_sync), default=0)
 
 
+def most_credits(hw: Hardware, exchange: Exchange) -> int:
+    """How many tiles ahead a writer may be, whatever room there is."""
+    ends = exchange.reader, exchange.writer
+    depths = (c.depth for c in hw.channels if (c.source_unit, c.target_unit) == ends)
+    return min(MAX_CREDITS, next(depths, MAX_CREDITS))
+
+
 def tiles_ahead(covering: Covering, tiling: Tiling, stay: Stay) -> int:
     """How many credits a stay has room for."""
     is_kept = any(trips(covering, tiling, loop) > 1 for loop in stay.kept)
-    return 2 if stay.slots > 1 or is_kept or not is_replaced(covering, tiling, stay) else 1
+    has_places = stay.slots > 1 or is_kept or not is_replaced(covering, tiling, stay)
+    return MAX_CREDITS if has_places else 1
 
 
 def fill_paths(covering: Covering, work: Work, hw: Hardware) -> tuple[tuple[str, ...], ...]:

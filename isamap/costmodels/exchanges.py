@@ -145,6 +145,13 @@ def _has_planes(covering: Covering, exchange: Exchange) -> bool:
     return any(has_planes(covering, place) for place in exchange.places)
 
 
+def has_one_credit(covering: Covering, place: Spot, hw: Hardware) -> bool:
+    """Is a second slot of no use, as its credit would share a channel with other tokens?"""
+    exchanges = find_exchanges(covering, hw)
+    mine = (e for e in exchanges if place in e.places and not e.is_passage)
+    return any(shares_credits(exchanges, exchange) for exchange in mine)
+
+
 def has_planes(covering: Covering, place: Spot) -> bool:
     """Is what lies there handed to and fro during its drain, so that a second credit would be taken
     for a hand-over?"""

@@ -13,6 +13,7 @@ from isamap.mapper import Covering, OperandPlan, TiledLoop
 
 from .block_waits import block_stall_cycles
 from .bursts import burst_cycles
+from .exchanges import has_one_credit
 from .flow import Flow
 from .in_order import leaves_late, waiting_behind
 from .passes import (
@@ -319,7 +320,7 @@ def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> b
     blocks, or when kept tiles rotate through more than one place.
     """
     plan = covering.operand(stay.operand)
-    if plan.is_output:
+    if plan.is_output or has_one_credit(covering, (stay.operand, stay.residence), hw):
         return False
     is_kept = any(trips(covering, tiling, loop) > 1 for loop in stay.kept)
     if is_kept and (hw.has_tokens or moves_blocks(covering, stay, hw)):

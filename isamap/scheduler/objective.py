@@ -4,7 +4,6 @@ In: the variables, a covering's work, the machine. Out: total cycles to minimise
 moves. Not its job: waiting (`stalls`), solving.
 """
 
-from collections.abc import Iterator
 from math import ceil, prod
 
 from ortools.sat.python import cp_model
@@ -15,11 +14,9 @@ from isamap.costmodels import (
     Flow,
     Stay,
     Work,
-    carrier_cycles,
     excess_cycles,
     fill_paths,
     fills_beside,
-    find_exchanges,
     first_call_cycles,
     inner_tile_cycles,
     is_inner_fill,
@@ -36,6 +33,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import TileAxis
 
 from .algebra import LIMIT, SCALE, Bool, Linear, Number, add_up, high, negated
+from .exchanges import Exchanges
 from .pace import Pace
 from .stalls import Stalls, independent, tile_cycles
 from .turns import Turns
@@ -68,7 +66,8 @@ class Objective:
             units.setdefault(flow.unit, []).append(self.moved[number])
             for port, cycles in flow.ports:
                 ports.setdefault(port, []).append(_scaled(cycles) * passes)
-        for unit, carried in self._token_loads():
+        exchanges = Exchanges(self.vars, self.work, self.hw, self.moved)
+        for unit, carried in exchanges.token_loads():
             units.setdefault(unit, []).append(carried)
         num_units = self.hw.num_units(self.work.compute_unit)
         compute = self._compute_path(num_units)
@@ -78,7 +77,7 @@ class Objective:
         pace = Pace(self.cp, horizon)
         for stay, wait in zip(self.vars.stays, waiting, strict=True):
             stalls.add_starving(stay, pace.behind(STARVED_ENDS), wait)
-        waiting.append(stalls.exchange())
+        waiting.append(exchanges.waiting(horizon))
         waiting += [self._resumed(stay, horizon) for stay in self.vars.stays]
         waiting += [self._crowded(stay, horizon) for stay in self.vars.stays if stay.is_inner]
         compute_load = add_up(units.pop(self.work.compute_unit, [])) + num_units * compute
@@ -96,6 +95,7 @@ class Objective:
             pace.add(1, add_up(loads), port_ends(self.work, port))
         turns = Turns(self.vars, self.work, self.hw, self.moved)
         turns.add_all(pace, self.passes)
+        exchanges.add_fed(pace)
         for flow in self.work.flows:
             if flow.unit in units:
                 turns.add_swept(flow, self._stay(flow), add_up(units[flow.unit]), pace)
@@ -111,21 +111,6 @@ class Objective:
             self.cp.model.add(num_units * total >= compute_load + num_units * around)
         self.cp.model.minimize(total)
         return total
-
-    def _token_loads(self) -> Iterator[tuple[str, Linear]]:
-        """Calls that only carry tokens (see exchange_waits.token_cycles)."""
-        several = self.cp.any_of(list(self.vars.many_units.values()), "several_calls")
-        for exchange in find_exchanges(self.vars.covering, self.hw):
-            label = f"tokens_{exchange.writer}_{exchange.reader}_{exchange.is_outward}"
-            stays = [self.vars.stay(*place) for place in exchange.places]
-            fetches = [self.vars.fetches(stay, f"{label}_{stay.label}") for stay in stays]
-            runs = self.cp.model.new_int_var(0, max(map(high, fetches)), label)
-            for times in fetches:
-                self.cp.model.add(runs >= times)
-            for unit in (exchange.writer, exchange.reader):
-                is_computing = unit == self.work.compute_unit
-                times = self.cp.either(0, runs, several, f"{label}_runs") if is_computing else runs
-                yield unit, 2 * SCALE * carrier_cycles(self.hw, unit) * times
 
     def _crowded(self, stay: StayVars, horizon: int) -> Linear:
         """Waiting for a tile in an inner memory beside single blocks (see costmodels/crowded)."""

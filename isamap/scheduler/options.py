@@ -12,6 +12,7 @@ from isamap.costmodels import (
     Stay,
     Work,
     enough_slots,
+    has_one_credit,
     is_renamed,
     may_double,
     moves_blocks,
@@ -215,7 +216,7 @@ def slot_options(
     block's fetch takes longer than the calls on another one, as many as hide it behind one call on
     each.
     """
-    if not may_double(plan, number, hw):
+    if not may_double(plan, number, hw) or has_one_credit(covering, (plan.name, number), hw):
         return (1,)
     choices = level_options(covering, plan, hw)
     if len(plan.residences) == 1 or all(levels[number] for levels in choices):

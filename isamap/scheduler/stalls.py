@@ -1,7 +1,7 @@
 """Waiting that overlap cannot hide, as CP-SAT constraints (formulas: costmodels/waiting).
 
-In: the variables, the work, what every flow moves. Out: per stay a stall in `SCALE`ths of a cycle,
-the exchange of tokens. Not its job: the busy times themselves, places that take `turns`.
+In: the variables, the work, what every flow moves. Out: per stay a stall in `SCALE`ths of a
+cycle. Not its job: the busy times themselves, places that take `turns`, tokens (`exchanges`).
 """
 
 from math import ceil, prod
@@ -15,7 +15,7 @@ from isamap.costmodels import (
     Work,
     drain_latency_cycles,
     find_held_up,
-    find_round_trips,
+    has_one_credit,
     is_handed_on,
     is_renamed,
     moves_blocks,
@@ -77,20 +77,6 @@ class Stalls:
         self.horizon = horizon
         self.blocks = BlockStalls(variables, work, hw)
         self.shared: list[cp_model.IntVar] = []  # least waiting where units share the calls
-
-    def exchange(self) -> Linear:
-        """Waiting for tokens (see exchange_waits.exchange_cycles)."""
-        round_trips = find_round_trips(self.vars.covering, self.work, self.hw)
-        if not round_trips:
-            return 0
-        worst = self.cp.model.new_int_var(0, self.horizon, "exchange")
-        steps = self.cp.product(list(self.vars.trips.values()), "steps")
-        for trip in round_trips:
-            if not trip.is_fed:
-                moved = add_up(self.moved[self.work.flows.index(flow)] for flow in trip.written)
-                waits = SCALE * (trip.latency_cycles * (steps - 1) - self.work.shared_cycles)
-                self.cp.model.add(2 * worst >= waits + moved)
-        return worst
 
     def add_uneven(self, name: str, busiest: cp_model.IntVar, passes: dict[int, Number]) -> None:
         """Fill units that set the pace in the last tiles of a loop of several (see
@@ -332,7 +318,9 @@ class Stalls:
     def _rotates(self, stay: StayVars, label: str) -> Bool:
         """Two slots, kept tiles, or parts of the tile serve as each other's buffers."""
         ways: list[Bool] = [] if isinstance(stay.is_double, int) else [stay.is_double]
-        if self.vars.is_token and not stay.plan.is_output:
+        place = stay.plan.name, stay.number
+        has_one = has_one_credit(self.vars.covering, place, self.hw)
+        if self.vars.is_token and not stay.plan.is_output and not has_one:
             ways.extend(stay.kept.values())
         if not stay.plan.is_output and moves_blocks(
             self.vars.covering, Stay(stay.plan.name, 0, 1, 1), self.hw

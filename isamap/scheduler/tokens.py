@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from math import prod
 
 from isamap.costmodels import (
+    MAX_CREDITS,
     Exchange,
     Stay,
     Tiling,
@@ -35,8 +36,6 @@ from isamap.mapper import Covering
 from isamap.program import Edge, Issue, Node, When
 
 from .place import Slot
-
-MAX_CREDITS = 2  # the closed form counts on two tiles in flight
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,9 @@ from ortools.sat.python import cp_model
 
 from isamap.costmodels import (
     Flow,
-    RoundTrip,
     Stay,
     Work,
     find_held_up,
-    find_round_trips,
     find_turn,
     inputs_beside,
     is_renamed,
@@ -26,7 +24,6 @@ from isamap.costmodels import (
     ring_ends,
     round_trip_cycles,
     shared_ports,
-    trip_ends,
     unit_ends,
 )
 from isamap.hwdesc import Hardware
@@ -56,30 +53,9 @@ class Turns:
             if not is_renamed(stay.plan, stay.number, self.hw):
                 self._add_turnaround(stay, pace, passes)
                 self._add_ring(stay, pace)
-        for trip in find_round_trips(self.vars.covering, self.work, self.hw):
-            if trip.is_fed:
-                self._add_round_trips(trip, pace.behind(trip_ends(self.work, trip)))
         for passing in passage_rounds(self.vars.covering, self.work):
             times = passes[self.work.flows.index(passing.flow)]
             pace.add(1, ceil(SCALE * passing.cycles) * times, passing.ends)
-
-    def _add_round_trips(self, trip: RoundTrip, busy: cp_model.IntVar) -> None:
-        """Between two units that only move data (see exchange_waits.fed_cycles)."""
-        numbers = (self.work.flows.index(flow) for flow in (*trip.written, *trip.taken))
-        moved = add_up(self.moved[number] for number in numbers)
-        for place in trip.exchange.places:
-            stay = self.vars.stay(*place)
-            label = f"trip_{trip.exchange.writer}_{stay.label}"
-            times = self.vars.fetches(stay, label) - 1
-            around = moved + SCALE * trip.latency_cycles * times
-            self.cp.model.add(2 * busy >= around)
-            if not trip.exchange.is_passage:
-                changes = (*stay.changes.values(), *stay.refetch.values())
-                several = [*stay.kept.values()]
-                if not isinstance(stay.is_double, int):
-                    several.append(stay.is_double)
-                alone = [self.cp.any_of([*changes], label), *map(negated, several)]
-                self.cp.model.add(busy >= around).only_enforce_if(alone)
 
     def add_swept(self, flow: Flow, stay: StayVars, load: Linear, pace: Pace) -> None:
         """What is left to compute behind the last sums' way in, `load` on the unit (see

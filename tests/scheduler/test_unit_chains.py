@@ -1,8 +1,7 @@
 """Data that pass several units on their way are in order by tokens alone.
 
 In: random tilings and plans for a machine of five units in a row, machines whose units do more than
-one thing. Out: failures. Not its job: a single compute unit in the middle (`test_tokens`), what
-waiting costs (`test_model`).
+one thing. Out: failures. Not its job: a single compute unit in the middle (`test_tokens`).
 """
 
 import random
@@ -16,14 +15,24 @@ from pathlib import Path
 import pytest
 
 import isamap
-from isamap.costmodels import Exchange, Stay, Tiling, order_places
+from isamap.costmodels import (
+    Exchange,
+    Stay,
+    Tiling,
+    count_work,
+    estimate,
+    least_costs,
+    order_places,
+)
 from isamap.emulator import time_program
 from isamap.errors import MappingError, ProgramError
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel, parse_semantics
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import Wishes, find_schedule, lower
+from isamap.scheduler.options import slot_options
 from tests.scheduler.execution import assert_correct
+from tests.scheduler.exhaustive import model_cycles
 from tests.scheduler.test_tokens import without_one_token, without_tokens
 from tests.scheduler.tilings import random_legal_tiling, with_less_memory
 
@@ -76,8 +85,11 @@ def product(m: int, n: int, k: int) -> Kernel:
     return load_kernel(SHORT, {"m": m, "n": n, "k": k}, "fresh_product")
 
 
-def random_case(hw: Hardware, seed: int) -> tuple[Kernel, Covering, Tiling, Hardware]:
-    """A legal tiling of a product on a machine with all or little of its memory and channels."""
+def random_case(
+    hw: Hardware, seed: int, *, is_odd: bool = True
+) -> tuple[Kernel, Covering, Tiling, Hardware]:
+    """A legal tiling of a product on a machine with all or little of its memory and channels;
+    `is_odd`: also one that no solver would try."""
     generator = random.Random(f"chain {seed}")
     while True:
         kernel = product(*(generator.choice(SIZES) for _ in "mnk"))
@@ -86,11 +98,11 @@ def random_case(hw: Hardware, seed: int) -> tuple[Kernel, Covering, Tiling, Hard
         if generator.random() < 0.7:
             room = {memory.name: generator.choice((2, 3, 4, 6, 12)) for memory in hw.memories}
             less = with_less_memory(hw, covering, room)
-        depth = generator.choice((2, 3, 8))
+        depth = generator.choice((1, 2, 8) if hw is chain() else (2, 8))
         less = replace(less, channels=tuple(replace(c, depth=depth) for c in less.channels))
-        any_kept = generator.random() < 0.3
+        any_kept = is_odd and generator.random() < 0.3
         tiling = random_legal_tiling(
-            covering, less, generator, any_tile=True, any_kept=any_kept, attempts=20
+            covering, less, generator, any_tile=is_odd, any_kept=any_kept, attempts=20
         )
         if tiling is not None:
             return kernel, covering, tiling, less
@@ -100,6 +112,33 @@ def random_case(hw: Hardware, seed: int) -> tuple[Kernel, Covering, Tiling, Hard
 @pytest.mark.parametrize("make", [chain, one_dma])
 def test_random_tilings_compute_the_product(make: Callable[[], Hardware], seed: int) -> None:
     assert_correct(*random_case(make(), seed))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_model_prices_chains_like_the_closed_form(seed: int) -> None:
+    _, covering, tiling, hw = random_case(chain(), seed, is_odd=False)
+    work = count_work(covering, hw)
+    expected = estimate(covering, work, tiling, hw)
+    found = model_cycles(covering, work, hw, tiling)
+    assert found is not None
+    assert abs(found - expected.cycles) <= 1 + len(work.flows), str(tiling)
+    least = least_costs(covering, work, hw)
+    assert least.at_least(expected.costs(hw)) == expected.costs(hw), str(tiling)
+
+
+@pytest.mark.parametrize("sizes", [(7, 5, 6), (13, 17, 19), (32, 32, 32), (5, 101, 3), (61, 1, 99)])
+def test_the_closed_form_is_near_what_is_emulated(sizes: tuple[int, int, int]) -> None:
+    """Of the schedules that it chooses."""
+    best = find_schedule(product(*sizes), chain(), Wishes(time_limit_s=10)).best
+    emulated = time_program(best.program, chain(), compiled=False).cycles
+    assert abs(best.solution.cycles - emulated) <= 0.1 * emulated
+
+
+def test_with_one_credit_a_second_slot_is_not_offered() -> None:
+    hw = one_dma()
+    covering = next(coverings(product(9, 9, 9), hw, []))
+    work = count_work(covering, hw)
+    assert {slot_options(covering, work, plan, 0, hw) for plan in covering.operands} == {(1,)}
 
 
 def test_each_push_is_needed_and_without_tokens_units_overtake_each_other() -> None:
