@@ -72,6 +72,8 @@ def _flows_of(work: Work, exchange: Exchange, place: Spot) -> tuple[Flow | None,
 def exchange_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> float:
     """Waiting of the compute unit for what is handed to it. The first tile's latency is part of the
     startup."""
+    if not hw.has_tokens:
+        return 0.0
     worst = 0.0
     steps = prod(trips(covering, tiling, loop) for loop in tiling.outer)
     for trip in find_round_trips(covering, work, hw):

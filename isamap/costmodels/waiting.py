@@ -320,10 +320,12 @@ def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> b
     blocks, or when kept tiles rotate through more than one place.
     """
     plan = covering.operand(stay.operand)
-    if plan.is_output or has_one_credit(covering, (stay.operand, stay.residence), hw):
+    if plan.is_output:
         return False
     is_kept = any(trips(covering, tiling, loop) > 1 for loop in stay.kept)
-    if is_kept and (hw.has_tokens or moves_blocks(covering, stay, hw)):
+    if hw.has_tokens:
+        return is_kept and not has_one_credit(covering, (stay.operand, stay.residence), hw)
+    if is_kept and moves_blocks(covering, stay, hw):
         return True
     if not moves_blocks(covering, stay, hw):
         return False

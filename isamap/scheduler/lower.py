@@ -5,8 +5,8 @@ In: decisions. Out: a `Program` whose meaning is the kernel's. Not its job: deci
 Shape: loops over tiles (`m_tile`) around loops over units (`m_unit`) around one call. On
 interlocked machines every block is fetched right before the first call that needs it and drained
 right after the last (`When` keeps those iterations), so the hardware overlaps block by block. On
-machines with tokens, and for sliding windows, whole tiles are fetched before the unit loops and
-drained after them.
+machines with tokens, and for sliding windows, whole tiles are fetched before the unit loops, memory
+by memory, and drained after them.
 """
 
 from collections.abc import Mapping
