@@ -108,7 +108,8 @@ class Begun:
             for port, cycles in flow.ports:
                 ports[port] = ports.get(port, 0.0) + times * cycles
         for unit, carried in token_cycles(covering, work, tiling, hw).items():
-            units[unit] = units.get(unit, 0.0) + carried
+            if unit in units:  # else all that it moves lies there from before
+                units[unit] += carried
         fetched = max((units[unit] for unit in work.fill_units), default=0.0)
         units[work.compute_unit] += compute_path_cycles(covering, work, tiling, hw, fetched)
         self.unit_cycles, self.port_cycles = units, ports

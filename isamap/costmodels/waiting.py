@@ -73,7 +73,7 @@ def _own_stall_cycles(
             swap_cycles(covering, tiling, stay, swap.drain, waits),
             burst_cycles(covering, work, tiling, flows, hw),
         )
-    if replaced and is_alone and not is_handed_on(stay, hw):
+    if replaced and is_alone and not is_handed_on(stay.residence, hw):
         moved = max(flow_cycles(covering, tiling, f) for f in flows)
         latency = sum(f.latency_cycles for f in flows) + work.latency_cycles
         exposed = moved + latency * fetches(covering, tiling, stay)
@@ -307,10 +307,10 @@ def tile_blocks(covering: Covering, tiling: Tiling, stay: Stay) -> int:
     return prod(tiling.tile(axis.loops[0]) for axis in axes if not axis.is_window)
 
 
-def is_handed_on(stay: Stay, hw: Hardware) -> bool:
-    """Does another unit take the tile to where calls read it, so that these do not hold its only
+def is_handed_on(residence: int, hw: Hardware) -> bool:
+    """Does another unit take tiles to where calls read them, so that these do not hold the only
     slot? (See `exchange_waits` for what they wait for.)"""
-    return hw.has_tokens and stay.residence > 0
+    return hw.has_tokens and residence > 0
 
 
 def is_sliced(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> bool:

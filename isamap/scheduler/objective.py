@@ -68,7 +68,8 @@ class Objective:
                 ports.setdefault(port, []).append(_scaled(cycles) * passes)
         exchanges = Exchanges(self.vars, self.work, self.hw, self.moved)
         for unit, carried in exchanges.token_loads():
-            units.setdefault(unit, []).append(carried)
+            if unit in units or unit == self.work.compute_unit:
+                units.setdefault(unit, []).append(carried)
         num_units = self.hw.num_units(self.work.compute_unit)
         compute = self._compute_path(num_units)
         horizon = self._horizon()

@@ -166,8 +166,7 @@ class Stalls:
                 for once, each in waits:
                     swapped = self._swapped(stay, swap.drain, once, each, fetches)
                     self.cp.model.add(stall >= swapped).only_enforce_if(conditions)
-        is_handed = is_handed_on(Stay(stay.plan.name, stay.number, 1, 1), self.hw)
-        for number, _ in flows if swap is None and not is_handed else ():
+        for number, _ in () if swap or is_handed_on(stay.number, self.hw) else flows:
             moved = self.moved[number] + SCALE * latency * fetches
             self.cp.model.add(stall >= moved).only_enforce_if(exposed)
         self._add_burst(stay, flows, stall, label)
