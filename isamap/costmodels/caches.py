@@ -45,7 +45,7 @@ from .lines import (
 )
 from .missing_share import missing_share
 from .resumed_tiles import aliased_tiles, crowded_lines, tile_loops
-from .sets import conflicting_lines, is_crowded, lines_in_set, ways_taken
+from .sets import conflict_cycles, is_crowded, ways_taken
 from .tiling import Tiling
 from .visits import lines_between
 
@@ -221,14 +221,7 @@ def _refills(
             rounds = count_rounds(nest, stream, by_depth, touched.rooms, rush[0])
             waited = waited_cycles(busy - before, rush[1], rounds)
             conflicts += cache.rushed_share * waited
-        if cache.ways:
-            is_written = stream.times > 1
-            each = cache.conflict_cycles if is_written else cache.read_conflict_cycles
-            crowded_cycles = each * conflicting_lines(cache, nest, stream, by_depth[0])
-            if is_written and cache.same_set_cycles:
-                in_set = cache.same_set_cycles * lines_in_set(cache, nest, stream, by_depth[0])
-                crowded_cycles = max(crowded_cycles, in_set)
-            conflicts += crowded_cycles
+        conflicts += conflict_cycles(cache, nest, stream, by_depth[0])
     conflicts += _resumed_cycles(cache, nest, streams, touched)
     return Refills(busy, starts * cache.latency_cycles + conflicts, packed)
 

@@ -1,7 +1,8 @@
 """How lines share the sets of a cache.
 
 In: a cache, the rows that an operand touches. Out: ways that they take, lines that drive each other
-out. Not its job: what stays in the cache (`caches`), what is touched (`lines`).
+out, what calls wait for these. Not its job: what stays in the cache (`caches`), what is touched
+(`lines`).
 """
 
 from math import ceil, gcd, prod
@@ -36,6 +37,18 @@ def is_crowded(cache: Memory, stream: Stream, lines: Lines) -> bool:
     """Would the lines fit by size, if they did not share so few sets?"""
     ways = ways_taken(cache, stream, lines)
     return lines.count * lines.line_bytes < cache.size_bytes and ways > cache.ways
+
+
+def conflict_cycles(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines) -> float:
+    """What all calls wait whose rows share too few sets, or are stored to the same one."""
+    if not cache.ways:
+        return 0.0
+    is_written = stream.times > 1
+    each = cache.conflict_cycles if is_written else cache.read_conflict_cycles
+    crowded = each * conflicting_lines(cache, nest, stream, block)
+    if is_written and cache.same_set_cycles:
+        return max(crowded, cache.same_set_cycles * lines_in_set(cache, nest, stream, block))
+    return crowded
 
 
 def lines_in_set(cache: Memory, nest: list[NestLoop], stream: Stream, block: Lines) -> float:
