@@ -25,6 +25,9 @@ def plan_direct(
     instruction, name = subject.match.instruction, subject.name
     if subject.is_target and not _only_writes(instruction):
         return f"{instruction.name} writes {name} in {subject.hw.external.name}, not on chip"
+    if subject.own.home is not None:
+        lies = f"{subject.buffer.name} lies in {subject.own.home}"
+        return f"{lies}, and {instruction.name} finds {name} in {subject.hw.external.name}"
     geometry = Geometry(
         subject.own.buffer,
         subject.own.access,

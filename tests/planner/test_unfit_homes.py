@@ -155,3 +155,25 @@ def test_what_nobody_wrote_past_the_end_is_not_read(n: int) -> None:
     found = search(kernel, both).schedule({"T": "accumulator"})
     assert found is not None
     assert verify_full(found.program, kernel, both).is_verified
+
+
+ITSELF = """
+A, B, D, T = In(i8, 16, 32), In(i8, 32, 33), Out(i32, 16, 33), Temp(i32, 16, 33)
+for i, j in grid(16, 33):
+  T[i, j] = 0
+for i, j, p in grid(16, 33, 32):
+  T[i, j] += i32(A[i, p]) * i32(B[p, j])
+for i, j in grid(16, 33):
+  T[i, j] = T[i, j]
+for i, j in grid(16, 33):
+  D[i, j] = T[i, j]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "memory"), [("conv_engine", "sums"), ("fused_npu", "accumulator")]
+)
+def test_what_is_copied_onto_itself_is_not_looked_for_off_the_chip(name: str, memory: str) -> None:
+    """A load could take there from the external memory what lies on chip."""
+    found = search(parse_semantics(ITSELF, "itself"), machine(name))
+    assert found.schedule({"T": memory}) is None
