@@ -26,7 +26,7 @@ from .hardware import Channel, HostRule, Unit
 from .memory import REFILLS_SHOWN, Direction, LargePages, Memory, MemoryKind, Port
 from .reader import Reader
 from .schema import ChannelModel, HardwareModel
-from .schema_memory import MemoryModel, PortsModel
+from .schema_memory import OF_CACHES, MemoryModel, PortsModel
 from .units import Quantity
 
 
@@ -34,6 +34,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
     """One memory; sizes in bytes, bandwidths in bytes per cycle."""
     path: Path = ("memories", name)
     before = reader.problems.count
+    _check_kind(model, path, reader)
     memory = Memory(
         name=name,
         kind=MemoryKind(model.kind),
@@ -83,6 +84,14 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         loc=reader.document.key_loc(path),
     )
     return memory if reader.problems.count == before else None
+
+
+def _check_kind(model: MemoryModel, path: Path, reader: Reader) -> None:
+    """No other memory has what only caches have."""
+    for key in OF_CACHES if model.kind != MemoryKind.CACHE.value else ():
+        if key in model.model_fields_set:
+            hint = "other memories hold what the program puts there"
+            reader.error(f"only caches have '{key}'", (*path, key), hint, at_key=True)
 
 
 def _count(text: str | None, path: Path, reader: Reader) -> int:
@@ -138,9 +147,6 @@ def _build_prefetch(model: MemoryModel, path: Path, reader: Reader) -> PrefetchF
     if model.prefetch is None:
         return None
     path = (*path, "prefetch")
-    if model.kind != MemoryKind.CACHE.value:
-        hint = "other memories hold what the program puts there"
-        reader.error("only caches have 'prefetch'", path, hint, at_key=True)
     ahead = reader.amount(model.prefetch.ahead, Quantity.TIME, (*path, "ahead"))
     names, walk = HoleNames(("line",), (), reader.parameters), model.prefetch.walk
     text = _template(model.prefetch.c, (*path, "c"), names, reader)

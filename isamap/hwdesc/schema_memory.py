@@ -10,6 +10,13 @@ from pydantic import Field, StrictBool
 
 from .schema_base import SOURCE, Amount, Integer, Model, Number, Text
 
+OF_CACHES = (
+    *("ways", "latency", "prefetched_rows", "prefetched_loads", "prefetched_lines", "asked"),
+    *("strayed", "conflict", "read_conflict", "resumed_conflict", "same_set", "crowded"),
+    *("aliased", "stores_shown", "rushed", "reads_per_cycle", "shown", "refills_shown", "lost"),
+    *("left", "replacement", "split", "prefetch"),
+)  # keys of memories of that kind alone
+
 
 class PortsModel(Model):
     """Bandwidths shared by all accesses of a direction. Without ports a memory never limits."""

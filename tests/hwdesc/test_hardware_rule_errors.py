@@ -15,6 +15,13 @@ CASES = (
     Case(
         "kind: managed", "kind: cache", "sram, s", "'D' cannot live in the cache 'sram'", "managed"
     ),
+    Case(
+        "kind: managed",
+        "kind: managed\n    rushed: 0.5",
+        "rushed:",
+        "only caches have 'rushed'",
+        "other memories hold what the program puts there",
+    ),
     # instructions
     Case("X[n] = X[n] * factor", "X[n] = Z[n] * factor", "Z[n]", "", ""),
     Case(
