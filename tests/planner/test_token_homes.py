@@ -20,35 +20,14 @@ from isamap.planner.find_plan import plan_whole
 from isamap.planner.schedule_tasks import Known
 from isamap.verify import verify_full
 from tests.planner.homes import search
-from tests.planner.test_keep_on_chip import homes_of
+from tests.planner.test_keep_on_chip import LAYERS, homes_of
+from tests.planner.test_overwrite_on_chip import STEPS
 from tests.planner.test_task_tokens import fate
 from tests.planner.token_chains import FUSED, chain_kernel
 from tests.scheduler.cases import ROOT, machine
 from tests.scheduler.test_tokens import without_one_token, without_tokens
 
 TOLERANCE = 0.15  # of the cycles of small kernels, in which tokens take a good part of the time
-STEPS = """
-A, B, V, Y = In(i8, {m}, {k}), In(i8, {k}, {n}), In(i32, {m}, {n}), Out(i32, {m}, {n})
-T, S, R = Temp(i32, {m}, {n}), Temp(i32, {m}, {n}), Temp(i32, {m}, {n})
-for i, j, p in grid({m}, {n}, {k}):
-  T[i, j] += i32(A[i, p]) * i32(B[p, j])
-for i, j in grid({m}, {n}):
-  S[i, j] = rshift_round(T[i, j], 4)
-for i, j in grid({m}, {n}):
-  R[i, j] = max(S[i, j], -7)
-for i, j in grid({m}, {n}):
-  Y[i, j] = R[i, j] + V[i, j]
-"""
-LAYERS = """
-A, B, C, b = In(i8, {m}, {k}), In(i8, {k}, {n}), In(i8, {n}, {k}), In(i32, {n})
-T, H, D = Temp(i32, {m}, {n}), Temp(i8, {m}, {n}), Out(i32, {m}, {k})
-for i, j, p in grid({m}, {n}, {k}):
-  T[i, j] += i32(A[i, p]) * i32(B[p, j])
-for i, j in grid({m}, {n}):
-  H[i, j] = sat_i8(rshift_round(relu(T[i, j] + b[j]), 7))
-for i, j, p in grid({m}, {k}, {n}):
-  D[i, j] += i32(H[i, p]) * i32(C[p, j])
-"""
 RECURRENT = """
 x, y, h = In(i32, {k}, {m}, {n}), In(i32, {m}, {n}), InOut(i32, {k} + 1, {m}, {n})
 R = Temp(i32, {m}, {n})
@@ -96,7 +75,8 @@ def token_machine(file: str = "planner/fused_tokens.yaml") -> Hardware:
 
 
 def subject(text: str, m: int, n: int, k: int) -> Kernel:
-    return parse_semantics(text.replace("{k} + 1", str(k + 1)).format(m=m, n=n, k=k), "subject")
+    text = text.replace("{k} + 1", str(k + 1))
+    return parse_semantics(text.format(m=m, n=n, k=k, o=k, last="R[i, j] + V[i, j]"), "subject")
 
 
 def right_plan(kernel: Kernel, hw: Hardware) -> Plan:

@@ -114,12 +114,28 @@ def test_sums_left_unfinished_and_blocks_loaded_once_are_found_where_they_are_fa
     assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
 
 
-def test_sums_in_parts_are_found_where_they_are_faster() -> None:
-    """Half of each sum at a time: of A it stays while all columns of B, packed ahead, pass by; the
-    blocks of B are loaded one by one, two side by side."""
-    hw = machine("x86_golden_cove")
-    sizes = (("m", 128), ("n", 4096), ("k", 4096))
-    for covering in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True):
+@pytest.mark.parametrize(
+    ("spec", "sizes", "kept", "tiles", "inner"),
+    [
+        # half of each sum at a time: of A it stays while all columns of B pass by; the blocks of B
+        # are loaded one by one, two side by side
+        ("x86_golden_cove", (128, 4096, 4096), {"B": ("j",)}, (12, 2, 2048), "pij"),
+        # where loads are made as written, blocks of A and B that are loaded one by one leave room
+        # for 2 x 40 sums, tiles of A for fewer
+        ("x86_avx2", (8, 512, 500000), {"A": ("i",)}, (2, 5, 180), "pji"),
+    ],
+    ids=["sums in parts", "single blocks"],
+)
+def test_what_is_best_for_weights_packed_ahead_is_found(
+    spec: str,
+    sizes: tuple[int, int, int],
+    kept: dict[str, tuple[str, ...]],
+    tiles: tuple[int, int, int],
+    inner: str,
+) -> None:
+    hw = machine(spec)
+    gemm = kernel("gemm", "gemm_f32", tuple(zip("mnk", sizes, strict=True)))
+    for covering in coverings(gemm, hw, [], may_reassociate=True):
         is_packed = any(r.is_packed for plan in covering.operands for r in plan.residences)
         is_along_rows = dict(covering.binding)["j"] == ("j",)
         if covering.instruction == "fma_f32" and is_along_rows and not is_packed:
@@ -128,12 +144,10 @@ def test_sums_in_parts_are_found_where_they_are_faster() -> None:
     covering = replace(covering, operands=plans)
     found = descend(covering, count_work(covering, hw), hw, FASTEST)
     assert found is not None
-    kept = {plan.name: ("j",) if plan.buffer == "B" else () for plan in covering.operands}
     stays = tuple(
-        replace(s, level=int(s.operand == "C"), kept=kept[s.operand]) for s in found.stays
+        replace(s, level=int(s.operand == "C"), kept=kept.get(s.operand, ())) for s in found.stays
     )
-    tiles = (("i", 12), ("j", 2), ("p", 2048))
-    by_hand = Tiling(tiles, tuple("pji"), tuple("pij"), stays)
+    by_hand = Tiling(tuple(zip("ijp", tiles, strict=True)), tuple("pji"), tuple(inner), stays)
     assert is_legal(covering, by_hand, hw)
     assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
 
@@ -374,26 +388,3 @@ def test_what_was_searched_for_is_not_searched_for_again(monkeypatch: pytest.Mon
     again = find_schedule(product, replace(machine("x86_avx512")), wishes, known=known)
     assert not asked
     assert again.best.tiling == first.best.tiling
-
-
-def test_single_blocks_are_looked_at_where_tiles_are_far_from_ideal() -> None:
-    """Long sums of few rows, of B packed ahead, on a machine that loads as written: blocks of A and
-    B that are loaded one by one leave room for 2 x 40 sums, tiles of A for fewer."""
-    hw = machine("x86_avx2")
-    sizes = (("m", 8), ("n", 512), ("k", 500000))
-    for covering in coverings(kernel("gemm", "gemm_f32", sizes), hw, [], may_reassociate=True):
-        is_packed = any(r.is_packed for plan in covering.operands for r in plan.residences)
-        is_along_rows = dict(covering.binding)["j"] == ("j",)
-        if covering.instruction == "fma_f32" and is_along_rows and not is_packed:
-            break
-    plans = tuple(replace(plan, is_reordered=plan.buffer == "B") for plan in covering.operands)
-    covering = replace(covering, operands=plans)
-    found = descend(covering, count_work(covering, hw), hw, FASTEST)
-    assert found is not None
-    stays = tuple(
-        replace(s, level=int(s.operand == "C"), kept=("i",) if s.operand == "A" else ())
-        for s in found.stays
-    )
-    by_hand = Tiling((("i", 2), ("j", 5), ("p", 180)), tuple("pji"), tuple("pji"), stays)
-    assert is_legal(covering, by_hand, hw)
-    assert cycles(covering, found, hw) <= cycles(covering, by_hand, hw)
