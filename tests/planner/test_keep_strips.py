@@ -70,7 +70,7 @@ def test_gates_take_turns_where_a_strip_of_all_of_them_keeps_the_rest_waiting() 
 def test_what_comes_meanwhile_gets_the_room_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of two blocks of columns stays in every strip; the other one comes while that computes,
     and while the host makes a strip's part of the next state."""
-    hw, kernel = machine("trainium"), strip_nest(layer(6, 2816), "t_2", 2, "j_3", 256)
+    hw, kernel = machine("trainium"), strip_nest(layer(4, 2816), "t_2", 2, "j_3", 256)
     kernel = split_range(split_range(kernel, 2, "j_3", 128), 1, "j_2", 128)
     more = plan_whole(kernel, hw, WISHES, Known())
     keeping = sys.modules["isamap.planner.keep_on_chip"]
