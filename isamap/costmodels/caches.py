@@ -16,11 +16,12 @@ cache's latency on top; so does every line of unfinished sums, for which calls w
 of a single call share too few sets, each of its lines comes again with every call on its
 neighbours; sums that are taken up again from such rows wait for the stores before them, and rows
 of one call that are stored to the same set wait for each other, if the machine says so, and so do
-tiles of sums for the one stored before them (`resumed_tiles`). Rows side
-by side enter at a slower pace where too many lines of others come between two visits to one. A
-cache whose lines are pages is a buffer of their addresses. Of a cache that others use, too, less
-stays the more is wanted of it. Where the machine says so, rounds of a loop miss some of what the
-one before them brought, though there is room for it: the more, the more of the cache they touch.
+tiles of sums for the one stored before them (`resumed_tiles`). Rows side by side enter at a slower
+pace where too many lines of others come between two visits to one. A cache whose lines are pages is
+a buffer of their addresses. Of a cache that others use, too, less stays the more is wanted of it.
+Where the machine says so, rounds of a loop miss some of what the one before them brought, though
+there is room for it: the more, the more of the cache they touch; and the first of several rounds
+waits for what all of them read (`first_rounds`).
 """
 
 from bisect import insort

@@ -112,6 +112,8 @@ def token_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -
     """Cycles of each unit's calls that only carry tokens: two at either end of an exchange, each
     time that it hands over new tiles. A tile of a single call carries its tokens itself."""
     cycles: dict[str, int] = {}
+    if not hw.has_tokens:
+        return cycles
     is_alone = all(tile == 1 for _, tile in tiling.tiles)
     for exchange in find_exchanges(covering, hw):
         runs = max(fetches(covering, tiling, tiling.stay(*place)) for place in exchange.places)

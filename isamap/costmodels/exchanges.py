@@ -11,6 +11,8 @@ from functools import lru_cache
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, Transfer
 
+from .passes import leaves_in_planes
+
 KNOWN = 1 << 10  # coverings: every estimate asks again
 
 Spot = tuple[str, int]  # an operand, the number of its residence
@@ -156,5 +158,4 @@ def has_planes(covering: Covering, place: Spot) -> bool:
     """Is what lies there handed to and fro during its drain, so that a second credit would be taken
     for a hand-over?"""
     operand, number = place
-    drain = covering.operand(operand).residences[number].drain
-    return drain is not None and drain.planes > 1
+    return leaves_in_planes(covering.operand(operand).residences[number])

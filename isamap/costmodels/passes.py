@@ -7,7 +7,7 @@ uses. Not its job: cycles.
 from math import prod
 
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering, OperandPlan, TileAxis
+from isamap.mapper import Covering, OperandPlan, Residence, TileAxis
 
 from .flow import Flow
 from .tiling import Stay, Tiling, axis_extent, guards, trips
@@ -99,7 +99,12 @@ def needs_one_slot(plan: OperandPlan, hw: Hardware) -> bool:
     """Byte planes on a machine with tokens: credits and plane hand-overs share one channel."""
     if not hw.has_tokens:
         return False
-    return any(r.drain is not None and r.drain.planes > 1 for r in plan.residences)
+    return any(map(leaves_in_planes, plan.residences))
+
+
+def leaves_in_planes(residence: Residence) -> bool:
+    """Is what lies there taken out in byte planes, handed to and fro meanwhile?"""
+    return residence.drain is not None and residence.drain.planes > 1
 
 
 def is_renamed(plan: OperandPlan, residence: int, hw: Hardware) -> bool:

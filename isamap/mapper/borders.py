@@ -4,12 +4,12 @@ In: a covering. Out: what is written there, and who counts on zeros there. Not i
 that have such places, where tasks hand arrays on.
 """
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
-from isamap.ir import Statement
+from isamap.ir import Affine, Statement
 
 from .blocks import is_zero_past, leaves
-from .covering import Covering
+from .covering import Covering, TiledLoop
 
 
 def fills_border(covering: Covering, buffer: str) -> bool:
@@ -42,13 +42,18 @@ def needs_zeros(covering: Covering, buffers: Set[str]) -> bool:
 def positions_past(covering: Covering, buffer: str) -> tuple[int, ...]:
     """Positions of each dimension of a buffer that the statement reaches in all where it runs past
     the dimension's end, else 0."""
-    executed = {x.name: x.extent for x in covering.loops if x.extent > x.kernel_extent}
     rows = [
-        [max((executed.get(name, 0) for name in index.names), default=0) for index in read.indices]
+        [reach_past(covering.loops, index) for index in read.indices]
         for read in (_statement(covering).target, *_statement(covering).reads)
         if read.buffer == buffer
     ]
     return tuple(max(column) for column in zip(*rows, strict=True))
+
+
+def reach_past(loops: Iterable[TiledLoop], index: Affine) -> int:
+    """Positions that loops of an index reach which run past their end; 0 if none does."""
+    past = (x.extent for x in loops if x.name in index.names and x.extent > x.kernel_extent)
+    return max(past, default=0)
 
 
 def _statement(covering: Covering) -> Statement:

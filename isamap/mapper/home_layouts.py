@@ -14,6 +14,7 @@ from isamap.hwdesc import OperandRule
 from isamap.ir import Access, Affine
 from isamap.program import Axis, Layout
 
+from .borders import reach_past
 from .covering import BlockDim, External, TiledLoop
 from .geometry import Geometry
 
@@ -112,7 +113,8 @@ def _rows(geometry: Geometry, home: str, multiple: int) -> External | None:
         if is_inner and shape[dim] > 1:
             is_inner, running = False, _up(running, multiple)
         end = running if dim else _up(running, multiple)
-        if _executed(geometry, dim) * strides[dim] > end:
+        reach = reach_past(geometry.loops, geometry.access.indices[dim])
+        if reach * strides[dim] > end:
             return None
     blocks = {loop.name: loop.block for loop in geometry.loops}
     ones = [1] * len(shape)
@@ -173,13 +175,6 @@ def _tiled(geometry: Geometry, home: str, granule: int, inner: tuple[int, ...]) 
         _offset(geometry.access, strides, sizes),
         home,
     )
-
-
-def _executed(geometry: Geometry, dim: int) -> int:
-    """Positions of a dimension that loops reach which run past its end; 0 if none does."""
-    names = geometry.access.indices[dim].names
-    past = (x.extent for x in geometry.loops if x.name in names and x.extent > x.kernel_extent)
-    return max(past, default=0)
 
 
 def _moves(access: Access, strides: list[int], sizes: list[int]) -> dict[str, int]:
