@@ -38,7 +38,7 @@ def cycles(hw: Hardware, name: str, **values: int) -> tuple[int, int]:
 def test_there_are_specs() -> None:
     expected = {
         "gemmini", "vta", "vecdot", "outer", "conv_engine", "gemv_engine", "fused_npu",
-        "trainium", "tpu_v1", "mesh", "wormhole", "opentpu", "amx", "nvidia_hopper_mma",
+        "trainium", "tpu_v1", "mesh", "wormhole", "opentpu", "amx", "nvidia_hopper_mma", "aie_ml",
     }  # fmt: skip
     assert expected <= {file.stem for file in FILES}
 
