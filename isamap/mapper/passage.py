@@ -77,22 +77,26 @@ def pass_through(
     found = find_transfer(first, _towards(dims, passed, here), element_bytes)
     if found is None:
         return None
-    slots = count_slots(hw, (found, onward), memory, room)
+    slots = count_slots(hw, (found, onward), (source_memory(first), memory), room)
     return replace(found, onward=Passage(memory, room, align, onward, slots, hw.has_tokens))
 
 
 def count_slots(
-    hw: Hardware, ways: tuple[Transfer, Transfer], memory: str, block_bytes: int
+    hw: Hardware, ways: tuple[Transfer, Transfer], memories: tuple[str, str], block_bytes: int
 ) -> int:
-    """How many blocks must be on their way at a time so that nobody waits for a latency, as far as
-    a small part of the memory holds them; at least two, which take turns, as two tiles do."""
+    """How many blocks must be on their way at a time so that nobody waits for a latency, nor a
+    whole next tile for the first of `memories` to be free: as many as that one holds wait in the
+    second, as far as a small part of it has room. At least two, which take turns, as two tiles do.
+    """
     if hw.has_tokens:
         return 2
     into, onward = ((hw.instruction(way.instruction), way) for way in ways)
     pace = max(block_cycles(*into), block_cycles(*onward), 1.0)
-    wanted = 1 + ceil((block_latency(*into) + block_cycles(*onward)) / pace)
-    room = int(SHARE * hw.memory(memory).size_bytes) // block_bytes
-    return max(2, min(wanted, room, MAX_SLOTS))
+    at_once = 1 + ceil((block_latency(*into) + block_cycles(*onward)) / pace)
+    kept, passed = (hw.memory(memory) for memory in memories)
+    a_tile = kept.size_bytes // max(block_bytes, kept.granule_bytes)
+    room = int(SHARE * passed.size_bytes) // block_bytes
+    return max(2, min(max(at_once, a_tile), room, MAX_SLOTS))
 
 
 def passing_in(chain: tuple[Residence, ...], hw: Hardware) -> Residence | None:
@@ -104,7 +108,7 @@ def passing_in(chain: tuple[Residence, ...], hw: Hardware) -> Residence | None:
     fill, inward = here.fill, there.fill
     if len(chain) > 2 or fill is None or inward is None:
         return None
-    slots = count_slots(hw, (inward, fill), there.memory, there.block_bytes)
+    slots = count_slots(hw, (inward, fill), (here.memory, there.memory), there.block_bytes)
     place = there.memory, there.block_bytes, there.align_bytes
     passage = Passage(*place, inward, slots, hw.has_tokens)
     return replace(here, fill=replace(fill, inward=passage))

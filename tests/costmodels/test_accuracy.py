@@ -36,6 +36,7 @@ SMALL = (
     ("gemm", "outer"),  # two load units share a block
     ("gemm", "gemv_engine"),
     ("conv2d", "outer"),  # whole tiles of a window take turns
+    ("gemm:gemm_bf16", "aie_ml"),  # the next tile's sums wait on their way in
     ("gemm_epilogue:gemm_requantise_scaled", "gemmini"),  # computing goes on behind the last fetch
 )
 

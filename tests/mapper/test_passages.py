@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import parse_semantics
+from isamap.ir import load_kernel, parse_semantics
 from isamap.mapper import Passage, Task, coverings, cut_tasks, flatten, join_tasks
-from isamap.resources import find_hardware
+from isamap.resources import find_hardware, find_kernel
 
+AIE_ML = load_hardware(find_hardware("aie_ml"))
 TRAINIUM = load_hardware(find_hardware("trainium"))
 BIASED = """
 A, B, b = In(bf16, 4, 256), In(bf16, 256, 256), In(f32, 256)
@@ -48,3 +49,25 @@ def test_as_many_pass_as_a_latency_takes(size_bytes: int, slots: int) -> None:
         replace(m, size_bytes=size_bytes) if m.name == "sbuf" else m for m in TRAINIUM.memories
     )
     assert passage(replace(TRAINIUM, memories=memories)).slots == slots
+
+
+@pytest.mark.parametrize(
+    ("accumulators", "size_bytes", "slots"),
+    [
+        (9, 62 << 10, 9),  # the next tile's sums wait for all of them; 4 take a latency
+        (9, 32 * 5 * 128, 5),  # a small part of the memory
+        (2, 62 << 10, 4),
+    ],
+)
+def test_as_many_pass_as_the_memory_behind_holds(
+    accumulators: int, size_bytes: int, slots: int
+) -> None:
+    sizes = {"accumulators": accumulators * 128, "data": size_bytes}
+    memories = tuple(
+        replace(m, size_bytes=sizes.get(m.name, m.size_bytes)) for m in AIE_ML.memories
+    )
+    kernel = load_kernel(find_kernel("gemm")[0], {}, "gemm")
+    covering = next(coverings(kernel, replace(AIE_ML, memories=memories), []))
+    (sums,) = covering.operand("C").residences
+    assert sums.fill is not None and sums.fill.inward is not None
+    assert sums.fill.inward.slots == slots
