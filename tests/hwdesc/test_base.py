@@ -239,7 +239,7 @@ CHAINS = (
     ("base: mid\n", "builds on itself: big.yaml on mid.yaml on big.yaml", "name another file"),
     ("base: tinny.yaml\n", "no hardware file 'tinny.yaml' to build on", "mean 'tiny.yaml'?"),
     ("base: gemini\n", "no hardware file 'gemini' to build on", "did you mean 'gemmini'?"),
-    ("base: qqqqqq\n", "no hardware file 'qqqqqq' to build on", "bundled ones are amx, "),
+    ("base: qqqqqq\n", "no hardware file 'qqqqqq' to build on", "bundled ones are aie_ml, amx, "),
     ("base: ~\n", "'base' must be text", "a path from this file's folder"),
     ("base: [tiny]\n", "'base' must be text", "the name of a bundled file"),
     ("base: bytes\n", "cannot read ", ""),
