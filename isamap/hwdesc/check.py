@@ -16,6 +16,7 @@ from .hardware import Channel, HostRule, Instruction, OperandRule, StrideRule, U
 from .memory import Memory, MemoryKind
 from .reader import Reader
 from .schema import HardwareModel
+from .schema_memory import OF_NEAREST
 
 OUTSIDE = "constants"  # an instruction without inputs fills its target from here
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -58,6 +59,18 @@ def check_memories(memories: Mapping[str, Memory], reader: Reader) -> None:
                 f"granule, {memory.granule_bytes} bytes"
             )
             reader.error(message, ("memories", memory.name, "size"), "change one of the two")
+
+
+def check_nearest(model: HardwareModel, memories: Mapping[str, Memory], reader: Reader) -> None:
+    """What happens where calls are served is said of the smallest cache alone."""
+    caches = [memory for memory in memories.values() if memory.kind is MemoryKind.CACHE]
+    by_size = sorted(caches, key=lambda memory: memory.size_bytes)
+    for cache in by_size[1:]:
+        for key in OF_NEAREST:
+            if getattr(model.memories[cache.name], key) is not None:
+                hint = f"the smallest one serves the calls: say it of '{by_size[0].name}'"
+                message = f"only the nearest cache has '{key}'"
+                reader.error(message, ("memories", cache.name, key), hint, at_key=True)
 
 
 def check_instruction(

@@ -27,6 +27,7 @@ from .check import (
     check_instruction,
     check_memories,
     check_names,
+    check_nearest,
     check_routes,
 )
 from .hardware import Hardware, Instruction, Synchronisation
@@ -159,6 +160,7 @@ def _build_memories(model: HardwareModel, reader: Reader) -> dict[str, Memory]:
     memories = {name: memory for name, memory in built.items() if memory is not None}
     if reader.problems.count == before:
         check_memories(memories, reader)
+        check_nearest(model, memories, reader)
     return memories
 
 

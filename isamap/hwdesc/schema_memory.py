@@ -16,6 +16,9 @@ OF_CACHES = (
     *("aliased", "stores_shown", "rushed", "reads_per_cycle", "shown", "refills_shown", "lost"),
     *("left", "replacement", "split", "prefetch"),
 )  # keys of memories of that kind alone
+OF_NEAREST = (
+    *("crowded", "aliased", "stores_shown", "reads_per_cycle", "shown", "refills_shown", "split"),
+)  # keys of the cache that serves the calls
 
 
 class PortsModel(Model):

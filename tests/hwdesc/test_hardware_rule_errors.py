@@ -22,6 +22,15 @@ CASES = (
         "only caches have 'rushed'",
         "other memories hold what the program puts there",
     ),
+    Case(
+        "  sram:\n",
+        "  l1: {kind: cache, size: 1 KiB, granule: 64 bytes, split: 1 cycle, source: estimate}\n"
+        "  l2: {kind: cache, size: 9 KiB, granule: 64 bytes, aliased: 1 cycle, source: estimate}\n"
+        "  sram:\n",
+        "aliased:",
+        "only the nearest cache has 'aliased'",
+        "the smallest one serves the calls: say it of 'l1'",
+    ),
     # instructions
     Case("X[n] = X[n] * factor", "X[n] = Z[n] * factor", "Z[n]", "", ""),
     Case(
