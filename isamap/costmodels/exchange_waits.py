@@ -18,8 +18,10 @@ from isamap.mapper import Covering
 from .ends import before_drain
 from .exchanges import Exchange, Spot, find_exchanges
 from .flow import Flow
-from .passes import fetches, flow_cycles, is_replaced
+from .passes import fetches, flow_cycles, flow_passes, is_replaced
+from .sum_rings import find_sum_ring
 from .tiling import Stay, Tiling, trips
+from .traffic import Port
 from .work import Ends, Work
 
 KNOWN = 1 << 8  # units: every estimate asks again
@@ -46,7 +48,7 @@ def find_round_trips(covering: Covering, work: Work, hw: Hardware) -> tuple[Roun
     `rounds.occupied_cycles`, `waiting.plane_cycles`)."""
     found = []
     for exchange in find_exchanges(covering, hw):
-        if exchange.is_outward and not exchange.is_passage:
+        if exchange.is_ring or (exchange.is_outward and not exchange.is_passage):
             continue
         pairs = [_flows_of(work, exchange, place) for place in exchange.places]
         written = tuple(flow for flow, _ in pairs if flow is not None)
@@ -92,6 +94,11 @@ def fed_cycles(
         if not trip.is_fed:
             continue
         moved = sum(flow_cycles(covering, tiling, f) for f in (*trip.written, *trip.taken))
+        for flow, port in met_by(covering, work, trip, hw):
+            if port is None:
+                moved += flow_cycles(covering, tiling, flow)
+            else:
+                moved += flow_passes(covering, tiling, flow) * dict(flow.ports)[port]
         for place in trip.exchange.places:
             stay = tiling.stay(*place)
             times = fetches(covering, tiling, stay) - 1
@@ -99,6 +106,27 @@ def fed_cycles(
             if not trip.exchange.is_passage:
                 tiles = min(tiles, tiles_ahead(covering, tiling, stay))
             yield (moved + times * trip.latency_cycles) / tiles, trip_ends(work, trip)
+
+
+def met_by(
+    covering: Covering, work: Work, trip: RoundTrip, hw: Hardware
+) -> Iterator[tuple[Flow, Port | None]]:
+    """What tiles of sums that pass a memory meet on their way there of those that go the other
+    way: in the queue of the same unit (None), or at a port."""
+    if not trip.exchange.is_passage:
+        return
+    mine = (*trip.written, *trip.taken)
+    units, ports = {f.unit for f in mine}, {port for f in mine for port, _ in f.ports}
+    for operand, number in trip.exchange.places:
+        if find_sum_ring(work, covering.operand(operand), number, hw) is None:
+            continue
+        for flow in work.flows_at(operand, number):
+            if flow.is_drain is trip.exchange.is_outward:
+                continue
+            if flow.unit in units:
+                yield flow, None
+            else:
+                yield from ((flow, port) for port, _ in flow.ports[:1] if port in ports)
 
 
 def trip_ends(work: Work, trip: RoundTrip) -> Ends:
@@ -109,17 +137,17 @@ def trip_ends(work: Work, trip: RoundTrip) -> Ends:
 
 
 def token_cycles(covering: Covering, work: Work, tiling: Tiling, hw: Hardware) -> dict[str, int]:
-    """Cycles of each unit's calls that only carry tokens: two at either end of an exchange, each
-    time that it hands over new tiles. A tile of a single call carries its tokens itself."""
+    """Cycles of each unit's calls that only carry tokens, each time that it hands over new tiles. A
+    tile of a single call carries its tokens itself."""
     cycles: dict[str, int] = {}
     if not hw.has_tokens:
         return cycles
     is_alone = all(tile == 1 for _, tile in tiling.tiles)
     for exchange in find_exchanges(covering, hw):
         runs = max(fetches(covering, tiling, tiling.stay(*place)) for place in exchange.places)
-        for unit in (exchange.writer, exchange.reader):
+        for unit, calls in exchange.calls.items():
             if not (is_alone and unit == work.compute_unit):
-                cycles[unit] = cycles.get(unit, 0) + 2 * runs * carrier_cycles(hw, unit)
+                cycles[unit] = cycles.get(unit, 0) + calls * runs * carrier_cycles(hw, unit)
     return cycles
 
 

@@ -12,6 +12,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, Transfer
 
 from .passes import leaves_in_planes
+from .sum_rings import brings_sums, comes_behind
 
 KNOWN = 1 << 10  # coverings: every estimate asks again
 
@@ -24,7 +25,10 @@ class Exchange:
     further in, computes on them, or takes them further out.
 
     `is_outward`: results on their way out. `is_passage`: through a memory that tiles only pass, on
-    their way to or from the residences that `places` names.
+    their way to or from the residences that `places` names. `is_ring`: of sums that another unit
+    brings than the one that adds (`sum_rings`). `giver`: gives the writer's credits: the reader; in
+    a ring the unit that takes sums out, to the one that brings the next ones to their place.
+    Empty: nobody, as whatever the writer waits for, or did before, says that the place is free.
     """
 
     writer: str
@@ -32,6 +36,26 @@ class Exchange:
     is_outward: bool
     is_passage: bool
     places: tuple[Spot, ...]
+    giver: str = ""
+    is_ring: bool = False
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """The ends of the channel in which it says that data are there."""
+        return self.writer, self.reader
+
+    @property
+    def credited(self) -> tuple[str, str] | None:
+        """The ends of the channel of its credits."""
+        return (self.giver, self.writer) if self.giver else None
+
+    @property
+    def calls(self) -> dict[str, int]:
+        """Of each unit, how many calls carry tokens each time that it hands over new tiles."""
+        counts = {self.writer: 1, self.reader: 1}
+        for unit in self.credited or ():
+            counts[unit] = counts.get(unit, 0) + 1
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +63,10 @@ class _HandOver:
     """One place of an exchange."""
 
     units: tuple[str, str]
+    giver: str
     is_outward: bool
     is_passage: bool = False
+    is_ring: bool = False
 
 
 @lru_cache(KNOWN)
@@ -53,7 +79,9 @@ def find_exchanges(covering: Covering, hw: Hardware) -> tuple[Exchange, ...]:
                 if over.units[0] != over.units[1]:
                     found.setdefault(over, []).append((plan.name, number))
     return tuple(
-        Exchange(*over.units, over.is_outward, over.is_passage, tuple(places))
+        Exchange(
+            *over.units, over.is_outward, over.is_passage, tuple(places), over.giver, over.is_ring
+        )
         for over, places in sorted(found.items(), key=lambda item: item[0].is_outward)
     )
 
@@ -66,18 +94,24 @@ def _hand_overs(
 
     computing = hw.instruction(covering.instruction).unit
     residence = plan.residences[number]
-    entry = residence.fill or residence.zero
+    entry, drain = residence.fill or residence.zero, residence.drain
+    is_ring = brings_sums(covering, plan, number, hw)
     if entry is not None:
         inner = plan.residences[number - 1] if number else None
         onward = inner and (inner.fill or inner.zero)
-        yield _HandOver((unit(entry), unit(onward) if onward else computing), False)
+        brings, takes = unit(entry), unit(onward) if onward else computing
+        giver = takes
+        if is_ring and drain is not None:
+            giver = "" if unit(drain) == brings else unit(drain)
+        yield _HandOver((brings, takes), giver, False, is_ring=is_ring)
         if entry.inward is not None:
-            yield _HandOver((unit(entry.inward.transfer), unit(entry)), False, True)
-    drain = residence.drain
+            yield _HandOver((unit(entry.inward.transfer), brings), brings, False, True)
     if drain is not None:
-        yield _HandOver((computing, unit(drain)), True)
+        takes = unit(drain)
+        yield _HandOver((computing, takes), "" if is_ring else takes, True, is_ring=is_ring)
         if drain.onward is not None:
-            yield _HandOver((unit(drain), unit(drain.onward.transfer)), True, True)
+            last = unit(drain.onward.transfer)
+            yield _HandOver((takes, last), last, True, True)
 
 
 def order_places(exchanges: tuple[Exchange, ...], places: Iterable[Spot]) -> tuple[Spot, ...]:
@@ -117,15 +151,16 @@ def why_mixed_up(covering: Covering, hw: Hardware) -> str:
     """
     exchanges = find_exchanges(covering, hw)
     for one in exchanges:
-        back = one.reader, one.writer
+        if one.credited is None:
+            continue
         others = [e for e in exchanges if e != one]
-        credits = [e for e in others if (e.reader, e.writer) == back]
-        told = [e for e in others if (e.writer, e.reader) == back]
+        credits = [e for e in others if e.credited == one.credited]
+        told = [e for e in others if e.told == one.credited]
         crowd = [*credits, *told]
         planes = (_has_planes(covering, e) for e in (one, *crowd))
         if credits or (crowd and (any(e.is_passage for e in (one, *crowd)) or any(planes))):
             return (
-                f"units {one.writer!r} and {one.reader!r} hand over data in more ways than the"
+                f"units {one.writer!r} and {one.giver!r} hand over data in more ways than the"
                 " tokens between them can tell apart"
             )
     spots = [(p.name, n) for p in covering.operands for n in range(len(p.residences))]
@@ -135,10 +170,9 @@ def why_mixed_up(covering: Covering, hw: Hardware) -> str:
 
 
 def shares_credits(exchanges: tuple[Exchange, ...], one: Exchange) -> bool:
-    """Do other tokens run in the channel of an exchange's credits, or the other way round? Then
-    there is one credit: whatever is popped instead of another token was pushed at the same point,
-    or later."""
-    return any((e.writer, e.reader) == (one.reader, one.writer) for e in exchanges)
+    """Do other tokens run in the channel of an exchange's credits? Then there is one credit:
+    whatever is popped instead of another token was pushed at the same point, or later."""
+    return any(e.told == one.credited for e in exchanges)
 
 
 def _has_planes(covering: Covering, exchange: Exchange) -> bool:
@@ -148,10 +182,32 @@ def _has_planes(covering: Covering, exchange: Exchange) -> bool:
 
 
 def has_one_credit(covering: Covering, place: Spot, hw: Hardware) -> bool:
-    """Is a second slot of no use, as its credit would share a channel with other tokens?"""
+    """Is a second slot of no use, as its credit would share a channel with other tokens, or what is
+    brought there would wait behind what is taken out of the first?"""
+    if comes_behind(covering, covering.operand(place[0]), hw):
+        return not drains_late(covering, place, hw)
     exchanges = find_exchanges(covering, hw)
-    mine = (e for e in exchanges if place in e.places and not e.is_passage)
+    mine = [e for e in exchanges if place in e.places and not e.is_passage]
+    depths = {(c.source_unit, c.target_unit): c.depth for c in hw.channels}
+    if any(e.is_ring and e.credited and depths.get(e.credited) == 1 for e in mine):
+        return True
     return any(shares_credits(exchanges, exchange) for exchange in mine)
+
+
+def drains_late(covering: Covering, place: Spot, hw: Hardware) -> bool:
+    """May sums that come behind those of before (`comes_behind`) be brought before these are taken
+    out? Two tiles are then computed before the first is waited for, and no credits run where that
+    is told."""
+    if not comes_behind(covering, covering.operand(place[0]), hw):
+        return False
+    exchanges = find_exchanges(covering, hw)
+    mine = [e for e in exchanges if e.is_ring and e.is_outward and place in e.places]
+    if len(mine) != 1 or len(mine[0].places) > 1:
+        return False
+    told = mine[0].told
+    depths = (c.depth for c in hw.channels if (c.source_unit, c.target_unit) == told)
+    is_alone = all(told not in (e.told, e.credited) for e in exchanges if e != mine[0])
+    return is_alone and next(depths, 0) > 1
 
 
 def has_planes(covering: Covering, place: Spot) -> bool:

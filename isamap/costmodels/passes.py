@@ -121,10 +121,11 @@ def may_double(plan: OperandPlan, residence: int, hw: Hardware) -> bool:
 
 def may_leave_late(plan: OperandPlan, residence: int) -> bool:
     """May a tile in one of several slots be drained behind the next tile's fills? It goes straight
-    to where it ends, and no tile overlaps another one."""
+    to where it ends, or as a whole through another memory, and no tile overlaps another one."""
     drain = plan.residences[residence].drain
     is_last = residence == len(plan.residences) - 1
-    is_direct = drain is not None and drain.onward is None and drain.planes <= 1
+    is_direct = drain is not None and (drain.onward is None or drain.onward.holds_tiles)
+    is_direct = is_direct and not leaves_in_planes(plan.residences[residence])
     return is_last and is_direct and all(len(axis.loops) == 1 for axis in plan.axes)
 
 

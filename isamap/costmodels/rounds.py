@@ -4,12 +4,12 @@ In: a covering, its work, a tiling, the machine. Out: per stay and passage, the 
 and what lies around them. Not its job: waiting of the compute unit (`waiting`), `ends`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering, Passage
+from isamap.mapper import Covering, OperandPlan, Passage
 
 from .bursts import excess_of_bursts
 from .ends import onward_cycles, passage_ends
@@ -26,6 +26,7 @@ from .passes import (
     stay_of,
     tile_cycles,
 )
+from .sum_rings import find_sum_ring
 from .tiling import Stay, Tiling, guards, last_units, trips
 from .traffic import Port
 from .work import Ends, Work
@@ -50,7 +51,7 @@ def round_cycles(
         if is_renamed(plan, stay.residence, hw):
             continue
         turn = find_turn(work, stay.operand, stay.residence)
-        if turn is not None:
+        if turn is not None and not hw.has_tokens:
             yield turnaround_cycles(covering, work, tiling, stay, turn, hw), turn.ends
         if stay.level == 0:
             continue
@@ -59,7 +60,7 @@ def round_cycles(
         if not hw.has_tokens:
             trip = round_trip_cycles(work, stay.operand, stay.residence)
             yield trip * fetches(covering, tiling, stay) / places, ends
-        if may_occupy(covering, work, stay, hw) and places == stay.slots:
+        if may_occupy(covering, stay, hw) and places == stay.slots:
             yield occupied_cycles(covering, work, tiling, stay, hw) / places, ends
     yield from fed_cycles(covering, work, tiling, hw)
     for passing in passage_rounds(covering, work):
@@ -139,15 +140,13 @@ def inputs_beside(covering: Covering, work: Work, turn: Turn) -> tuple[Flow, ...
     )
 
 
-def may_occupy(covering: Covering, work: Work, stay: Stay, hw: Hardware) -> bool:
+def may_occupy(covering: Covering, stay: Stay, hw: Hardware) -> bool:
     """Is a tile that takes turns with nothing but its like moved as a whole, and computed on as a
-    whole? An input behind a window; with tokens, what is only written (`exchange_cycles` waits for
+    whole? An input behind a window; with tokens, what is written (`exchange_cycles` waits for
     inputs)."""
     plan = covering.operand(stay.operand)
     if hw.has_tokens:
-        fills = (f for f in work.flows_at(stay.operand, stay.residence) if not f.is_drain)
-        is_alone = plan.is_output and all(fill.unit == work.compute_unit for fill in fills)
-        return is_alone and not needs_one_slot(plan, hw)  # whose halves take turns
+        return plan.is_output and not needs_one_slot(plan, hw)  # whose halves take turns
     whole = Stay(stay.operand, stay.residence, 1, 1)
     return not plan.is_output and not moves_blocks(covering, whole, hw)
 
@@ -157,22 +156,23 @@ def occupied_cycles(
 ) -> float:
     """Cycles that all the stay's slots together hold tiles that arrive, are computed on or
     leave."""
-    flows = occupying(work, stay.operand, stay.residence)
+    flows, latency = occupying(work, covering.operand(stay.operand), stay.residence, hw)
     moved = sum(flow_cycles(covering, tiling, f) / hw.num_units(f.unit) for f in flows)
-    latency = occupied_latency(work, flows)
     return moved + latency * fetches(covering, tiling, stay) + work.shared_cycles
 
 
-def occupying(work: Work, operand: str, residence: int) -> tuple[Flow, ...]:
-    """What brings a stay's tiles, and takes them out of its slots."""
-    return tuple(flow for flow in work.flows_at(operand, residence) if not flow.is_onward)
-
-
-def occupied_latency(work: Work, flows: Sequence[Flow]) -> int:
-    """Of all that happens to a tile: its flows, and the last call where it is written."""
+def occupying(
+    work: Work, plan: OperandPlan, residence: int, hw: Hardware
+) -> tuple[tuple[Flow, ...], int]:
+    """What brings a stay's tiles, and takes them out of its slots; latencies of all that happens to
+    a tile, with the last call where it is written."""
+    ring = find_sum_ring(work, plan, residence, hw)
+    if ring is not None:
+        return ring.flows, ring.latency_cycles
+    flows = tuple(flow for flow in work.flows_at(plan.name, residence) if not flow.is_onward)
     latency = sum(flow.latency_cycles for flow in flows)
     is_written = any(flow.is_drain for flow in flows)
-    return latency + (work.latency_cycles - work.issue_cycles if is_written else 0)
+    return flows, latency + (work.latency_cycles - work.issue_cycles if is_written else 0)
 
 
 def ring_ends(work: Work, operand: str, residence: int) -> Ends:

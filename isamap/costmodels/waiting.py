@@ -25,7 +25,9 @@ from .passes import (
     moves_blocks,
     needs_one_slot,
     stay_of,
+    tile_cycles,
 )
+from .sum_rings import SumRing, find_sum_ring
 from .tiling import Stay, Tiling, guards, last_units, splits_along, trips
 from .traffic import Port
 from .work import Work
@@ -64,6 +66,10 @@ def _own_stall_cycles(
         return block_stall_cycles(covering, work, tiling, stay, flows, work.call_cycles)
     if needs_one_slot(covering.operand(stay.operand), hw):
         return waiting + plane_cycles(covering, work, tiling, stay, mine)
+    ring = find_sum_ring(work, covering.operand(stay.operand), stay.residence, hw)
+    if ring is not None:
+        exposed = ring_cycles(covering, tiling, stay, ring) if stay.slots == 1 else 0.0
+        return waiting + max(exposed, burst_cycles(covering, work, tiling, flows, hw))
     swap = swap_limits(covering, work, covering.operand(stay.operand), stay.residence, hw)
     is_alone = stay.slots == 1 and not is_sliced(covering, tiling, stay, hw)
     if swap is not None and (replaced or stay.kept):
@@ -79,6 +85,14 @@ def _own_stall_cycles(
         exposed = moved + latency * fetches(covering, tiling, stay)
         return waiting + max(exposed, burst_cycles(covering, work, tiling, flows, hw))
     return waiting + burst_cycles(covering, work, tiling, flows, hw)
+
+
+def ring_cycles(covering: Covering, tiling: Tiling, stay: Stay, ring: SumRing) -> float:
+    """Waiting while sums leave their only place and the next ones come, between every two tiles."""
+    moved = sum(
+        flow_cycles(covering, tiling, f) - tile_cycles(covering, tiling, f) for f in ring.flows
+    )
+    return moved + ring.latency_cycles * (fetches(covering, tiling, stay) - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ themselves (`tokens`), tiles in one slot (`stalls`).
 """
 
 from collections.abc import Iterator
+from math import ceil
 
 from ortools.sat.python import cp_model
 
@@ -16,28 +17,35 @@ from isamap.costmodels import (
     carrier_cycles,
     find_exchanges,
     find_round_trips,
+    met_by,
     most_credits,
     trip_ends,
 )
 from isamap.hwdesc import Hardware
 
-from .algebra import SCALE, Linear, add_up, high, negated
+from .algebra import SCALE, Linear, Number, add_up, high, negated
 from .pace import Pace
 from .variables import Variables
 
 
 class Exchanges:
-    """The exchanges of one tiling model; `moved` is what each flow keeps its unit busy, by
-    number."""
+    """The exchanges of one tiling model; `moved` is what each flow keeps its unit busy, by number,
+    in `passes` passes."""
 
     def __init__(
-        self, variables: Variables, work: Work, hw: Hardware, moved: dict[int, Linear]
+        self,
+        variables: Variables,
+        work: Work,
+        hw: Hardware,
+        moved: dict[int, Linear],
+        passes: dict[int, Number],
     ) -> None:
         self.vars = variables
         self.cp = variables.cp
         self.work = work
         self.hw = hw
         self.moved = moved
+        self.passes = passes
         self.round_trips = find_round_trips(variables.covering, work, hw)
 
     def waiting(self, horizon: int) -> Linear:
@@ -60,6 +68,10 @@ class Exchanges:
 
     def _add_round_trips(self, trip: RoundTrip, busy: cp_model.IntVar) -> None:
         moved = self._moved((*trip.written, *trip.taken))
+        for flow, port in met_by(self.vars.covering, self.work, trip, self.hw):
+            number = self.work.flows.index(flow)
+            each = ceil(SCALE * dict(flow.ports)[port]) if port else 0
+            moved = moved + (each * self.passes[number] if port else self.moved[number])
         for place in trip.exchange.places:
             stay = self.vars.stay(*place)
             label = f"trip_{trip.exchange.writer}_{stay.label}"
@@ -84,10 +96,10 @@ class Exchanges:
             runs = self.cp.model.new_int_var(0, max(map(high, fetches)), label)
             for times in fetches:
                 self.cp.model.add(runs >= times)
-            for unit in (exchange.writer, exchange.reader):
+            for unit, calls in exchange.calls.items():
                 is_computing = unit == self.work.compute_unit
                 times = self.cp.either(0, runs, several, f"{label}_runs") if is_computing else runs
-                yield unit, 2 * SCALE * carrier_cycles(self.hw, unit) * times
+                yield unit, calls * SCALE * carrier_cycles(self.hw, unit) * times
 
     def _moved(self, flows: tuple[Flow, ...]) -> Linear:
         return add_up(self.moved[self.work.flows.index(flow)] for flow in flows)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from isamap.costmodels import last_units, may_leave_late
+from isamap.costmodels import drains_late, last_units, may_leave_late
 from isamap.ir import Affine
 from isamap.program import Edge, For, Issue, Node, When
 
@@ -31,16 +31,20 @@ def leaves_late(frame: Frame, slot: Slot, held: tuple[str, ...]) -> bool:
     drain, stay = slot.residence.drain, slot.stay
     if drain is None or not may_leave_late(slot.plan, stay.residence):
         return False
-    rests = frame.guards[stay.operand, stay.residence].outer
+    place = stay.operand, stay.residence
+    rests = frame.guards[place].outer
+    if frame.hw.has_tokens:
+        is_behind = drains_late(frame.covering, place, frame.hw)
+    else:
+        is_behind = frame.hw.instruction(drain.instruction).unit in _other_work(frame)
     return (
-        not frame.hw.has_tokens
+        is_behind
         and not frame.hw.memory(slot.residence.memory).never_waits
         and stay.level > 0
         and stay.slots > 1
         and not stay.kept
         and not set(rests) & set(held)
         and bool(_moving(frame, slot, held))
-        and frame.hw.instruction(drain.instruction).unit in _other_work(frame)
     )
 
 

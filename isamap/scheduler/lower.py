@@ -84,7 +84,7 @@ class _Nest:
         """The whole nest, but for the loops in `held`."""
         slots = self.frame.places.slots
         late = [slot for slot in slots if leaves_late(self.frame, slot, held)]
-        out = [(slot, self.transfers.tile_out(slot)) for slot in late]
+        out = [(s, self.tokens.drain_late(s, self.transfers.tile_out(s))) for s in late]
         passing = {slot: passed_late(self.frame, slot, held) for slot in slots}
         before = [(slot, self.transfers.enter(slot)) for slot in self._coarse()]
         after = [n for slot in self._coarse() for n in self._leave(slot, late)]
@@ -94,9 +94,9 @@ class _Nest:
             *self.tokens.fills(before),
             *self._unit_nest(late, passing),
             *finish,
-            *self.tokens.before_drains(),
+            *self.tokens.before_drains(late),
             *after,
-            *self.tokens.after_drains(),
+            *self.tokens.after_drains(late),
             *(n for slot, nodes in out for n in tile_before(self.frame, slot, held, nodes)),
         )
         for loop in reversed(self.frame.tiling.outer):

@@ -66,7 +66,7 @@ class Objective:
             units.setdefault(flow.unit, []).append(self.moved[number])
             for port, cycles in flow.ports:
                 ports.setdefault(port, []).append(_scaled(cycles) * passes)
-        exchanges = Exchanges(self.vars, self.work, self.hw, self.moved)
+        exchanges = Exchanges(self.vars, self.work, self.hw, self.moved, self.passes)
         for unit, carried in exchanges.token_loads():
             if unit in units or unit == self.work.compute_unit:
                 units.setdefault(unit, []).append(carried)

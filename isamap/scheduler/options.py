@@ -17,6 +17,7 @@ from isamap.costmodels import (
     may_double,
     moves_blocks,
     why_mixed_up,
+    why_no_ring,
 )
 from isamap.hwdesc import Hardware
 from isamap.mapper import Covering, OperandPlan, TiledLoop, meets_itself
@@ -168,22 +169,10 @@ def _may_hold_tile(covering: Covering, plan: OperandPlan, residence: int, hw: Ha
 
 
 def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
-    """Why the copies of an operand cannot be put in order; empty if they can.
-
-    With tokens, an output must be filled by the unit that computes: no token orders another one's
-    fill after the drain of the same slot.
-    """
+    """Why the copies of an operand cannot be put in order; empty if they can."""
+    if reason := why_no_ring(covering, plan, hw):
+        return reason
     is_token = hw.has_tokens
-    entry = (plan.residences[0].fill or plan.residences[0].zero) if plan.residences else None
-    if is_token and plan.is_output and entry is not None:
-        unit = hw.instruction(covering.instruction).unit
-        for user in (entry, *plan.residences[0].finish):
-            other = hw.instruction(user.instruction).unit
-            if other != unit:
-                return (
-                    f"{user.instruction} fills the output {plan.buffer} on unit {other!r}, which no"
-                    f" token orders beside {covering.instruction} on unit {unit!r}"
-                )
     ways = [t for r in plan.residences for t in (r.fill, r.drain) if t is not None]
     passes = any(way.onward is not None or way.inward is not None for way in ways)
     if is_token and passes and plan.has_window:
@@ -237,9 +226,14 @@ def stay_choices(covering: Covering, hw: Hardware) -> tuple[tuple[tuple[int, ...
 
 
 def must_stay_whole(plan: OperandPlan) -> bool:
-    """Must the output be finished in one stay, because it cannot be read back as it was written?"""
+    """Must the output be finished in one stay, because it cannot be read back as it was written, or
+    no token says that what passes another memory on its way out has arrived?"""
     if not plan.is_output or any(residence.again for residence in plan.residences):
         return False
+    moves = [t for r in plan.residences for t in (r.fill, r.drain) if t is not None]
+    passed = (way for move in moves for way in (move.inward, move.onward) if way is not None)
+    if any(way.holds_tiles for way in passed):
+        return True
     if plan.inlet is None or plan.outlet is None:
         return True
     return plan.inlet_buffer != plan.buffer or plan.inlet.layout != plan.outlet.layout

@@ -4,6 +4,7 @@ In: the variables, the work, what every flow moves. Out: per stay a stall in `SC
 cycle. Not its job: the busy times themselves, places that take `turns`, tokens (`exchanges`).
 """
 
+from collections.abc import Iterator
 from math import ceil, prod
 
 from ortools.sat.python import cp_model
@@ -15,6 +16,7 @@ from isamap.costmodels import (
     Work,
     drain_latency_cycles,
     find_held_up,
+    find_sum_ring,
     has_one_credit,
     is_handed_on,
     is_renamed,
@@ -156,7 +158,6 @@ class Stalls:
         exposed = [replaced, negated(rotates)]
         if not isinstance(stay.is_low, int):
             exposed.append(negated(stay.is_low))
-        latency = sum(f.latency_cycles for _, f in flows) + self.work.latency_cycles
         fetches = self.vars.fetches(stay, label)
         swap = swap_limits(self.vars.covering, self.work, stay.plan, stay.number, self.hw)
         if swap is not None:
@@ -166,11 +167,27 @@ class Stalls:
                 for once, each in waits:
                     swapped = self._swapped(stay, swap.drain, once, each, fetches)
                     self.cp.model.add(stall >= swapped).only_enforce_if(conditions)
-        for number, _ in () if swap or is_handed_on(stay.number, self.hw) else flows:
-            moved = self.moved[number] + SCALE * latency * fetches
-            self.cp.model.add(stall >= moved).only_enforce_if(exposed)
+        else:
+            for moved in self._moved_alone(stay, flows, fetches):
+                self.cp.model.add(stall >= moved).only_enforce_if(exposed)
         self._add_burst(stay, flows, stall, label)
         return stall + waiting
+
+    def _moved_alone(
+        self, stay: StayVars, flows: list[tuple[int, Flow]], fetches: Number
+    ) -> Iterator[Linear]:
+        """What is moved while nothing is computed, where a tile has one place (see
+        waiting.stall_cycles)."""
+        ring = find_sum_ring(self.work, stay.plan, stay.number, self.hw)
+        if ring is not None:
+            numbers = [self.work.flows.index(flow) for flow in ring.flows]
+            once = add_up(tile_cycles(self.vars, flow, stay.volume) for flow in ring.flows)
+            moved = add_up(self.moved[number] for number in numbers)
+            yield moved - once + SCALE * ring.latency_cycles * (fetches - 1)
+        elif not is_handed_on(stay.number, self.hw):
+            latency = sum(f.latency_cycles for _, f in flows) + self.work.latency_cycles
+            for number, _ in flows:
+                yield self.moved[number] + SCALE * latency * fetches
 
     def _add_each_held_up(
         self, stay: StayVars, held_up: HeldUp, stall: cp_model.IntVar, waiting: Linear

@@ -9,10 +9,11 @@ is free), writes, and passes a token (data is there); the reader gives the credi
 last use. Credits start at the number of slots. Exchanges happen once per run through the innermost
 tile loops over which all stays that take part keep their data; through a memory that tiles only
 pass, once per tile. Data go through several units from exchange to exchange, inwards before the
-computation and outwards behind it.
+computation and outwards behind it. Sums that another unit brings than the one that adds go round in
+a ring: who takes them out gives the credit to who brings the next ones (`costmodels.sum_rings`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from math import prod
 
@@ -68,8 +69,9 @@ class Tokens:
     def prologue(self) -> tuple[Node, ...]:
         """The credits that are there at the start."""
         return tuple(
-            push(self.hw, lane.reader, lane.writer)
+            push(self.hw, *ends)
             for lane in self.lanes
+            if (ends := lane.exchange.credited)
             for _ in range(lane.credits)
         )
 
@@ -77,15 +79,19 @@ class Tokens:
         """Takes all credits back: the compute unit knows that everyone is done, and no token is
         left over."""
         credits = [
-            pop(self.hw, lane.reader, lane.writer)
+            pop(self.hw, *ends)
             for lane in self.lanes
+            if (ends := lane.exchange.credited)
             for _ in range(lane.credits)
         ]
+        knowing = dict.fromkeys(  # beside the unit that computes, that all results are out
+            lane.writer for lane in self.lanes if lane.exchange.is_outward or lane.exchange.is_ring
+        )
         further = [
             node
-            for lane in self.lanes
-            if lane.exchange.is_outward and lane.writer != self.compute_unit
-            for node in signal(self.hw, lane.writer, self.compute_unit)
+            for unit in knowing
+            if unit != self.compute_unit
+            for node in signal(self.hw, unit, self.compute_unit)
         ]
         return (*credits, *further)
 
@@ -110,13 +116,26 @@ class Tokens:
         taken = [lane for lane in lanes if lane.reader != self.compute_unit]
         return (*nodes, *self._at(Edge.LAST, taken, self._give_credit))
 
-    def before_drains(self) -> tuple[Node, ...]:
-        """Computed: give the fill credits back and tell the drains."""
-        used = [lane for lane in self._tiles(is_outward=False) if lane.reader == self.compute_unit]
-        return (
-            *self._at(Edge.LAST, used, self._give_credit),
-            *self._at(Edge.LAST, self._tiles(is_outward=True), self._tell),
-        )
+    def before_drains(self, late: Collection[Slot]) -> tuple[Node, ...]:
+        """Computed: give the fill credits back and tell the drains, which some stays wait for only
+        later."""
+        used = [
+            lane
+            for lane in self._tiles(is_outward=False)
+            if lane.reader == self.compute_unit and not lane.exchange.is_ring
+        ]
+        nodes = self._at(Edge.LAST, used, self._give_credit)
+        for lane in self._tiles(is_outward=True):
+            is_late = any(_takes_part(lane, slot) for slot in late)
+            nodes += self._at(Edge.LAST, [lane], self._push_told if is_late else self._tell)
+        return nodes
+
+    def drain_late(self, slot: Slot, drain: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The drain of a tile that leaves late: what `before_drains` told of is waited for, and the
+        place given back, only now."""
+        mine = [lane for lane in self._tiles() if _takes_part(lane, slot)]
+        told = [pop(self.hw, *lane.exchange.told) for lane in mine if lane.exchange.is_outward]
+        return (*told, *drain, *self._at(None, mine, self._give_credit))
 
     def hand_over(
         self,
@@ -159,9 +178,11 @@ class Tokens:
             *self._at(None, lanes, self._give_credit),
         )
 
-    def after_drains(self) -> tuple[Node, ...]:
-        """Drained: give the credit back."""
-        return self._at(Edge.LAST, self._tiles(is_outward=True), self._give_credit)
+    def after_drains(self, late: Collection[Slot]) -> tuple[Node, ...]:
+        """Drained: give the credit back, but for what leaves late."""
+        lanes = [x for x in self._tiles() if x.exchange.is_outward or x.exchange.is_ring]
+        there = [x for x in lanes if not any(_takes_part(x, slot) for slot in late)]
+        return self._at(Edge.LAST, there, self._give_credit)
 
     @property
     def _exchanges(self) -> tuple[Exchange, ...]:
@@ -177,10 +198,15 @@ class Tokens:
         ]
 
     def _take_credit(self, lane: Lane) -> tuple[Node, ...]:
-        return (pop(self.hw, lane.reader, lane.writer),)
+        ends = lane.exchange.credited
+        return (pop(self.hw, *ends),) if ends else ()
 
     def _give_credit(self, lane: Lane) -> tuple[Node, ...]:
-        return (push(self.hw, lane.reader, lane.writer),)
+        ends = lane.exchange.credited
+        return (push(self.hw, *ends),) if ends else ()
+
+    def _push_told(self, lane: Lane) -> tuple[Node, ...]:
+        return (push(self.hw, *lane.exchange.told),)
 
     def _tell(self, lane: Lane) -> tuple[Node, ...]:
         return signal(self.hw, lane.writer, lane.reader)
@@ -193,7 +219,7 @@ class Tokens:
         for lane in lanes:
             made = make(lane)
             conditions = tuple((f"{loop}_tile", edge) for loop in lane.period if edge)
-            nodes.extend((When(conditions, made),) if conditions else made)
+            nodes.extend((When(conditions, made),) if conditions and made else made)
         return tuple(nodes)
 
 
@@ -244,15 +270,17 @@ def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
         stays = [tiling.stay(*place) for place in exchange.places]
         planes = exchange.is_outward and any(has_planes(covering, p) for p in exchange.places)
         is_shared = planes or shares_credits(exchanges, exchange)
-        room = _room(hw, exchange, shared=is_shared)
-        credits = 1 if is_shared else min(room, _credits(covering, tiling, exchange, stays))
+        credits = 1 if is_shared else _credits(covering, tiling, exchange, stays)
+        credits = min(credits, _room(hw, exchange, shared=is_shared))
         lanes.append(Lane(exchange, _period(covering, tiling, stays), credits))
     return Tokens(hw, hw.instruction(covering.instruction).unit, tuple(lanes))
 
 
 def _room(hw: Hardware, exchange: Exchange, *, shared: bool) -> int:
     """Credits that the channel holds, beside another token where something else shares it."""
-    name = _channel(hw, exchange.reader, exchange.writer)
+    if exchange.credited is None:
+        return 0
+    name = _channel(hw, *exchange.credited)
     depth = next(channel.depth for channel in hw.channels if channel.name == name)
     if shared and depth < 2:
         raise MappingError(

@@ -18,7 +18,6 @@ from isamap.costmodels import (
     is_renamed,
     may_occupy,
     may_sweep,
-    occupied_latency,
     occupying,
     passage_rounds,
     ring_ends,
@@ -133,7 +132,8 @@ class Turns:
     def _add_turnaround(self, stay: StayVars, pace: Pace, passes: dict[int, Number]) -> None:
         """Two slots of a written tile (see rounds.turnaround_cycles)."""
         turn = find_turn(self.work, stay.plan.name, stay.number)
-        if turn is None or isinstance(stay.is_double, int) or stay.is_always_low:
+        is_alone = isinstance(stay.is_double, int) or stay.is_always_low
+        if turn is None or is_alone or self.hw.has_tokens:
             return
         changes = (*stay.changes.values(), *stay.changes_inner.values())
         refetch = (*stay.refetch.values(), *stay.refetch_inner.values())
@@ -223,7 +223,7 @@ class Turns:
                 factors.append(self.cp.either(1, trips, replaces, f"{label}_{name}"))
             around = trip * self.cp.product(factors, label)
             self._add_turns(stay, busy, around, conditions)
-        if may_occupy(self.vars.covering, self.work, Stay(*key, 1, 1), self.hw):
+        if may_occupy(self.vars.covering, Stay(*key, 1, 1), self.hw):
             conditions += [negated(kept) for kept in stay.kept.values()]
             share, occupied = self._occupied(stay)
             self._add_turns(stay, share * busy, occupied, conditions)
@@ -238,10 +238,9 @@ class Turns:
 
     def _occupied(self, stay: StayVars) -> tuple[int, Linear]:
         """So many times the cycles that slots hold tiles (see rounds.occupied_cycles)."""
-        key = stay.plan.name, stay.number
-        mine = [(self.work.flows.index(flow), flow) for flow in occupying(self.work, *key)]
+        flows, latency = occupying(self.work, stay.plan, stay.number, self.hw)
+        mine = [(self.work.flows.index(flow), flow) for flow in flows]
         share = lcm(*(self.hw.num_units(flow.unit) for _, flow in mine))
         moved = add_up(self.moved[n] * (share // self.hw.num_units(f.unit)) for n, f in mine)
         fetches = self.vars.fetches(stay, f"occupied_{stay.label}")
-        latency = occupied_latency(self.work, [flow for _, flow in mine])
         return share, moved + SCALE * share * (latency * fetches + self.work.shared_cycles)

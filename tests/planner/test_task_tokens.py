@@ -90,7 +90,7 @@ def test_missing_pushes_are_deadlocks_and_missing_pops_hazards(text: str) -> Non
 
 def test_why_another_unit_does_not_fill_an_output_is_said() -> None:
     """VTA's additions on the unit that stores: the one that computes would load their first
-    operand, which becomes the sum, and no token orders that after the store of the sum before."""
+    operand, which becomes the sum, and shifts it between the bytes that are stored."""
     hw = machine("vta")
     moved = tuple(replace(i, unit="store") if i.name == "alu_add" else i for i in hw.instructions)
     apart = replace(hw, instructions=moved)
@@ -104,8 +104,8 @@ for i, j in grid(64, 16):
     (task,) = find_plan(kernel, apart, Wishes(time_limit_s=3)).tasks
     assert task.answer is None
     assert task.reason == (
-        "load_acc fills the output D on unit 'compute', which no token orders beside alu_add on"
-        " unit 'store'"
+        "load_acc fills the output D on unit 'compute', and it leaves in byte planes, between which"
+        " no token orders that"
     )
     with pytest.raises(MappingError) as caught:
         find_plan(kernel, replace(apart, host=None), Wishes(time_limit_s=3))

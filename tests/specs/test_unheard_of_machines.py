@@ -42,6 +42,7 @@ OWN = {  # machines that do not compute long i32 sums, and one whose sums have t
     "crossbar": RESCALED,
     "in_memory": PRODUCTS[:3],  # convolutions in that form take seconds
     "unit_chain": PRODUCTS[:3] + RESCALED,
+    "chained_sums": PRODUCTS[:3],
 }
 EFFORT = {"in_memory": 0.2}  # to find a form of the kernel first
 CASES = [
