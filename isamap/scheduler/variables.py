@@ -112,9 +112,9 @@ class Variables:
         """Blocks are what tiles further out are moved as; what an inner memory keeps, that outside
         of it does, too (see options.level_options, legality)."""
         for inner, outer in zip(self.stays, self.stays[1:], strict=False):
-            if inner.plan is not outer.plan or isinstance(inner.is_low, int):
+            if inner.plan is not outer.plan:
                 continue
-            if not isinstance(outer.is_low, int):
+            if not isinstance(inner.is_low, int) and not isinstance(outer.is_low, int):
                 self.cp.model.add_implication(outer.is_low, inner.is_low)
             for name, kept in inner.kept.items():
                 self.cp.model.add_implication(kept, outer.kept[name])

@@ -30,6 +30,7 @@ from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel, parse_semantics
 from isamap.mapper import Covering, coverings
 from isamap.scheduler import Wishes, find_schedule, lower
+from isamap.scheduler.legality import is_legal
 from isamap.scheduler.options import slot_options
 from tests.scheduler.execution import assert_correct
 from tests.scheduler.exhaustive import model_cycles
@@ -214,3 +215,21 @@ def test_places_that_wait_for_each_other_have_no_order() -> None:
     other = Exchange("y", "x", False, False, (("A", 1), ("B", 2)))
     places = [(operand, number) for operand in "AB" for number in range(3)]
     assert set(order_places((one, other), places)) == {("A", 2), ("B", 2)}
+
+
+def test_the_model_keeps_in_inner_memories_only_what_the_next_one_keeps() -> None:
+    hw = chain()
+    covering = next(coverings(product(9, 9, 9), hw, []))
+    for kept, is_right in (((), False), (("p",), True)):
+        stays = tuple(
+            Stay(plan.name, n, 1, 1, ("p",) if n == 0 else kept)
+            if not plan.is_output
+            else Stay(plan.name, n, 1, 1)
+            for plan in covering.operands
+            for n in range(len(plan.residences))
+        )
+        order = ("i", "j", "p")
+        tiling = Tiling((("i", 1), ("j", 1), ("p", 1)), order, order, stays)
+        assert is_legal(covering, tiling, hw) is is_right
+        found = model_cycles(covering, count_work(covering, hw), hw, tiling)
+        assert (found is not None) is is_right
