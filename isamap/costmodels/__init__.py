@@ -24,6 +24,7 @@ from .exchange_waits import (
     met_by,
     most_credits,
     path_latency_cycles,
+    queued_with,
     trip_ends,
 )
 from .exchanges import (
@@ -209,6 +210,7 @@ __all__ = [
     "pretty_cost",
     "pretty_energy",
     "pretty_value",
+    "queued_with",
     "ring_ends",
     "roofline",
     "round_trip_cycles",

@@ -18,7 +18,7 @@ from isamap.mapper import Covering
 from .ends import before_drain
 from .exchanges import Exchange, Spot, find_exchanges
 from .flow import Flow
-from .passes import fetches, flow_cycles, flow_passes, is_replaced
+from .passes import fetches, flow_cycles, flow_passes, is_replaced, stay_of
 from .sum_rings import find_sum_ring
 from .tiling import Stay, Tiling, trips
 from .traffic import Port
@@ -105,7 +105,29 @@ def fed_cycles(
             tiles = most_credits(hw, trip.exchange)
             if not trip.exchange.is_passage:
                 tiles = min(tiles, tiles_ahead(covering, tiling, stay))
-            yield (moved + times * trip.latency_cycles) / tiles, trip_ends(work, trip)
+            beside = sum(
+                flow_cycles(covering, tiling, flow)
+                for flow in queued_with(covering, work, trip, hw)
+                if fetches(covering, tiling, stay_of(tiling, flow)) <= times
+            )
+            around = (moved + times * trip.latency_cycles) / tiles
+            yield around + beside, trip_ends(work, trip)
+
+
+def queued_with(covering: Covering, work: Work, trip: RoundTrip, hw: Hardware) -> tuple[Flow, ...]:
+    """What the unit that brings sums to a passage also brings: where that comes more rarely, it is
+    beside none of their waiting."""
+    if trip.exchange.is_outward or not _is_of_sums(covering, work, trip, hw):
+        return ()
+    unit = trip.exchange.writer
+    flows = (f for f in work.flows if f.unit == unit and f not in trip.written)
+    return tuple(flow for flow in flows if not flow.is_drain)
+
+
+def _is_of_sums(covering: Covering, work: Work, trip: RoundTrip, hw: Hardware) -> bool:
+    places = ((covering.operand(operand), number) for operand, number in trip.exchange.places)
+    rings = (find_sum_ring(work, plan, number, hw) for plan, number in places)
+    return trip.exchange.is_passage and all(ring is not None for ring in rings)
 
 
 def met_by(
@@ -113,20 +135,17 @@ def met_by(
 ) -> Iterator[tuple[Flow, Port | None]]:
     """What tiles of sums that pass a memory meet on their way there of those that go the other
     way: in the queue of the same unit (None), or at a port."""
-    if not trip.exchange.is_passage:
+    if not _is_of_sums(covering, work, trip, hw):
         return
     mine = (*trip.written, *trip.taken)
     units, ports = {f.unit for f in mine}, {port for f in mine for port, _ in f.ports}
-    for operand, number in trip.exchange.places:
-        if find_sum_ring(work, covering.operand(operand), number, hw) is None:
+    for flow in (f for place in trip.exchange.places for f in work.flows_at(*place)):
+        if flow.is_drain is trip.exchange.is_outward:
             continue
-        for flow in work.flows_at(operand, number):
-            if flow.is_drain is trip.exchange.is_outward:
-                continue
-            if flow.unit in units:
-                yield flow, None
-            else:
-                yield from ((flow, port) for port, _ in flow.ports[:1] if port in ports)
+        if flow.unit in units:
+            yield flow, None
+        else:
+            yield from ((flow, port) for port, _ in flow.ports[:1] if port in ports)
 
 
 def trip_ends(work: Work, trip: RoundTrip) -> Ends:

@@ -19,13 +19,14 @@ from isamap.costmodels import (
     find_round_trips,
     met_by,
     most_credits,
+    queued_with,
     trip_ends,
 )
 from isamap.hwdesc import Hardware
 
 from .algebra import SCALE, Linear, Number, add_up, high, negated
 from .pace import Pace
-from .variables import Variables
+from .variables import StayVars, Variables
 
 
 class Exchanges:
@@ -64,9 +65,10 @@ class Exchanges:
         """Round trips between two units that only move data (see exchange_waits.fed_cycles)."""
         for trip in self.round_trips:
             if trip.is_fed:
-                self._add_round_trips(trip, pace.behind(trip_ends(self.work, trip)))
+                busy = pace.behind(trip_ends(self.work, trip))
+                self._add_round_trips(trip, busy, pace.horizon)
 
-    def _add_round_trips(self, trip: RoundTrip, busy: cp_model.IntVar) -> None:
+    def _add_round_trips(self, trip: RoundTrip, busy: cp_model.IntVar, horizon: int) -> None:
         moved = self._moved((*trip.written, *trip.taken))
         for flow, port in met_by(self.vars.covering, self.work, trip, self.hw):
             number = self.work.flows.index(flow)
@@ -77,7 +79,8 @@ class Exchanges:
             label = f"trip_{trip.exchange.writer}_{stay.label}"
             times = self.vars.fetches(stay, label) - 1
             around = moved + SCALE * trip.latency_cycles * times
-            self.cp.model.add(most_credits(self.hw, trip.exchange) * busy >= around)
+            beside = self._beside(trip, stay, horizon)
+            self.cp.model.add(most_credits(self.hw, trip.exchange) * (busy - beside) >= around)
             if not trip.exchange.is_passage:
                 changes = [*stay.changes.values(), *stay.refetch.values()]
                 several = [*stay.kept.values()]
@@ -85,6 +88,22 @@ class Exchanges:
                     several.append(stay.is_double)
                 alone = [self.cp.any_of(changes, label), *map(negated, several)]
                 self.cp.model.add(busy >= around).only_enforce_if(alone)
+
+    def _beside(self, trip: RoundTrip, stay: StayVars, horizon: int) -> Linear:
+        """What a unit brings more rarely than sums (see exchange_waits.queued_with)."""
+        found: list[Linear] = []
+        for flow in queued_with(self.vars.covering, self.work, trip, self.hw):
+            number = self.work.flows.index(flow)
+            label = f"beside_{stay.label}_{number}"
+            other = self.vars.stay(flow.operand, flow.residence)
+            pair = self.vars.fetches(other, label), self.vars.fetches(stay, f"{label}_sums")
+            is_often = self.cp.model.new_bool_var(f"{label}_often")
+            self.cp.model.add(pair[0] >= pair[1]).only_enforce_if(is_often)
+            cycles = self.cp.model.new_int_var(0, horizon, label)
+            rarely = self.cp.model.add(cycles >= self.moved[number])
+            rarely.only_enforce_if(negated(is_often))
+            found.append(cycles)
+        return add_up(found)
 
     def token_loads(self) -> Iterator[tuple[str, Linear]]:
         """Of each unit, calls that only carry tokens (see exchange_waits.token_cycles)."""
