@@ -39,6 +39,7 @@ def test_there_are_specs() -> None:
     expected = {
         "gemmini", "vta", "vecdot", "outer", "conv_engine", "gemv_engine", "fused_npu",
         "trainium", "tpu_v1", "mesh", "wormhole", "opentpu", "amx", "nvidia_hopper_mma", "aie_ml",
+        "ascend",
     }  # fmt: skip
     assert expected <= {file.stem for file in FILES}
 
@@ -195,6 +196,20 @@ def test_gemmini_is_a_family(tmp_path: Path) -> None:
     assert hw.memory("scratchpad").granule_bytes == 32
     assert hw.instruction("compute").extent("k").maximum == 32
     assert cycles(hw, "preload", k=1, j=1)[0] == 32
+
+
+def test_ascend_figures() -> None:
+    hw = load_hardware(FOLDER / "ascend.yaml")
+    assert cycles(hw, "multiply", i=16, j=32, k=32)[0] == 2, "16 x 16 x 32 products per cycle"
+    assert cycles(hw, "multiply_half", i=16, j=16, k=16)[0] == 1
+    assert cycles(hw, "load_bytes", r=16, c=32)[0] == 8, "67 bytes per cycle"
+    assert cycles(hw, "feed_a", r=16, c=32)[0] == 1, "512 bytes per cycle"
+    assert cycles(hw, "feed_b", r=32, c=32)[0] == 4, "256 bytes per cycle"
+    assert cycles(hw, "take_sums", r=16, c=32)[0] == 4, "512 bytes per cycle"
+    assert cycles(hw, "store_sums", r=16, c=32)[0] == 32, "64 bytes per cycle"
+    units = {unit.name for unit in hw.units}
+    ends = {(c.source_unit, c.target_unit) for c in hw.channels}
+    assert ends == {(a, b) for a in units for b in units if a != b}
 
 
 def test_vta_figures() -> None:
