@@ -26,6 +26,7 @@ from .expression_tree import (
     is_positive,
     node_names,
     operation,
+    plain_factors,
 )
 
 BINARY = {
@@ -106,6 +107,10 @@ class Expression:
     def evaluate_exact(self, values: Mapping[str, int]) -> Fraction:
         """Value with every name bound, not rounded (energies)."""
         return Fraction(evaluate_node(self.node, values))
+
+    def factors(self) -> frozenset[str]:
+        """Names of which it is a whole multiple, and the same one whatever they are."""
+        return plain_factors(self.node)
 
     def substitute(self, values: Mapping[str, int]) -> "Expression":
         """Replace names by integers; names not in `values` stay.

@@ -117,6 +117,34 @@ def node_names(node: Node) -> frozenset[str]:
             return frozenset().union(*(node_names(arg) for arg in args))
 
 
+def plain_factors(node: Node) -> frozenset[str]:
+    """Names of which the value is a whole multiple, and the same one whatever they are."""
+    factors: list[Node] = []
+    left = [node]
+    while left:
+        match left.pop():
+            case Operation("*", args):
+                left.extend(args)
+            case other:
+                factors.append(other)
+    if not all(map(_is_whole, factors)):
+        return frozenset()
+    used = [name for factor in factors for name in node_names(factor)]
+    alone = (factor.name for factor in factors if isinstance(factor, Name))
+    return frozenset(name for name in alone if used.count(name) == 1)
+
+
+def _is_whole(node: Node) -> bool:
+    """Is every value in it provably an integer?"""
+    match node:
+        case Constant(value):
+            return isinstance(value, int)
+        case Name():
+            return True
+        case Operation(op, args):
+            return op != "/" and all(map(_is_whole, args))
+
+
 def is_positive(node: Node) -> bool:
     """Is the value provably above 0 for all names >= 1?"""
     match node:

@@ -9,8 +9,8 @@ import pytest
 
 import isamap
 from isamap.costmodels import find_bounds
-from isamap.costmodels.repeats import least_shares
-from isamap.hwdesc import load_hardware
+from isamap.costmodels.repeats import _least_share, least_shares
+from isamap.hwdesc import Expression, load_hardware
 from tests.scheduler.cases import ROOT, machine
 
 VTA = ROOT / "hw_specs" / "vta.yaml"
@@ -84,6 +84,25 @@ instructions:
         for u in range(1, 9)
     ]
     assert least_shares(load_hardware(file))["all"] == pytest.approx(min(shares))
+
+
+@pytest.mark.parametrize("most", [3, 21, 1000])
+@pytest.mark.parametrize(
+    "text", ["u * v * i", "u * (v + 3)", "u * v / 3", "u * u * v", "max(u, 4) * v", "7 + u * v"]
+)
+def test_a_count_that_is_a_factor_need_not_be_tried(text: str, most: int) -> None:
+    """Oracle: every count, of few, and the ends, of many."""
+    issue = Expression.parse(text)
+    counts = sorted({*range(1, min(most, 16) + 1), most})
+    shares = [
+        issue.evaluate({"i": i, "u": u, "v": v})
+        / (u * v * issue.evaluate({"i": i, "u": 1, "v": 1}))
+        for i in (1, 9)
+        for u in counts
+        for v in range(1, 4)
+    ]
+    calls = ((("i", 1),), (("i", 9),))
+    assert _least_share(issue, calls, (("u", most), ("v", 3))) == min(shares)
 
 
 def test_rounds_share_the_cycles_of_a_wide_port(tmp_path: Path) -> None:

@@ -182,3 +182,27 @@ def test_mistakes_name_place_and_remedy(text: str, at: str, message: str, hint: 
     assert hint in error.hint
     assert error.loc is not None
     assert line[error.loc.column - 1 :].startswith(at)
+
+
+FACTORS = (
+    ("r * c", "rc"),
+    ("2 * r * (c + 1)", "r"),
+    ("(c if c < 3 else 4) * r", "r"),
+    ("r * r * c", "c"),
+    ("max(r, 4) * c", "c"),
+    ("7 + r * c", ""),
+    ("r * c / 3", ""),  # rounded up as a whole, and not by each name
+    ("r * ceil(c / 3)", ""),
+    ("0.5 * r * c", ""),
+)
+
+
+@pytest.mark.parametrize(("text", "factors"), FACTORS)
+def test_a_factor_times_the_value_at_one_is_the_value(text: str, factors: str) -> None:
+    expression = Expression.parse(text)
+    assert expression.factors() == frozenset(factors)
+    for name, other in ("rc", "cr"):
+        for value, of in product(range(1, 9), repeat=2):
+            alone = expression.evaluate({name: 1, other: of})
+            is_multiple = expression.evaluate({name: value, other: of}) == value * alone
+            assert is_multiple or name not in factors
