@@ -1,17 +1,18 @@
-"""The functional mode in Python: each call through `interpret`, slowly.
+"""The functional mode in Python: each call as `interpret` runs kernels, slowly.
 
 In: a Bound program and the external memory's bytes, changed in place. Out: nothing, or
 ProgramError.
 Not its job: packing arrays (`run`), timing.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
 from isamap.errors import KernelError
-from isamap.ir import Kernel, Role, interpret, numpy_dtype
+from isamap.ir import Kernel, Ready, make_ready, numpy_dtype, run_ready
 
 from .bind import Bound, Call, may_race, touched_shape, writer_number
 from .c_text import Fault
@@ -34,6 +35,32 @@ class _Bytes:
 Memories = dict[str, _Bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One region of a call: the operand's name, byte addresses [elements, item_bytes] from its
+    address on, and the elements' positions in its array."""
+
+    region: Region
+    name: str
+    offsets: np.ndarray
+    elements: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a call's executions with the same extents share, in both directions of data; `inputs`:
+    names, shapes and types of the arrays that are given."""
+
+    ready: Ready
+    inputs: tuple[tuple[str, tuple[int, ...], np.dtype], ...]
+    reads: tuple[_Part, ...]
+    writes: tuple[_Part, ...]
+    immediates: Mapping[str, int | float]
+
+
+Forms = dict[tuple[int, tuple[int, ...]], _Form]  # by number of call and extents
+
+
 def interpret_functional(bound: Bound, image: np.ndarray) -> None:
     """Run every call on `image` ([external size] u8) and fresh other memories."""
     memories: Memories = {}
@@ -44,57 +71,71 @@ def interpret_functional(bound: Bound, image: np.ndarray) -> None:
     written = memories[bound.hardware.external.name].written
     for placement in bound.program.inputs:
         written[placement.address : placement.end] = Mark.COPIED
+    forms: Forms = {}
     for step in walk_steps(bound):
-        _execute(bound, memories, step)
+        extents = [step.extents[name] for name, _ in step.call.issue.extents]
+        key = step.call.number, tuple(extents)
+        if key not in forms:
+            forms[key] = _form(step)
+        _execute(bound, memories, forms[key], step)
 
 
-def _execute(bound: Bound, memories: Memories, step: Step) -> None:
+def _form(step: Step) -> _Form:
+    call = step.call
+    kernel = _partial_kernel(call, {name: step.extents[name] for name, _ in call.issue.extents})
+    names = [operand.name for operand in call.instruction.operands]
+    parts = []
+    for region in call.regions:
+        name = names[region.operand]
+        parts.append(_Part(region, name, *_places(step, region, kernel.buffer(name).shape)))
+    return _Form(
+        make_ready(kernel),
+        tuple((b.name, b.shape, numpy_dtype(b.dtype)) for b in kernel.buffers if b.role.is_given),
+        tuple(part for part in parts if part.region.is_read),
+        tuple(part for part in parts if part.region.is_written),
+        dict(call.issue.immediates),
+    )
+
+
+def _execute(bound: Bound, memories: Memories, form: _Form, step: Step) -> None:
     """All repeats of one call, in order."""
     repeats = step.call.issue.repeats
+    if not repeats:
+        _execute_once(bound, memories, form, step)
+        return
     for digits in product(*(range(step.extents[repeat.name]) for repeat in repeats)):
         addresses = tuple(
             address + sum(d * repeat.strides_bytes[n] for d, repeat in zip(digits, repeats))
             for n, address in enumerate(step.addresses)
         )
-        _execute_once(bound, memories, replace(step, addresses=addresses))
+        _execute_once(bound, memories, form, replace(step, addresses=addresses))
 
 
-def _execute_once(bound: Bound, memories: Memories, step: Step) -> None:
-    call = step.call
-    extents = {name: step.extents[name] for name, _ in call.issue.extents}
-    kernel = _partial_kernel(call, extents)
-    arrays = {
-        buffer.name: np.zeros(buffer.shape, numpy_dtype(buffer.dtype))
-        for buffer in kernel.buffers
-        if buffer.role is not Role.TEMP
-    }
-    names = [operand.name for operand in call.instruction.operands]
-    for region in call.regions:
-        if not region.is_read:
-            continue
-        memory = memories[region.memory]
-        where, elements = _places(step, region, arrays[names[region.operand]].shape)
-        where = where + _bases(bound, step, region)[0]
+def _execute_once(bound: Bound, memories: Memories, form: _Form, step: Step) -> None:
+    arrays = {name: np.zeros(shape, dtype) for name, shape, dtype in form.inputs}
+    least = least_mark(step.call.instruction)
+    for part in form.reads:
+        region, memory = part.region, memories[part.region.memory]
+        where = part.offsets + (step.addresses[region.operand] + _bases(bound, step, region)[0])
         marks = memory.written[where].reshape(-1)
-        missing = np.flatnonzero(marks < least_mark(call.instruction))
+        missing = np.flatnonzero(marks < least)
         if missing.size:
             fault = Fault.COPIED if marks[missing[0]] else Fault.UNWRITTEN
             raise step_error(bound, step, fault, region.operand, int(where.flat[missing[0]]))
         memory.writer[where] = 0
-        flat = arrays[names[region.operand]].reshape(-1)
-        flat[elements] = memory.data[where].reshape(-1, region.item_bytes).view(flat.dtype)[:, 0]
-    inputs = {b.name: arrays[b.name] for b in kernel.buffers if b.role.is_given}
+        flat = arrays[part.name].reshape(-1)
+        raw = memory.data[where].reshape(-1, region.item_bytes)
+        flat[part.elements] = raw.view(flat.dtype)[:, 0]
     try:
-        results = interpret(kernel, inputs, dict(call.issue.immediates))
+        results = run_ready(form.ready, arrays, form.immediates)
     except KernelError as error:
         kind = 0 if "shift" in error.message else 1
         raise step_error(bound, step, Fault.ARITHMETIC, kind) from error
-    for region in call.regions:
-        if region.is_written:
-            where, elements = _places(step, region, results[names[region.operand]].shape)
-            values = results[names[region.operand]].reshape(-1)[elements]
-            raw = np.ascontiguousarray(values).view(np.uint8).reshape(where.shape)
-            _write(bound, memories[region.memory], step, region, where, raw)
+    for part in form.writes:
+        where = part.offsets + step.addresses[part.region.operand]
+        values = results[part.name].reshape(-1)[part.elements]
+        raw = np.ascontiguousarray(values).view(np.uint8).reshape(where.shape)
+        _write(bound, memories[part.region.memory], step, part.region, where, raw)
 
 
 def _write(
@@ -138,16 +179,16 @@ def _partial_kernel(call: Call, extents: dict[str, int]) -> Kernel:
 
 
 def _places(step: Step, region: Region, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Byte addresses [elements, item_bytes] of one repeat of a region, and the elements' array
-    positions."""
+    """Byte addresses [elements, item_bytes] of one repeat of a region from the operand's address
+    on, and the elements' array positions."""
     steps = [1] * len(shape)
     for axis in reversed(range(len(shape) - 1)):
         steps[axis] = steps[axis + 1] * shape[axis + 1]
-    start = step.addresses[region.operand] + region.start_bytes
     first = sum(origin * size for origin, size in zip(region.origin, steps))
-    where = _lattice(start, [(dim, dim.stride_bytes) for dim in region.dims], step)
+    strides = [(dim, dim.stride_bytes) for dim in region.dims]
+    offsets = _lattice(region.start_bytes, strides, step)
     elements = _lattice(first, [(dim, dim.step * steps[dim.axis]) for dim in region.dims], step)
-    return where[:, None] + np.arange(region.item_bytes), elements
+    return offsets[:, None] + np.arange(region.item_bytes), elements
 
 
 def _lattice(start: int, directions: list[tuple[Dim, int]], step: Step) -> np.ndarray:

@@ -6,7 +6,7 @@ Not its job: what a call does.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from isamap.errors import ProgramError
 from isamap.program import For, Issue, Node, When, issues
@@ -14,6 +14,7 @@ from isamap.program import For, Issue, Node, When, issues
 from .bind import Bound, Call, allowed_intervals
 from .c_text import Fault, alignment
 from .faults import Report, fault_error
+from .ranges import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,35 @@ class Step:
     core: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What a call's numbers are held against: by operand what divides its address, by region the
+    bytes it may touch."""
+
+    alignments: tuple[int, ...]
+    allowed: tuple[tuple[Interval, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk over a program; what all of a call's steps share is looked up at the first."""
+
+    bound: Bound
+    rules: dict[int, _Rules] = field(default_factory=dict)
+
+    def rules_of(self, call: Call) -> _Rules:
+        """The call's rules."""
+        if call.number not in self.rules:
+            self.rules[call.number] = _Rules(
+                tuple(alignment(self.bound, call, n) for n in range(len(call.issue.operands))),
+                tuple(allowed_intervals(self.bound.allowed, call, r) for r in call.regions),
+            )
+        return self.rules[call.number]
+
+
 def walk_steps(bound: Bound) -> Iterator[Step]:
     """Every call in program order; raises ProgramError at the first illegal one."""
-    yield from _walk(bound, bound.program.body, {}, {}, 0)
+    yield from _walk(_Walk(bound), bound.program.body, {}, {}, 0)
 
 
 def _num_issues(body: tuple[Node, ...]) -> int:
@@ -38,7 +65,7 @@ def _num_issues(body: tuple[Node, ...]) -> int:
 
 
 def _walk(
-    bound: Bound,
+    walk: _Walk,
     body: tuple[Node, ...],
     values: dict[str, int],
     counts: dict[str, int],
@@ -48,11 +75,11 @@ def _walk(
     for node in body:
         match node:
             case Issue():
-                yield _step(bound, bound.calls[number], values)
+                yield _step(walk, walk.bound.calls[number], values)
                 number += 1
             case When(conditions, inner):
                 if all(edge.holds(values[loop], counts[loop]) for loop, edge in conditions):
-                    yield from _walk(bound, inner, values, counts, number)
+                    yield from _walk(walk, inner, values, counts, number)
                 number += _num_issues(inner)
             case For(loop, span, inner):
                 count = span.value(values)
@@ -60,10 +87,10 @@ def _walk(
                     report = Report(
                         Fault.LOOP_COUNT, -1, len(values), count, 0, tuple(values.values())
                     )
-                    raise fault_error(bound, report)
+                    raise fault_error(walk.bound, report)
                 for value in range(count):
                     deeper = values | {loop: value}
-                    yield from _walk(bound, inner, deeper, counts | {loop: count}, number)
+                    yield from _walk(walk, inner, deeper, counts | {loop: count}, number)
                 number += _num_issues(inner)
 
 
@@ -82,7 +109,8 @@ def step_error(
     return fault_error(bound, report)
 
 
-def _step(bound: Bound, call: Call, values: Mapping[str, int]) -> Step:
+def _step(walk: _Walk, call: Call, values: Mapping[str, int]) -> Step:
+    bound, rules = walk.bound, walk.rules_of(call)
     extents = {name: span.value(values) for name, span in call.spans}
     addresses = tuple(operand.address.value(values) for operand in call.issue.operands)
     core = call.site.core.evaluate(values)
@@ -101,20 +129,14 @@ def _step(bound: Bound, call: Call, values: Mapping[str, int]) -> Step:
             counter = rotation.counter.evaluate(values)
             if counter < 0:
                 raise step_error(bound, step, Fault.ROTATION, number, counter)
-        if addresses[number] % alignment(bound, call, number):
+        if addresses[number] % rules.alignments[number]:
             raise step_error(bound, step, Fault.ALIGNMENT, number, addresses[number])
-    for position in range(len(call.regions)):
-        _check_bounds(bound, step, position)
+    for position, (region, allowed) in enumerate(zip(call.regions, rules.allowed)):
+        hull = region.hull(extents)
+        if hull is None:
+            continue
+        base = addresses[region.operand]
+        first, end = base + hull[0], base + hull[1]
+        if not any(low <= first and end <= high for low, high in allowed):
+            raise step_error(bound, step, Fault.BOUNDS, position, first, end)
     return step
-
-
-def _check_bounds(bound: Bound, step: Step, position: int) -> None:
-    region = step.call.regions[position]
-    hull = region.hull(step.extents)
-    if hull is None:
-        return
-    base = step.addresses[region.operand]
-    first, end = base + hull[0], base + hull[1]
-    allowed = allowed_intervals(bound.allowed, step.call, region)
-    if not any(low <= first and end <= high for low, high in allowed):
-        raise step_error(bound, step, Fault.BOUNDS, position, first, end)

@@ -67,14 +67,17 @@ from .type_of import argument_types, type_of
 from .verify import index_range, leaving_dims, stays_inside, verify
 
 if TYPE_CHECKING:
-    from .interp import interpret
+    from .interp import Ready, interpret, make_ready, run_ready
     from .interp_slow import interpret_slow
     from .numpy_types import nearest_float, numpy_dtype, strided_view
     from .random_inputs import keep_lawful, random_arrays
     from .rounding import rounding_errors
 
 LAZY = {
+    "Ready": ".interp",
     "interpret": ".interp",
+    "make_ready": ".interp",
+    "run_ready": ".interp",
     "interpret_slow": ".interp_slow",
     "nearest_float": ".numpy_types",
     "numpy_dtype": ".numpy_types",
@@ -104,6 +107,7 @@ __all__ = [
     "Operation",
     "Order",
     "RESERVED",
+    "Ready",
     "Role",
     "ScalarKind",
     "ScalarType",
@@ -140,6 +144,7 @@ __all__ = [
     "load_kernels",
     "load_reference",
     "loop_kinds",
+    "make_ready",
     "may_distribute",
     "may_interchange",
     "may_permute",
@@ -157,6 +162,7 @@ __all__ = [
     "pretty_statement",
     "random_arrays",
     "rounding_errors",
+    "run_ready",
     "saturations",
     "scalar_type",
     "size_bytes",

@@ -15,7 +15,7 @@ import numpy as np
 from .array_ops import Array, apply_op
 from .dtypes import is_integer, wrap_integer
 from .kernel import Access, Apply, Expr, Immediate, Kernel, Literal
-from .numpy_types import numpy_dtype, strided_view
+from .numpy_types import numpy_dtype
 from .type_of import argument_types
 
 
@@ -83,12 +83,12 @@ def view_access(access: Access, array: Array, box: Box) -> Array:
     corner = tuple(
         index.evaluate(starts) - first for index, first in zip(access.indices, origin, strict=True)
     )
-    strides = [access.step(r.name, array.strides) for r in box]
+    strides = tuple([access.step(r.name, array.strides) for r in box])
     used = {name for index in access.indices for name in index.names}
-    shape = [r.size if r.name in used else 1 for r in box]
+    shape = tuple([r.size if r.name in used else 1 for r in box])
     offset = sum(c * s for c, s in zip(corner, array.strides, strict=True))
     flat = array.reshape(-1).view(np.uint8)  # C-contiguous, so this is a view
-    return strided_view(flat[offset:], array.dtype, shape, strides)
+    return np.ndarray(shape, array.dtype, flat, offset, strides)
 
 
 def padded_region(array: Array, spans: list[tuple[int, int]], pad: float) -> Array:

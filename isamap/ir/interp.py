@@ -9,6 +9,7 @@ in loop order.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,11 +18,19 @@ from isamap.errors import KernelError, closest
 from .evaluate import Machine
 from .kernel import Buffer, Kernel, Role
 from .numpy_types import numpy_dtype
-from .plan_blocks import plan_blocks
+from .plan_blocks import Node, plan_blocks
 from .run_block import run_block, steps
 from .verify import locate, verify
 
 STORED_AS = {"i4": np.dtype(np.int8), "u4": np.dtype(np.uint8)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A kernel that obeys all rules, and how it runs."""
+
+    kernel: Kernel
+    nodes: tuple[Node, ...]
 
 
 def interpret(
@@ -42,12 +51,27 @@ def interpret(
         KernelError: a rule of the IR is broken; an array is missing, unknown or does not fit; a
             division by zero; a negative shift count.
     """
+    return run_ready(make_ready(kernel), arrays, immediates)
+
+
+def make_ready(kernel: Kernel) -> Ready:
+    """Check the rules and plan the run, once for all that follow; raises KernelError."""
     verify(kernel)
+    return Ready(kernel, plan_blocks(kernel))
+
+
+def run_ready(
+    ready: Ready,
+    arrays: Mapping[str, np.ndarray],
+    immediates: Mapping[str, int | float] | None = None,
+) -> dict[str, np.ndarray]:
+    """As `interpret`, without what was done already."""
+    kernel = ready.kernel
     check_names(kernel, arrays, immediates or {})
     memory = {buffer.name: start_array(buffer, arrays) for buffer in kernel.buffers}
     machine = Machine(kernel, memory, immediates or {})
     with np.errstate(all="ignore"):
-        for block, box in steps(plan_blocks(kernel)):
+        for block, box in steps(ready.nodes):
             try:
                 run_block(block, machine, box)
             except KernelError as error:
