@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from isamap.errors import KernelError
+from isamap.errors import KernelError, ProgramError
 from isamap.ir import Kernel, Ready, make_ready, numpy_dtype, run_ready
 
 from .bind import Bound, Call, may_race, touched_shape, writer_number
@@ -76,7 +76,10 @@ def interpret_functional(bound: Bound, image: np.ndarray) -> None:
         extents = [step.extents[name] for name, _ in step.call.issue.extents]
         key = step.call.number, tuple(extents)
         if key not in forms:
-            forms[key] = _form(step)
+            try:
+                forms[key] = _form(step)
+            except KernelError as error:  # it reads of its own results more than it writes
+                raise _kernel_fault(bound, step, error) from error
         _execute(bound, memories, forms[key], step)
 
 
@@ -129,13 +132,16 @@ def _execute_once(bound: Bound, memories: Memories, form: _Form, step: Step) -> 
     try:
         results = run_ready(form.ready, arrays, form.immediates)
     except KernelError as error:
-        kind = 0 if "shift" in error.message else 1
-        raise step_error(bound, step, Fault.ARITHMETIC, kind) from error
+        raise _kernel_fault(bound, step, error) from error
     for part in form.writes:
         where = part.offsets + step.addresses[part.region.operand]
         values = results[part.name].reshape(-1)[part.elements]
         raw = np.ascontiguousarray(values).view(np.uint8).reshape(where.shape)
         _write(bound, memories[part.region.memory], step, part.region, where, raw)
+
+
+def _kernel_fault(bound: Bound, step: Step, error: KernelError) -> ProgramError:
+    return step_error(bound, step, Fault.ARITHMETIC, 0 if "shift" in error.message else 1)
 
 
 def _write(
