@@ -6,7 +6,6 @@ failures. Not its job: sums that the computing unit brings (`test_tokens`), rows
 """
 
 import random
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -18,7 +17,6 @@ import pytest
 import isamap
 from isamap.costmodels import Stay, Tiling, count_work, drains_late, estimate
 from isamap.emulator import time_program
-from isamap.errors import ProgramError
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel, parse_semantics
 from isamap.mapper import Covering, coverings
@@ -27,7 +25,7 @@ from isamap.scheduler.options import must_stay_whole, slot_options, why_unordere
 from tests.scheduler.cases import kernel
 from tests.scheduler.execution import assert_correct
 from tests.scheduler.exhaustive import model_cycles
-from tests.scheduler.test_tokens import without_one_token
+from tests.scheduler.test_tokens import rules_without_one_token
 from tests.scheduler.test_unit_chains import SHORT, SIZES, moved
 from tests.scheduler.tilings import random_legal_tiling, with_less_memory
 
@@ -177,16 +175,7 @@ def test_each_push_is_needed(make: Make, num_needed: int) -> None:
     """Some credits are never waited for: others are slower."""
     hw = make()
     program = find_schedule(product(hw, 9, 10, 17), hw, Wishes(time_limit_s=5)).best.program
-    start = next(n for n, node in enumerate(program.body) if not hasattr(node, "pushes"))
-    counts: Counter[tuple[str, str]] = Counter()
-    for field, _, body in without_one_token(program.body[start:]):
-        poorer = replace(program, body=(*program.body[:start], *body))
-        try:
-            time_program(poorer, hw, compiled=False)
-        except ProgramError as error:
-            counts[field, "deadlock" if "deadlock" in error.message else "hazard"] += 1
-        else:
-            counts[field, "none"] += 1
+    counts = rules_without_one_token(program, hw)
     assert counts["pops", "hazard"] >= num_needed, counts
     assert counts["pushes", "deadlock"] > counts["pushes", "none"], counts
     assert not counts["pushes", "hazard"], counts

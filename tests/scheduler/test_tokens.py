@@ -4,6 +4,7 @@ In: programs for the machine with tokens, with tokens taken out. Out: failures. 
 emulator's own rules on tokens (tests of the emulator).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -58,6 +59,22 @@ def without_one_token(body: tuple[Node, ...]) -> Iterator[tuple[str, str, tuple[
                 left = channels[:number] + channels[number + 1 :]
                 poorer = replace(node, pops=left) if field == "pops" else replace(node, pushes=left)
                 yield field, channel, (*before, poorer, *after)
+
+
+def rules_without_one_token(program: Program, hw: Hardware) -> Counter[tuple[str, str]]:
+    """What the emulator says of programs with one pop or push less behind the first credits: how
+    often nothing ("none"), a deadlock or a hazard, by field."""
+    start = next(n for n, node in enumerate(program.body) if not isinstance(node, Issue))
+    counts: Counter[tuple[str, str]] = Counter()
+    for field, _, body in without_one_token(program.body[start:]):
+        poorer = replace(program, body=(*program.body[:start], *body))
+        try:
+            time_program(poorer, hw, compiled=False)
+        except ProgramError as error:
+            counts[field, "deadlock" if "deadlock" in error.message else "hazard"] += 1
+        else:
+            counts[field, "none"] += 1
+    return counts
 
 
 def without_tokens(body: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -5,7 +5,6 @@ one thing. Out: failures. Not its job: a single compute unit in the middle (`tes
 """
 
 import random
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -34,7 +33,7 @@ from isamap.scheduler.legality import is_legal
 from isamap.scheduler.options import slot_options
 from tests.scheduler.execution import assert_correct
 from tests.scheduler.exhaustive import model_cycles
-from tests.scheduler.test_tokens import without_one_token, without_tokens
+from tests.scheduler.test_tokens import rules_without_one_token, without_tokens
 from tests.scheduler.tilings import random_legal_tiling, with_less_memory
 
 TESTS = Path(__file__).parents[1]
@@ -156,16 +155,7 @@ def test_each_push_is_needed_and_without_tokens_units_overtake_each_other() -> N
     tiling = Tiling((("i", 2), ("j", 2), ("p", 3)), order, order, stays)
     program = lower(covering, tiling, hw)
     assert program is not None
-    num_prologue = next(n for n, node in enumerate(program.body) if not hasattr(node, "pushes"))
-    counts: Counter[tuple[str, str]] = Counter()
-    for field, _, body in without_one_token(program.body[num_prologue:]):
-        poorer = replace(program, body=(*program.body[:num_prologue], *body))
-        try:
-            time_program(poorer, hw, compiled=False)
-        except ProgramError as error:
-            counts[field, "deadlock" if "deadlock" in error.message else "hazard"] += 1
-        else:
-            counts[field, "none"] += 1
+    counts = rules_without_one_token(program, hw)
     assert not {rule for field, rule in counts if field == "pushes"} - {"deadlock"}
     assert counts["pops", "hazard"] >= 6, "each of the ways on, and credits"
     with pytest.raises(ProgramError, match="hazard"):
