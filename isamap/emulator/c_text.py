@@ -247,8 +247,10 @@ def emit_prelude(bound: Bound, call: Call, names: Mapping[str, str]) -> list[str
 
 def alignment(bound: Bound, call: Call, number: int) -> int:
     """Operand `number` must start at a multiple of this: its own rule and the memory's unit of
-    addressing."""
+    addressing; the host addresses bytes."""
     rule = call.instruction.operands[number]
+    if any(kernel.name == call.instruction.name for kernel in bound.program.host_calls):
+        return 1
     granule = bound.hardware.memory(rule.memory).granule_bytes
     return lcm(max(rule.align_bytes, 1), granule)
 

@@ -24,6 +24,15 @@ for i, j in grid(64, 64):
   C[i, j] = sat_i8(rshift_round(T[i, j], 9))
 """
 
+STATES = """
+x, h, y = In(i8, 2, 3), InOut(i8, 3, 3), Out(i8, 2, 3)
+for t in range(2):
+  for j in range(3):
+    y[t, j] = h[t, j] + x[t, j]
+  for j in range(3):
+    h[t + 1, j] = y[t, 2 - j] >> 1
+"""
+
 
 def issue(name: str, **values: int) -> int:
     """Cycles that a call keeps its unit busy."""
@@ -98,3 +107,9 @@ def test_sums_are_narrowed_on_their_way_out(kernel: str, ways: set[str]) -> None
     calls = dict(found.timing.calls)
     assert ways <= set(calls)
     assert found.timing.cycles < 1 << 20, "nothing runs on the host"
+
+
+def test_the_host_finds_states_that_begin_between_words() -> None:
+    found = isamap.map(parse_semantics(STATES, "states"), HW, verify="full", effort=0.1)
+    assert found.verification.is_verified, found.verification
+    assert found.program.host_calls, "else nothing is tested"
