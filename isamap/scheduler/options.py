@@ -177,6 +177,8 @@ def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
     passes = any(way.onward is not None or way.inward is not None for way in ways)
     if is_token and passes and plan.has_window:
         return f"{plan.buffer} passes through another memory in a sliding window"
+    if is_token and passes and any(meets_itself(covering, name) for name in plan.loops):
+        return f"{plan.buffer} passes through another memory in tiles with elements in common"
     fifos = [hw.memory(r.memory).fifo is not None for r in plan.residences]
     if any(fifos[1:]):
         return f"{plan.buffer} goes on from a fifo to another memory"

@@ -39,6 +39,11 @@ for t in range(3):
   for i, j in grid(5, 6):
     D[t, i, j] = C[i, j]
 """
+SCATTERED = """
+x, w, y = In(i8, 2, 8), In(i8, 2, 8, 9), InOut(i32, 4, 9)
+for i, j, s, p in grid(2, 9, 2, 8):
+  y[i + s, j] += i32(x[i, p]) * i32(w[s, p, j])
+"""
 
 
 @cache
@@ -84,9 +89,10 @@ def own() -> Hardware:
     found = []
     for rule in chained().instructions:
         if rule.name == "fetch_sums":
-            memories = {"ub": "l0c"}
-            there = (replace(o, memory=memories.get(o.memory, o.memory)) for o in rule.operands)
-            rule = replace(rule, unit="cube", operands=tuple(there))
+            source, target = rule.operands
+            align = chained().memory("l0c").granule_bytes
+            target = replace(target, memory="l0c", align_bytes=align)
+            rule = replace(rule, unit="cube", operands=(source, target))
         if rule.name != "load_sums":
             found.append(rule)
     return replace(chained(), instructions=tuple(found))
@@ -229,6 +235,13 @@ def test_sums_that_pass_a_memory_are_not_read_back_unfinished(make: Make) -> Non
     for hw, is_whole in ((make(), True), (in_memory(), False)):
         covering = next(coverings(product(hw, 9, 9, 9), hw, []))
         assert [must_stay_whole(p) for p in covering.operands if p.is_output] == [is_whole]
+
+
+@pytest.mark.parametrize("make", [chained, own])
+def test_tiles_with_elements_in_common_pass_no_memory(make: Make) -> None:
+    """The next tile would be brought before the one before has arrived outside."""
+    found = isamap.map(parse_semantics(SCATTERED, "scattered"), make(), verify="full", effort=0.1)
+    assert found.verification.is_verified, found.verification.failure
 
 
 @pytest.mark.parametrize("make", [chained, in_memory])
