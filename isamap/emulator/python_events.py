@@ -5,7 +5,7 @@ its job: when calls start.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Observer:
         step: Step,
         place: tuple[int, int],
         times: tuple[int, int, int],
-        ports: list[tuple[tuple[int, int], int]],
+        ports: Sequence[tuple[tuple[int, int], int]],
     ) -> None:
         """A call: copy of its unit and instance, start, issue and latency, cycles of ports."""
 
@@ -77,7 +77,7 @@ class Recorder(Observer):
         step: Step,
         place: tuple[int, int],
         times: tuple[int, int, int],
-        ports: list[tuple[tuple[int, int], int]],
+        ports: Sequence[tuple[tuple[int, int], int]],
     ) -> None:
         """Adds it up, and keeps it while there is room."""
         start, issue, latency = times

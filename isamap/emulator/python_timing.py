@@ -21,11 +21,10 @@ from .cores import num_queues, touched_copies, used_cores
 from .faults import show_call
 from .python_events import NOBODY, Observer
 from .python_exposed import Exposed
+from .python_touched import Place, Touched
 from .python_walk import Step, step_error, walk_steps
 from .region import Region
 from .waits import Wait
-
-Place = tuple[int, int]  # number of a unit, port or channel, and which copy of it
 
 
 @dataclass(slots=True)
@@ -60,6 +59,7 @@ class _State:
     energies: list[int]
     used: list[Place]  # copies of units that some call runs on
     exposed: Exposed
+    touched: Touched
     observer: Observer
     total: int = 0
     names: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
@@ -136,6 +136,7 @@ def _interpret(
         energies=[0] * len(bound.calls),
         used=_used_units(bound),
         exposed=Exposed(bound, floors, kept),
+        touched=Touched(bound),
         observer=observer,
     )
     for step in walk_steps(bound):
@@ -176,13 +177,13 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
     state.exposed.read_entry(step)
     asked = state.exposed.timed_start(step, (start, which), state.names)
     touched = [
-        (region, trackers[region.memory], *_granules(bound, step, region))
-        for region in call.regions
+        (region, trackers[region.memory], *state.touched.granules(step, position))
+        for position, region in enumerate(call.regions)
     ]
     is_tokens = bound.hardware.has_tokens
     if asked is not None:
         _check_hazards(bound, state, step, touched, asked)
-        state.exposed.check_ports(step, asked, _port_fits(bound, state, step, asked))
+        state.exposed.check_ports(step, asked, _port_fits(state, step, asked))
         start = see.later(start, asked, Wait.PROGRAM)
     else:
         own = _owner(bound, mine) if is_tokens else None
@@ -195,7 +196,7 @@ def _execute(bound: Bound, state: _State, trackers: dict[str, _Tracker], step: S
     for found in touched:
         when = (start, issue, latency, len(state.names), _owner(bound, mine))
         _mark(bound, step, found, when)
-    see.call(step, (mine[1], which), (start, issue, latency), _port_needs(bound, step))
+    see.call(step, (mine[1], which), (start, issue, latency), state.touched.port_needs(step))
     see.touch(start, issue, [(region, where) for region, _, where, _ in touched])
     state.exposed.mark(step, (start, which), latency, len(state.names))
     unit[which] = start + issue
@@ -259,28 +260,6 @@ def _cost(expression: Expression, step: Step) -> int:
     return expression.evaluate({name: step.extents[name] for name in expression.names})
 
 
-def _granules(bound: Bound, step: Step, region: Region) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of all granules a region touches, in every copy that the call acts on, and how long
-    after the call's start it does so."""
-    granule = bound.extent(region.memory).granule_bytes
-    offsets = np.arange(0, region.item_bytes, 1)
-    apart = step.call.stream_dim(region)
-    for dim in region.all_dims:
-        if dim is not apart:
-            steps = np.arange(dim.count(step.extents)) * dim.stride_bytes
-            offsets = (steps[:, None] + offsets).ravel()
-    size = bound.extent(region.memory).size_bytes
-    reach = step.call.site.reach if region.is_written else (0,)
-    copies = touched_copies(bound.hardware, region.memory, step.core, reach)
-    offsets = (np.array(copies)[:, None] * size + offsets).ravel()
-    offsets += step.addresses[region.operand] + region.start_bytes
-    rounds = 1 if apart is None else apart.count(step.extents)
-    stride = 0 if apart is None else apart.stride_bytes
-    rows = [np.unique((offsets + y * stride) // granule) for y in range(rounds)]
-    after = [np.full(row.shape, y * step.call.stream_cycles) for y, row in enumerate(rows)]
-    return np.concatenate(rows), np.concatenate(after)
-
-
 def _times(
     bound: Bound, step: Step, region: Region, tracker: _Tracker, where: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -342,13 +321,12 @@ def _mark(
 
 def _reserve(bound: Bound, state: _State, step: Step, start: int) -> int:
     """Reserve every port the call needs from the earliest cycle on at which all have room."""
-    sizes = [region.num_bytes(step.extents) for region in step.call.regions]
-    for region, size in zip(step.call.regions, sizes):
+    for region, size in zip(step.call.regions, state.touched.sizes(step)):
         memory = bound.extent_number(region.memory)
         state.reads[memory] += size * region.is_read
         copies = touched_copies(bound.hardware, region.memory, step.core, step.call.site.reach)
         state.writes[memory] += size * region.is_written * len(copies)
-    needs = _port_needs(bound, step)
+    needs = state.touched.port_needs(step)
     before = -1
     while before != start:
         before = start
@@ -367,24 +345,11 @@ def _reserve(bound: Bound, state: _State, step: Step, start: int) -> int:
     return start
 
 
-def _port_needs(bound: Bound, step: Step) -> list[tuple[Place, int]]:
-    """Every port that the call uses, and for how long."""
-    sizes = [region.num_bytes(step.extents) for region in step.call.regions]
-    needs: list[tuple[Place, int]] = []
-    for use in step.call.ports:
-        total = sum(sizes[region] for region in use.regions)
-        port = bound.ports[use.port]
-        length = -(-total * port.rate.denominator // port.rate.numerator)
-        copies = touched_copies(bound.hardware, port.memory, step.core, step.call.site.reach)
-        needs += [((use.port, copy), length) for copy in copies]
-    return needs
-
-
-def _port_fits(bound: Bound, state: _State, step: Step, start: int) -> list[tuple[int, int]]:
+def _port_fits(state: _State, step: Step, start: int) -> list[tuple[int, int]]:
     """Every port that the call uses, and from when on it has room, not before `start`."""
     return [
         (place[0], _fit(state.ports[place], start, length))
-        for place, length in _port_needs(bound, step)
+        for place, length in state.touched.port_needs(step)
     ]
 
 
