@@ -99,6 +99,7 @@ def fed_cycles(
                 moved += flow_cycles(covering, tiling, flow)
             else:
                 moved += flow_passes(covering, tiling, flow) * dict(flow.ports)[port]
+        queued = queued_with(covering, work, trip, hw)
         for place in trip.exchange.places:
             stay = tiling.stay(*place)
             times = fetches(covering, tiling, stay) - 1
@@ -107,7 +108,7 @@ def fed_cycles(
                 tiles = min(tiles, tiles_ahead(covering, tiling, stay))
             beside = sum(
                 flow_cycles(covering, tiling, flow)
-                for flow in queued_with(covering, work, trip, hw)
+                for flow in queued
                 if fetches(covering, tiling, stay_of(tiling, flow)) <= times
             )
             around = (moved + times * trip.latency_cycles) / tiles
@@ -182,9 +183,8 @@ def carrier_cycles(hw: Hardware, unit: str) -> int:
 
 def most_credits(hw: Hardware, exchange: Exchange) -> int:
     """How many tiles ahead a writer may be, whatever room there is."""
-    ends = exchange.reader, exchange.writer
-    depths = (c.depth for c in hw.channels if (c.source_unit, c.target_unit) == ends)
-    return min(MAX_CREDITS, next(depths, MAX_CREDITS))
+    channel = hw.channel(exchange.reader, exchange.writer)
+    return min(MAX_CREDITS, channel.depth) if channel else MAX_CREDITS
 
 
 def tiles_ahead(covering: Covering, tiling: Tiling, stay: Stay) -> int:

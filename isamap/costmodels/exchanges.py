@@ -188,8 +188,8 @@ def has_one_credit(covering: Covering, place: Spot, hw: Hardware) -> bool:
         return not drains_late(covering, place, hw)
     exchanges = find_exchanges(covering, hw)
     mine = [e for e in exchanges if place in e.places and not e.is_passage]
-    depths = {(c.source_unit, c.target_unit): c.depth for c in hw.channels}
-    if any(e.is_ring and e.credited and depths.get(e.credited) == 1 for e in mine):
+    credited = (hw.channel(*e.credited) for e in mine if e.is_ring and e.credited)
+    if any(channel is not None and channel.depth == 1 for channel in credited):
         return True
     return any(shares_credits(exchanges, exchange) for exchange in mine)
 
@@ -205,9 +205,9 @@ def drains_late(covering: Covering, place: Spot, hw: Hardware) -> bool:
     if len(mine) != 1 or len(mine[0].places) > 1:
         return False
     told = mine[0].told
-    depths = (c.depth for c in hw.channels if (c.source_unit, c.target_unit) == told)
+    channel = hw.channel(*told)
     is_alone = all(told not in (e.told, e.credited) for e in exchanges if e != mine[0])
-    return is_alone and next(depths, 0) > 1
+    return is_alone and channel is not None and channel.depth > 1
 
 
 def has_planes(covering: Covering, place: Spot) -> bool:

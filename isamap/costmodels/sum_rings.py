@@ -60,7 +60,7 @@ def why_no_ring(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
     if plan.has_window or any(meets_itself(covering, name) for name in plan.loops):
         return f"{what}, and no token orders that behind tiles with elements in common"
     for ends in _needed_channels(computing, entry, drain, hw):
-        if not any((c.source_unit, c.target_unit) == ends for c in hw.channels):
+        if hw.channel(*ends) is None:
             return f"{what}, and no token channel leads from unit {ends[0]!r} to unit {ends[1]!r}"
     return ""
 
@@ -97,9 +97,11 @@ def find_sum_ring(work: Work, plan: OperandPlan, residence: int, hw: Hardware) -
     Where a unit comes twice, its own order closes the ring: of what it does second the calls
     follow, be the results of the first there or not.
     """
+    if not hw.has_tokens or not plan.is_output:
+        return None
     flows = [f for f in work.flows_at(plan.name, residence) if f.unit != work.compute_unit]
     coming, going = ([f for f in flows if f.is_drain is is_out] for is_out in (False, True))
-    if not hw.has_tokens or not plan.is_output or not coming:
+    if not coming:
         return None
     ways = [(coming[-1:], going[:1])]
     for first, begun in enumerate(coming):

@@ -360,6 +360,11 @@ class Hardware:
         """The instruction called `name`."""
         return self._instructions[name]
 
+    def channel(self, source: str, target: str) -> Channel | None:
+        """The token channel from one unit to another, if there is one."""
+        ends = source, target
+        return next((c for c in self.channels if (c.source_unit, c.target_unit) == ends), None)
+
     def has(self, instruction: Instruction) -> bool:
         """Is the instruction, itself and not only its name, one of the machine's?"""
         return self._instructions.get(instruction.name) is instruction

@@ -32,7 +32,7 @@ from isamap.costmodels import (
     trips,
 )
 from isamap.errors import MappingError
-from isamap.hwdesc import Hardware
+from isamap.hwdesc import Channel, Hardware
 from isamap.mapper import Covering
 from isamap.program import Edge, Issue, Node, When
 
@@ -229,12 +229,12 @@ def _takes_part(lane: Lane, slot: Slot) -> bool:
 
 def push(hw: Hardware, source: str, target: str) -> Issue:
     """A call on unit `source` that only pushes a token to `target`."""
-    return Issue(_carrier(hw, source), (), (), pushes=(_channel(hw, source, target),))
+    return Issue(_carrier(hw, source), (), (), pushes=(_channel(hw, source, target).name,))
 
 
 def pop(hw: Hardware, source: str, target: str) -> Issue:
     """A call on unit `target` that only waits for a token from `source`."""
-    return Issue(_carrier(hw, target), (), (), pops=(_channel(hw, source, target),))
+    return Issue(_carrier(hw, target), (), (), pops=(_channel(hw, source, target).name,))
 
 
 def signal(hw: Hardware, source: str, target: str) -> tuple[Node, ...]:
@@ -242,10 +242,10 @@ def signal(hw: Hardware, source: str, target: str) -> tuple[Node, ...]:
     return push(hw, source, target), pop(hw, source, target)
 
 
-def _channel(hw: Hardware, source: str, target: str) -> str:
-    for channel in hw.channels:
-        if (channel.source_unit, channel.target_unit) == (source, target):
-            return channel.name
+def _channel(hw: Hardware, source: str, target: str) -> Channel:
+    channel = hw.channel(source, target)
+    if channel is not None:
+        return channel
     raise MappingError(
         f"{hw.name} has no token channel from unit {source} to unit {target}",
         hint="add it under 'channels'",
@@ -280,15 +280,14 @@ def _room(hw: Hardware, exchange: Exchange, *, shared: bool) -> int:
     """Credits that the channel holds, beside another token where something else shares it."""
     if exchange.credited is None:
         return 0
-    name = _channel(hw, *exchange.credited)
-    depth = next(channel.depth for channel in hw.channels if channel.name == name)
-    if shared and depth < 2:
+    channel = _channel(hw, *exchange.credited)
+    if shared and channel.depth < 2:
         raise MappingError(
-            f"channel {name} holds one token; a unit that fills and drains, or drains byte after"
-            " byte, needs two",
+            f"channel {channel.name} holds one token; a unit that fills and drains, or drains byte"
+            " after byte, needs two",
             hint="if the machine has more, make its 'depth' 2",
         )
-    return depth
+    return channel.depth
 
 
 def _credits(covering: Covering, tiling: Tiling, exchange: Exchange, stays: list[Stay]) -> int:
