@@ -25,13 +25,13 @@ from isamap.costmodels import (
 from isamap.hwdesc import Hardware
 
 from .algebra import SCALE, Linear, Number, add_up, high, negated
+from .model_part import ModelPart
 from .pace import Pace
 from .variables import StayVars, Variables
 
 
-class Exchanges:
-    """The exchanges of one tiling model; `moved` is what each flow keeps its unit busy, by number,
-    in `passes` passes."""
+class Exchanges(ModelPart):
+    """The exchanges of one tiling model."""
 
     def __init__(
         self,
@@ -41,12 +41,7 @@ class Exchanges:
         moved: dict[int, Linear],
         passes: dict[int, Number],
     ) -> None:
-        self.vars = variables
-        self.cp = variables.cp
-        self.work = work
-        self.hw = hw
-        self.moved = moved
-        self.passes = passes
+        super().__init__(variables, work, hw, moved, passes)
         self.round_trips = find_round_trips(variables.covering, work, hw)
 
     def waiting(self, horizon: int) -> Linear:

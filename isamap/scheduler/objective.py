@@ -94,14 +94,14 @@ class Objective:
         losses += [inner * (1 - stay.is_low) for stay in self.vars.stays if stay.is_inner]
         for port, loads in ports.items():
             pace.add(1, add_up(loads), port_ends(self.work, port))
-        turns = Turns(self.vars, self.work, self.hw, self.moved)
-        turns.add_all(pace, self.passes)
+        turns = Turns(self.vars, self.work, self.hw, self.moved, self.passes)
+        turns.add_all(pace)
         exchanges.add_fed(pace)
         for flow in self.work.flows:
             if flow.unit in units:
                 turns.add_swept(flow, self._stay(flow), add_up(units[flow.unit]), pace)
         for stay in self.vars.stays:
-            turns.add_held_up(stay, units, pace, self.passes)
+            turns.add_held_up(stay, units, pace)
         for name in self.vars.loops:
             stalls.add_uneven(name, pace.computing, self.passes)
         issue, call = self.work.issue_cycles, self.work.call_cycles

@@ -30,6 +30,7 @@ from isamap.hwdesc import Hardware
 from .algebra import LIMIT, SCALE, Bool, Linear, Number, add_up, high, negated
 from .block_stalls import BlockStalls
 from .in_order import gathered, stays_in_turn, times_held_up
+from .model_part import ModelPart
 from .options import tile_options
 from .variables import StayVars, Variables
 
@@ -57,9 +58,8 @@ def independent(variables: Variables, name: str) -> tuple[Number, Bool]:
     return cp.either(variables.tile[name], 1, broken, f"independent_{name}"), broken
 
 
-class Stalls:
-    """Stalls of one tiling model; `moved` is what each flow keeps its unit busy, by number, in
-    `passes` passes."""
+class Stalls(ModelPart):
+    """Stalls of one tiling model."""
 
     def __init__(
         self,
@@ -70,12 +70,7 @@ class Stalls:
         passes: dict[int, Number],
         horizon: int,
     ) -> None:
-        self.vars = variables
-        self.cp = variables.cp
-        self.work = work
-        self.hw = hw
-        self.moved = moved
-        self.passes = passes
+        super().__init__(variables, work, hw, moved, passes)
         self.horizon = horizon
         self.blocks = BlockStalls(variables, work, hw)
         self.shared: list[cp_model.IntVar] = []  # least waiting where units share the calls

@@ -11,7 +11,6 @@ from ortools.sat.python import cp_model
 from isamap.costmodels import (
     Flow,
     Stay,
-    Work,
     find_held_up,
     find_turn,
     inputs_beside,
@@ -25,35 +24,26 @@ from isamap.costmodels import (
     shared_ports,
     unit_ends,
 )
-from isamap.hwdesc import Hardware
 
 from .algebra import SCALE, Bool, Linear, Number, add_up, negated
 from .in_order import times_held_up
+from .model_part import ModelPart
 from .pace import Pace
 from .stalls import tile_cycles
-from .variables import StayVars, Variables
+from .variables import StayVars
 
 
-class Turns:
-    """The turns of one tiling model; `moved` is what each flow keeps its unit busy, by number."""
+class Turns(ModelPart):
+    """The turns of one tiling model."""
 
-    def __init__(
-        self, variables: Variables, work: Work, hw: Hardware, moved: dict[int, Linear]
-    ) -> None:
-        self.vars = variables
-        self.cp = variables.cp
-        self.work = work
-        self.hw = hw
-        self.moved = moved
-
-    def add_all(self, pace: Pace, passes: dict[int, Number]) -> None:
+    def add_all(self, pace: Pace) -> None:
         """Slots of tiles, and places of passages (see rounds.round_cycles)."""
         for stay in self.vars.stays:
             if not is_renamed(stay.plan, stay.number, self.hw):
-                self._add_turnaround(stay, pace, passes)
+                self._add_turnaround(stay, pace)
                 self._add_ring(stay, pace)
         for passing in passage_rounds(self.vars.covering, self.work):
-            times = passes[self.work.flows.index(passing.flow)]
+            times = self.passes[self.work.flows.index(passing.flow)]
             pace.add(1, ceil(SCALE * passing.cycles) * times, passing.ends)
 
     def add_swept(self, flow: Flow, stay: StayVars, load: Linear, pace: Pace) -> None:
@@ -94,9 +84,7 @@ class Turns:
             swept = self.cp.model.add(count * busy >= load + count * left)
             swept.only_enforce_if(conditions)
 
-    def add_held_up(
-        self, stay: StayVars, units: dict[str, list[Linear]], pace: Pace, passes: dict[int, Number]
-    ) -> None:
+    def add_held_up(self, stay: StayVars, units: dict[str, list[Linear]], pace: Pace) -> None:
         """A queue that idles until a result is there that it takes out (see analytical._paces)."""
         held_up = find_held_up(self.work, stay.plan, stay.number, self.hw)
         if held_up is None:
@@ -105,7 +93,7 @@ class Turns:
         count = self.hw.num_units(unit)
         busy = pace.behind(unit_ends(self.work, unit))
         load, every = add_up(units[unit]), count * ceil(SCALE * held_up.idle_cycles)
-        drained = passes[self.work.flows.index(held_up.drain)]
+        drained = self.passes[self.work.flows.index(held_up.drain)]
         for times, literals in times_held_up(self.vars, stay, held_up, drained, self.hw):
             idle = self.cp.model.add(count * busy >= load + every * times)
             idle.only_enforce_if(literals)
@@ -129,7 +117,7 @@ class Turns:
         volume = self.cp.either(stay.volume, 0, rests, f"last_volume_{label}")
         return tile_cycles(self.vars, flow, volume)
 
-    def _add_turnaround(self, stay: StayVars, pace: Pace, passes: dict[int, Number]) -> None:
+    def _add_turnaround(self, stay: StayVars, pace: Pace) -> None:
         """Two slots of a written tile (see rounds.turnaround_cycles)."""
         turn = find_turn(self.work, stay.plan.name, stay.number)
         is_alone = isinstance(stay.is_double, int) or stay.is_always_low
@@ -147,7 +135,7 @@ class Turns:
         moved = [self.moved[number] for number in own]
         for port in shared_ports(turn):
             each = {n: ceil(SCALE * dict(self.work.flows[n].ports)[port]) for n in own}
-            moved.append(add_up(cycles * passes[n] for n, cycles in each.items()))
+            moved.append(add_up(cycles * self.passes[n] for n, cycles in each.items()))
         fetches = self.vars.fetches(stay, f"turn_{stay.label}")
         waits = ceil(SCALE * turn.latency_cycles) * fetches + SCALE * self.work.shared_cycles
         conditions = [stay.is_double, replaced]
