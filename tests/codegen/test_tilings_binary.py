@@ -21,7 +21,7 @@ from tests.codegen.gemmini_machine import Gemmini
 from tests.codegen.opentpu_machine import OpenTpu
 from tests.codegen.run_binary import run_program, sums_on_host
 from tests.codegen.vta_machine import Vta
-from tests.scheduler.tilings import random_legal_tiling, with_less_memory
+from tests.scheduler.tilings import draw_until_found, random_legal_tiling, with_any_memory
 
 SUBJECTS = (
     ("vta", "gemm", {"m": 19, "n": 33, "k": 40}),
@@ -50,13 +50,16 @@ MACHINES = {
 
 def draw_tiling(generator, found, hw, slots):
     """A covering and a legal tiling, with two places for some data or with one for all."""
-    while True:
+
+    def draw():
         covering = generator.choice(found)
-        room = {memory.name: generator.choice((2, 3, 4, 6)) for memory in hw.memories}
-        small = with_less_memory(hw, covering, room)
+        small = with_any_memory(hw, covering, generator, blocks=(2, 3, 4, 6), chance=1)
         tiling = random_legal_tiling(covering, small, generator, any_tile=True, attempts=20)
         if tiling is not None and max(stay.slots for stay in tiling.stays) == slots:
             return covering, tiling
+        return None
+
+    return draw_until_found(draw)
 
 
 def draw_plan(generator, plan, hw, slots):

@@ -11,7 +11,7 @@ from isamap.hwdesc import Cores, Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Covering, coverings, spread
 from tests.scheduler.cases import KERNELS, kernel, machine
-from tests.scheduler.tilings import with_less_memory
+from tests.scheduler.tilings import draw_until_found, with_any_memory
 
 MORE = (
     ("gemm", "gemm", (("m", 129), ("n", 81), ("k", 21))),  # 9 and 6 units
@@ -50,21 +50,19 @@ def grid_of(rows: int, columns: int, name: str = "mesh") -> Hardware:
 def random_core_case(seed: int) -> CoreCase:
     """One of the first coverings of a random kernel on a random grid, spread in a random way."""
     generator = random.Random(seed)
-    while True:
+
+    def draw() -> CoreCase | None:
         file, name, sizes = generator.choice((*KERNELS[:-1], *MORE))
         rows, columns = generator.choice(GRIDS)
         hw = grid_of(rows, columns, generator.choice(MACHINES))
         found = list(islice(coverings(kernel(file, name, sizes), hw, []), 3))
-        if not found:
-            continue
-        single = generator.choice(found)
-        spreads = list(spread(single, hw))
+        spreads = list(spread(generator.choice(found), hw)) if found else []
         if not spreads:
-            continue
+            return None
         covering = generator.choice(spreads)
-        room = {m.name: generator.choice((2, 3, 4, 6, 12)) for m in hw.memories}
-        if generator.random() < 0.7:
-            hw = with_less_memory(hw, covering, room)
+        hw = with_any_memory(hw, covering, generator)
         shares = [(s.loop, s.axis, s.count, s.step) for s in covering.shares]
         text = f"{seed}: {name} {sizes} on {hw.name} {rows} x {columns}: {shares}"
         return CoreCase(kernel(file, name, sizes), covering, hw, text)
+
+    return draw_until_found(draw)

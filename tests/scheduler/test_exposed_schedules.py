@@ -19,7 +19,7 @@ from isamap.planner import Wishes, find_plan
 from isamap.scheduler import Status, lower, solve
 from tests.scheduler.cases import kernel_file, machine
 from tests.scheduler.exhaustive import model_cycles, search_exhaustively
-from tests.scheduler.tilings import random_legal_tiling, with_less_memory
+from tests.scheduler.tilings import draw_until_found, random_legal_tiling, with_any_memory
 
 HW = machine("opentpu")
 CASES = (
@@ -43,14 +43,13 @@ def draw(number: int, seed: int) -> tuple[Covering, Hardware, Tiling]:
     """A legal tiling of a case, on the machine with all of its memory or little."""
     generator = random.Random(f"{number} {seed}")
     covering = covering_of(*CASES[number])
-    while True:
-        hw = HW
-        if generator.random() < 0.5:
-            room = {memory.name: generator.choice((2, 4, 6, 12)) for memory in hw.memories}
-            hw = with_less_memory(hw, covering, room)
+
+    def draw_one() -> tuple[Covering, Hardware, Tiling] | None:
+        hw = with_any_memory(HW, covering, generator, blocks=(2, 4, 6, 12), chance=0.5)
         tiling = random_legal_tiling(covering, hw, generator, any_tile=False, attempts=20)
-        if tiling is not None:
-            return covering, hw, tiling
+        return None if tiling is None else (covering, hw, tiling)
+
+    return draw_until_found(draw_one)
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))

@@ -14,7 +14,7 @@ from isamap.scheduler import Status
 from tests.scheduler.cases import MACHINES, first_coverings, machine
 from tests.scheduler.exhaustive import model_cycles
 from tests.scheduler.small import compare, small_case
-from tests.scheduler.tilings import random_legal_tiling, with_less_memory
+from tests.scheduler.tilings import draw_until_found, random_legal_tiling, with_any_memory
 
 PRICED = (
     ("gemm", "gemm_nt", (("m", 37), ("n", 53), ("k", 41))),
@@ -32,15 +32,15 @@ Drawn = tuple[Covering, Hardware, Tiling]
 def random_case(hw_name: str, seed: int) -> Drawn:
     """A legal tiling of a covering on a machine with all of its memory, or little."""
     generator = random.Random(f"{hw_name} {seed}")
-    while True:
+
+    def draw() -> Drawn | None:
         covering = generator.choice(first_coverings(*generator.choice(PRICED), hw_name, 3))
-        hw = machine(hw_name)
-        if generator.random() < 0.6:
-            room = {memory.name: generator.choice((1, 2, 3, 4, 6, 12)) for memory in hw.memories}
-            hw = with_less_memory(hw, covering, room)
+        blocks = (1, 2, 3, 4, 6, 12)
+        hw = with_any_memory(machine(hw_name), covering, generator, blocks=blocks, chance=0.6)
         tiling = random_legal_tiling(covering, hw, generator, any_tile=False, attempts=20)
-        if tiling is not None:
-            return covering, hw, tiling
+        return None if tiling is None else (covering, hw, tiling)
+
+    return draw_until_found(draw)
 
 
 @pytest.mark.parametrize("hw_name", MACHINES)

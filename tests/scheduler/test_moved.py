@@ -9,12 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from isamap.costmodels import count_work, moved_by
+from isamap.costmodels import Tiling, count_work, moved_by
 from isamap.emulator import time_program
 from isamap.hwdesc import Expression, Hardware
+from isamap.mapper import Covering
 from isamap.scheduler import lower
 from tests.scheduler.cases import KERNELS, MACHINES, first_coverings, machine
-from tests.scheduler.tilings import random_legal_tiling, with_less_memory
+from tests.scheduler.tilings import draw_until_found, random_legal_tiling, with_any_memory
 
 SUBJECTS = KERNELS[:-1]  # the coverings of the last take seconds to list
 
@@ -49,13 +50,14 @@ def test_closed_form_and_emulator_count_the_same(
     generator = random.Random(f"{hw_name} {subject}")
     found = first_coverings(*subject, hw_name, 3)
     full = with_energies(machine(hw_name))
-    while True:
+
+    def draw() -> tuple[Covering, Hardware, Tiling] | None:
         covering = generator.choice(found)
-        room = {memory.name: generator.choice((2, 3, 4, 6, 12)) for memory in full.memories}
-        hw = with_less_memory(full, covering, room) if generator.random() < 0.7 else full
+        hw = with_any_memory(full, covering, generator)
         tiling = random_legal_tiling(covering, hw, generator, any_tile=True, attempts=20)
-        if tiling is not None:
-            break
+        return None if tiling is None else (covering, hw, tiling)
+
+    covering, hw, tiling = draw_until_found(draw)
     program = lower(covering, tiling, hw)
     assert program is not None, "a legal tiling fits"
     timing = time_program(program, hw, compiled=False)

@@ -8,9 +8,12 @@ import random
 
 import pytest
 
+from isamap.costmodels import Tiling
+from isamap.hwdesc import Hardware
+from isamap.mapper import Covering
 from tests.scheduler.cases import KERNELS, MACHINES, first_coverings, kernel, machine
 from tests.scheduler.execution import assert_correct
-from tests.scheduler.tilings import random_legal_tiling, with_less_memory
+from tests.scheduler.tilings import draw_until_found, random_legal_tiling, with_any_memory
 
 NUM_COVERINGS = 3
 SUBJECTS = KERNELS[:-1]  # the coverings of the last take seconds to list
@@ -30,16 +33,14 @@ def check_random_tiling(
     """Draw coverings and memories until a random tiling fits; it must compute the kernel."""
     generator = random.Random(f"{hw_name} {subject} {seed}")
     found = first_coverings(*subject, hw_name, NUM_COVERINGS)
-    while True:
+
+    def draw() -> tuple[Covering, Tiling, Hardware] | None:
         covering = generator.choice(found)
-        hw = machine(hw_name)
-        if generator.random() < 0.7:
-            room = {memory.name: generator.choice((2, 3, 4, 6, 12)) for memory in hw.memories}
-            hw = with_less_memory(hw, covering, room)
+        hw = with_any_memory(machine(hw_name), covering, generator)
         any_kept = generator.random() < 0.3
         tiling = random_legal_tiling(
             covering, hw, generator, any_tile=True, any_kept=any_kept, attempts=20
         )
-        if tiling is not None:
-            break
-    assert_correct(kernel(*subject), covering, tiling, hw)
+        return None if tiling is None else (covering, tiling, hw)
+
+    assert_correct(kernel(*subject), *draw_until_found(draw))

@@ -27,7 +27,7 @@ from tests.scheduler.execution import assert_correct
 from tests.scheduler.exhaustive import model_cycles
 from tests.scheduler.test_tokens import rules_without_one_token
 from tests.scheduler.test_unit_chains import SHORT, SIZES, moved
-from tests.scheduler.tilings import random_legal_tiling, with_less_memory
+from tests.scheduler.tilings import draw_until_found, random_legal_tiling, with_any_memory
 
 MACHINES = Path(__file__).parents[1] / "specs" / "machines"
 Make = Callable[[], Hardware]
@@ -112,18 +112,17 @@ def random_case(
     """A legal tiling on a machine with all or little of its memory and channels; `is_odd`: also one
     that no solver would try."""
     generator = random.Random(f"ring {seed}")
-    while True:
+
+    def draw() -> tuple[Kernel, Covering, Tiling, Hardware] | None:
         subject = product(hw, *(generator.choice(SIZES) for _ in "mnk"))
         covering = generator.choice(list(islice(coverings(subject, hw, []), 2)))
-        less = hw
-        if generator.random() < 0.7:
-            room = {memory.name: generator.choice((2, 3, 4, 6, 12)) for memory in hw.memories}
-            less = with_less_memory(hw, covering, room)
+        less = with_any_memory(hw, covering, generator)
         depth = generator.choice((2, 8) if hw.name == one_queue().name else (1, 2, 8))
         less = replace(less, channels=tuple(replace(c, depth=depth) for c in less.channels))
         tiling = random_legal_tiling(covering, less, generator, any_tile=is_odd, attempts=20)
-        if tiling is not None:
-            return subject, covering, tiling, less
+        return None if tiling is None else (subject, covering, tiling, less)
+
+    return draw_until_found(draw)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -34,7 +34,7 @@ from isamap.scheduler.options import slot_options
 from tests.scheduler.execution import assert_correct
 from tests.scheduler.exhaustive import model_cycles
 from tests.scheduler.test_tokens import rules_without_one_token, without_tokens
-from tests.scheduler.tilings import random_legal_tiling, with_less_memory
+from tests.scheduler.tilings import draw_until_found, random_legal_tiling, with_any_memory
 
 TESTS = Path(__file__).parents[1]
 SHORT = TESTS / "specs" / "short_kernels.py"
@@ -91,21 +91,20 @@ def random_case(
     """A legal tiling of a product on a machine with all or little of its memory and channels;
     `is_odd`: also one that no solver would try."""
     generator = random.Random(f"chain {seed}")
-    while True:
+
+    def draw() -> tuple[Kernel, Covering, Tiling, Hardware] | None:
         kernel = product(*(generator.choice(SIZES) for _ in "mnk"))
         covering = generator.choice(list(islice(coverings(kernel, hw, []), 2)))
-        less = hw
-        if generator.random() < 0.7:
-            room = {memory.name: generator.choice((2, 3, 4, 6, 12)) for memory in hw.memories}
-            less = with_less_memory(hw, covering, room)
+        less = with_any_memory(hw, covering, generator)
         depth = generator.choice((1, 2, 8) if hw is chain() else (2, 8))
         less = replace(less, channels=tuple(replace(c, depth=depth) for c in less.channels))
         any_kept = is_odd and generator.random() < 0.3
         tiling = random_legal_tiling(
             covering, less, generator, any_tile=is_odd, any_kept=any_kept, attempts=20
         )
-        if tiling is not None:
-            return kernel, covering, tiling, less
+        return None if tiling is None else (kernel, covering, tiling, less)
+
+    return draw_until_found(draw)
 
 
 @pytest.mark.parametrize("seed", range(25))

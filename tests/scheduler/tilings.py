@@ -8,12 +8,16 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, permutations, product
+from typing import TypeVar
 
 from isamap.costmodels import Stay, Tiling, Work, count_work, needs_one_slot
 from isamap.hwdesc import Hardware, MemoryKind
 from isamap.mapper import Covering, OperandPlan, TiledLoop
 from isamap.scheduler.legality import is_legal
 from isamap.scheduler.options import must_divide, slot_options, stay_choices, tile_options
+from isamap.scheduler.place import passages
+
+Drawn = TypeVar("Drawn")
 
 Levels = tuple[tuple[int, ...], ...]
 
@@ -181,18 +185,47 @@ def random_legal_tiling(
     return None
 
 
+def draw_until_found(draw: Callable[[], Drawn | None], attempts: int = 500) -> Drawn:
+    """What `draw` gives first but for None; where that never comes, the test fails, not hangs."""
+    for _ in range(attempts):
+        if (drawn := draw()) is not None:
+            return drawn
+    raise AssertionError(f"none of {attempts} draws is legal")
+
+
+def with_any_memory(
+    hw: Hardware,
+    covering: Covering,
+    generator: random.Random,
+    *,
+    blocks: tuple[int, ...] = (2, 3, 4, 6, 12),
+    chance: float = 0.7,
+) -> Hardware:
+    """The machine, by `chance` with memories of room for one of `blocks` blocks each."""
+    if generator.random() >= chance:
+        return hw
+    room = {memory.name: generator.choice(blocks) for memory in hw.memories}
+    return with_less_memory(hw, covering, room)
+
+
 def with_less_memory(hw: Hardware, covering: Covering, blocks: dict[str, int]) -> Hardware:
-    """The machine with managed memories of room for so many blocks.
+    """The machine with managed memories of room for so many blocks, and for what passes them.
 
     One block of each of the covering's operands in a memory makes 1.
     """
     sizes: dict[str, int] = {}
     for plan in covering.operands:
         for residence in plan.residences:
-            sizes[residence.memory] = sizes.get(residence.memory, 0) + residence.position_bytes
+            if (count := blocks.get(residence.memory)) is not None:
+                room = residence.position_bytes * count
+                sizes[residence.memory] = sizes.get(residence.memory, 0) + room
+    for passage in passages(covering).values():
+        if passage.memory in blocks:
+            room = passage.block_bytes * passage.slots
+            sizes[passage.memory] = sizes.get(passage.memory, 0) + room
     memories = tuple(
-        replace(memory, size_bytes=min(memory.size_bytes, sizes[memory.name] * blocks[memory.name]))
-        if memory.kind is MemoryKind.MANAGED and memory.name in sizes and memory.name in blocks
+        replace(memory, size_bytes=min(memory.size_bytes, sizes[memory.name]))
+        if memory.kind is MemoryKind.MANAGED and memory.name in sizes
         else memory
         for memory in hw.memories
     )
