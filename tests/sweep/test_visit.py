@@ -229,6 +229,11 @@ def test_a_process_that_is_killed_is_told(tmp_path: Path) -> None:
     assert again.is_recalled, "it goes on from there"
 
 
+def hear_ctrl_c() -> None:
+    """Shells begin what they run in the background deaf to it, and it passes that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sends signals")
 def test_processes_of_a_sweep_that_is_stopped_leave_nothing_behind(tmp_path: Path) -> None:
     compiler = tmp_path / "cc"
@@ -240,7 +245,7 @@ def test_processes_of_a_sweep_that_is_stopped_leave_nothing_behind(tmp_path: Pat
     sweep = subprocess.Popen(
         [sys.executable, "-m", "isamap", "explore", "gemm", "--hw", "vecdot", "--jobs", "2",
          "--set", f"{REGS}=2KiB,512bytes", "--cache", "kept"],
-        cwd=tmp_path, env={**os.environ, **folders, "CC": str(compiler)},
+        cwd=tmp_path, env={**os.environ, **folders, "CC": str(compiler)}, preexec_fn=hear_ctrl_c,
     )  # fmt: skip
     assert awaited(lambda: len(list(tmp_path.glob("*.compiles"))) == 2)
     assert len(list(work.glob("isamap-work-*"))) == 2
