@@ -17,7 +17,7 @@ from isamap.scheduler import lower
 from isamap.scheduler.greedy import schedule_greedily
 from isamap.scheduler.legality import is_legal
 from isamap.scheduler.options import stay_choices
-from tests.scheduler.tilings import random_tiling
+from tests.scheduler.tilings import random_legal_tiling
 
 MAX_COVERINGS = 8  # looked at per mapping
 MAX_DRAWS = 12  # of random tilings per covering
@@ -59,13 +59,8 @@ def lower_mapping(
 
 def _draw(covering: Covering, hw: Hardware, generator: random.Random) -> Tiling | None:
     """A random legal tiling, at the latest the one of single units and single slots."""
-    if not stay_choices(covering, hw):
-        return None
-    for _ in range(MAX_DRAWS):
-        tiling = random_tiling(covering, hw, generator, any_tile=True)
-        if is_legal(covering, tiling, hw):
-            return tiling
-    return _smallest(covering, hw)
+    tiling = random_legal_tiling(covering, hw, generator, any_tile=True, attempts=MAX_DRAWS)
+    return tiling or _smallest(covering, hw)
 
 
 def _smallest(covering: Covering, hw: Hardware) -> Tiling | None:

@@ -15,7 +15,9 @@ from isamap.mapper import Covering, coverings
 from isamap.scheduler import Solution, solve
 from tests.scheduler.cases import kernel, machine
 from tests.scheduler.exhaustive import MANY, search_exhaustively
-from tests.scheduler.tilings import active_loops, with_less_memory
+from tests.scheduler.tilings import active_loops, draw_until_found, with_less_memory
+
+Sizes = tuple[tuple[str, int], ...]
 
 SHARE = {Metric.EDP: 2.0**-15}  # of a value that the model may not tell apart
 MAX_UNITS = 6  # per loop
@@ -53,12 +55,14 @@ class Comparison:
 def small_case(hw_name: str, seed: int) -> Case:
     """Draw kernels and coverings until one has two or three loops of at most six units."""
     generator = random.Random(f"{hw_name} {seed}")
-    while True:
+
+    def draw() -> tuple[str, Sizes, list[Covering]] | None:
         file, name, loops = generator.choice(FAMILIES)
         sizes = tuple((loop, _random_size(loop, generator)) for loop in loops)
         found = [c for c in _first_coverings(file, name, sizes, hw_name) if _is_small(c)]
-        if found:
-            break
+        return (name, sizes, found) if found else None
+
+    name, sizes, found = draw_until_found(draw)
     covering = generator.choice(found)
     hw, room = machine(hw_name), {}
     if generator.random() < 0.75:
@@ -94,9 +98,7 @@ def compare(
 
 
 @cache
-def _first_coverings(
-    file: str, name: str, sizes: tuple[tuple[str, int], ...], hw_name: str
-) -> tuple[Covering, ...]:
+def _first_coverings(file: str, name: str, sizes: Sizes, hw_name: str) -> tuple[Covering, ...]:
     return tuple(islice(coverings(kernel(file, name, sizes), machine(hw_name), []), 4))
 
 

@@ -5,6 +5,7 @@ their cost, lowering them.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, permutations, product
@@ -190,7 +191,7 @@ def draw_until_found(draw: Callable[[], Drawn | None], attempts: int = 500) -> D
     for _ in range(attempts):
         if (drawn := draw()) is not None:
             return drawn
-    raise AssertionError(f"none of {attempts} draws is legal")
+    raise AssertionError(f"nothing found in {attempts} draws")
 
 
 def with_any_memory(
@@ -213,19 +214,15 @@ def with_less_memory(hw: Hardware, covering: Covering, blocks: dict[str, int]) -
 
     One block of each of the covering's operands in a memory makes 1.
     """
-    sizes: dict[str, int] = {}
+    sizes: Counter[str] = Counter()
     for plan in covering.operands:
         for residence in plan.residences:
-            if (count := blocks.get(residence.memory)) is not None:
-                room = residence.position_bytes * count
-                sizes[residence.memory] = sizes.get(residence.memory, 0) + room
+            sizes[residence.memory] += residence.position_bytes * blocks.get(residence.memory, 0)
     for passage in passages(covering).values():
-        if passage.memory in blocks:
-            room = passage.block_bytes * passage.slots
-            sizes[passage.memory] = sizes.get(passage.memory, 0) + room
+        sizes[passage.memory] += passage.block_bytes * passage.slots
     memories = tuple(
         replace(memory, size_bytes=min(memory.size_bytes, sizes[memory.name]))
-        if memory.kind is MemoryKind.MANAGED and memory.name in sizes
+        if memory.kind is MemoryKind.MANAGED and memory.name in sizes and memory.name in blocks
         else memory
         for memory in hw.memories
     )
