@@ -32,11 +32,11 @@ from .exchanges import (
     drains_late,
     find_exchanges,
     has_one_credit,
-    has_planes,
+    has_token_beside,
     order_places,
-    shares_credits,
     sources,
     why_mixed_up,
+    why_no_channel,
 )
 from .flow import Flow
 from .handover import copies_as_written
@@ -168,7 +168,7 @@ __all__ = [
     "floor_costs",
     "guards",
     "has_one_credit",
-    "has_planes",
+    "has_token_beside",
     "host_costs",
     "ideal_cycles",
     "inner_tile_cycles",
@@ -216,7 +216,6 @@ __all__ = [
     "round_trip_cycles",
     "share_time",
     "shared_ports",
-    "shares_credits",
     "slowest_block_cycles",
     "sources",
     "splits_along",
@@ -228,5 +227,6 @@ __all__ = [
     "unit_ends",
     "waits_for_port",
     "why_mixed_up",
+    "why_no_channel",
     "why_no_ring",
 ]

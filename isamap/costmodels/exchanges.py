@@ -169,6 +169,30 @@ def why_mixed_up(covering: Covering, hw: Hardware) -> str:
     return ""
 
 
+def why_no_channel(covering: Covering, hw: Hardware) -> str:
+    """Which channel the tokens of a covering's exchanges lack, or find too short; empty if none."""
+    exchanges = find_exchanges(covering, hw)
+    for one in exchanges:
+        for source, target in filter(None, (one.told, one.credited)):
+            channel = hw.channel(source, target)
+            if channel is None:
+                return f"{hw.name} has no token channel from unit {source} to unit {target}"
+            is_credit = (source, target) == one.credited
+            if is_credit and channel.depth < 2 and has_token_beside(covering, exchanges, one):
+                return (
+                    f"channel {channel.name} holds one token; a unit that fills and drains, or"
+                    " drains byte after byte, needs two (if the machine has more, make its"
+                    " 'depth' 2)"
+                )
+    return ""
+
+
+def has_token_beside(covering: Covering, exchanges: tuple[Exchange, ...], one: Exchange) -> bool:
+    """Is there another token in the channel of an exchange's credits, so that there is one credit:
+    of another exchange, or of byte planes that are handed to and fro?"""
+    return _has_planes(covering, one) or shares_credits(exchanges, one)
+
+
 def shares_credits(exchanges: tuple[Exchange, ...], one: Exchange) -> bool:
     """Do other tokens run in the channel of an exchange's credits? Then there is one credit:
     whatever is popped instead of another token was pushed at the same point, or later."""
@@ -176,9 +200,12 @@ def shares_credits(exchanges: tuple[Exchange, ...], one: Exchange) -> bool:
 
 
 def _has_planes(covering: Covering, exchange: Exchange) -> bool:
-    if not exchange.is_outward:
-        return False
-    return any(has_planes(covering, place) for place in exchange.places)
+    """Is what lies there handed to and fro during its drain, so that a second credit would be taken
+    for a hand-over?"""
+    return exchange.is_outward and any(
+        leaves_in_planes(covering.operand(operand).residences[number])
+        for operand, number in exchange.places
+    )
 
 
 def has_one_credit(covering: Covering, place: Spot, hw: Hardware) -> bool:
@@ -208,10 +235,3 @@ def drains_late(covering: Covering, place: Spot, hw: Hardware) -> bool:
     channel = hw.channel(*told)
     is_alone = all(told not in (e.told, e.credited) for e in exchanges if e != mine[0])
     return is_alone and channel is not None and channel.depth > 1
-
-
-def has_planes(covering: Covering, place: Spot) -> bool:
-    """Is what lies there handed to and fro during its drain, so that a second credit would be taken
-    for a hand-over?"""
-    operand, number = place
-    return leaves_in_planes(covering.operand(operand).residences[number])

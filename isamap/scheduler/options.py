@@ -17,6 +17,7 @@ from isamap.costmodels import (
     may_double,
     moves_blocks,
     why_mixed_up,
+    why_no_channel,
     why_no_ring,
 )
 from isamap.hwdesc import Hardware
@@ -190,7 +191,7 @@ def why_unordered(covering: Covering, plan: OperandPlan, hw: Hardware) -> str:
         return f"{plan.buffer} would be moved block by block, which {why}"
     if any(fifos) and (plan.is_output or len(fifos) > 2):
         return f"{plan.buffer} is an output in a fifo, or takes more than two copies to get there"
-    return why_mixed_up(covering, hw)
+    return why_mixed_up(covering, hw) or why_no_channel(covering, hw)
 
 
 def _may_be_low(plan: OperandPlan, hw: Hardware) -> bool:

@@ -24,10 +24,9 @@ from isamap.costmodels import (
     Tiling,
     find_exchanges,
     guards,
-    has_planes,
+    has_token_beside,
     is_replaced,
     order_places,
-    shares_credits,
     sources,
     trips,
 )
@@ -244,12 +243,8 @@ def signal(hw: Hardware, source: str, target: str) -> tuple[Node, ...]:
 
 def _channel(hw: Hardware, source: str, target: str) -> Channel:
     channel = hw.channel(source, target)
-    if channel is not None:
-        return channel
-    raise MappingError(
-        f"{hw.name} has no token channel from unit {source} to unit {target}",
-        hint="add it under 'channels'",
-    )
+    assert channel is not None, "no covering is scheduled whose tokens have no channel"
+    return channel
 
 
 def _carrier(hw: Hardware, unit: str) -> str:
@@ -268,26 +263,16 @@ def plan_tokens(covering: Covering, tiling: Tiling, hw: Hardware) -> Tokens:
     lanes = []
     for exchange in exchanges:
         stays = [tiling.stay(*place) for place in exchange.places]
-        planes = exchange.is_outward and any(has_planes(covering, p) for p in exchange.places)
-        is_shared = planes or shares_credits(exchanges, exchange)
+        is_shared = has_token_beside(covering, exchanges, exchange)
         credits = 1 if is_shared else _credits(covering, tiling, exchange, stays)
-        credits = min(credits, _room(hw, exchange, shared=is_shared))
+        credits = min(credits, _room(hw, exchange))
         lanes.append(Lane(exchange, _period(covering, tiling, stays), credits))
     return Tokens(hw, hw.instruction(covering.instruction).unit, tuple(lanes))
 
 
-def _room(hw: Hardware, exchange: Exchange, *, shared: bool) -> int:
-    """Credits that the channel holds, beside another token where something else shares it."""
-    if exchange.credited is None:
-        return 0
-    channel = _channel(hw, *exchange.credited)
-    if shared and channel.depth < 2:
-        raise MappingError(
-            f"channel {channel.name} holds one token; a unit that fills and drains, or drains byte"
-            " after byte, needs two",
-            hint="if the machine has more, make its 'depth' 2",
-        )
-    return channel.depth
+def _room(hw: Hardware, exchange: Exchange) -> int:
+    """Credits that the channel holds."""
+    return _channel(hw, *exchange.credited).depth if exchange.credited else 0
 
 
 def _credits(covering: Covering, tiling: Tiling, exchange: Exchange, stays: list[Stay]) -> int:

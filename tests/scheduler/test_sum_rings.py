@@ -249,3 +249,13 @@ def test_tasks_wait_for_the_last_sums(make: Make) -> None:
     assert isinstance(found, isamap.PlanResult)
     assert found.verification.is_verified, found.verification.failure
     assert any(not task.on_host for task in found.plan.tasks)
+
+
+def test_coverings_whose_tokens_have_no_channel_leave_the_others() -> None:
+    """Stores alone would copy what the first unit brings, and cannot tell it when."""
+    hw = chained()
+    assert hw.channel("store", "fetch") is None
+    copy = "S, D = In(i32, 4, 5), Out(i32, 4, 5)\nfor i, j in grid(4, 5):\n  D[i, j] = S[i, j]"
+    found = isamap.map(parse_semantics(copy, "copy"), hw, verify="full", time_limit_s=3)
+    assert isinstance(found, isamap.Result), "not left to the host"
+    assert found.verification.is_verified, found.verification.failure
