@@ -9,8 +9,7 @@ from functools import partial
 from math import inf, prod
 
 from isamap.hwdesc import Hardware, host_instruction, run_cycles
-from isamap.ir import Access, Affine, Kernel
-from isamap.rewrites import map_accesses
+from isamap.ir import Access, Affine, Kernel, map_accesses
 
 from .aim import Costs
 from .traffic import count_moved

@@ -55,6 +55,7 @@ from .kernel import (
     Role,
     Statement,
     accesses,
+    map_accesses,
 )
 from .load_reference import load_reference
 from .normalise_update import normalise_update
@@ -145,6 +146,7 @@ __all__ = [
     "load_reference",
     "loop_kinds",
     "make_ready",
+    "map_accesses",
     "may_distribute",
     "may_interchange",
     "may_permute",

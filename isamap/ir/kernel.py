@@ -4,9 +4,10 @@ In: nothing but these nodes. Out: frozen values, compared by value (positions ex
 Not its job: reading text (`parse`), rules (`verify`), meaning (`interp`), text (`pretty`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import assert_never
 
 from isamap.errors import Loc
 
@@ -180,3 +181,16 @@ def accesses(expr: Expr) -> tuple[Access, ...]:
             case _:
                 pass
     return tuple(found)
+
+
+def map_accesses(expr: Expr, change: Callable[[Access], Expr]) -> Expr:
+    """`expr` with every access replaced by `change` of it."""
+    match expr:
+        case Access():
+            return change(expr)
+        case Apply(op, args):
+            return Apply(op, tuple(map_accesses(arg, change) for arg in args))
+        case Literal() | Immediate():
+            return expr
+        case _:
+            assert_never(expr)

@@ -26,9 +26,10 @@ from isamap.ir import (
     index_range,
     is_float,
     leaves_elements,
+    map_accesses,
     may_swap,
 )
-from isamap.rewrites import map_accesses, substitute_access
+from isamap.rewrites import substitute_access
 
 from .tasks import Ends, Task, TaskNode, flatten
 

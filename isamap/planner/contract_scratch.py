@@ -19,6 +19,7 @@ from isamap.ir import (
     Role,
     Statement,
     covers,
+    map_accesses,
     size_bytes,
 )
 from isamap.program import (
@@ -32,7 +33,6 @@ from isamap.program import (
     map_issues,
     natural_layout,
 )
-from isamap.rewrites import map_accesses
 
 
 def contract_scratch(program: Program, hw: Hardware) -> Program:

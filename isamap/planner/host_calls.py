@@ -20,12 +20,13 @@ from isamap.ir import (
     Statement,
     index_range,
     leaving_dims,
+    map_accesses,
     pretty_statement,
     size_bytes,
 )
 from isamap.mapper import Task
 from isamap.program import Address, Issue, Layout, Operand, Span
-from isamap.rewrites import map_accesses, rename_loops
+from isamap.rewrites import rename_loops
 from isamap.scheduler import tile_name
 
 from .share_loops import share_loops

@@ -10,7 +10,7 @@ from .border import border
 from .carry import carry, carry_site
 from .clear import clear
 from .drop_padding import drop_padding
-from .edit import map_accesses, rename_loops, substitute_access
+from .edit import rename_loops, substitute_access
 from .expand import expand
 from .factor import factor
 from .fission import fission
@@ -72,7 +72,6 @@ __all__ = [
     "inline",
     "interchange",
     "join",
-    "map_accesses",
     "nest_site",
     "outline",
     "overwrite",

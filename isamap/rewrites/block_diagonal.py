@@ -9,17 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement
+from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, map_accesses
 
 from .attempt import attempt
-from .edit import (
-    fresh_names,
-    map_accesses,
-    pick_loops,
-    replace_statement,
-    substitute_access,
-    used_loops,
-)
+from .edit import fresh_names, pick_loops, replace_statement, substitute_access, used_loops
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
 from .window import find_sum, zero_factors

@@ -22,10 +22,11 @@ from isamap.ir import (
     index_range,
     kernel_loop_kinds,
     leaving_dims,
+    map_accesses,
 )
 
 from .attempt import attempt
-from .edit import fresh_names, map_accesses, rebuild
+from .edit import fresh_names, rebuild
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
 

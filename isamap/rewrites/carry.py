@@ -19,10 +19,11 @@ from isamap.ir import (
     Statement,
     accesses,
     covers,
+    map_accesses,
     may_distribute,
 )
 
-from .edit import all_loops, fresh_names, map_accesses, rebuild
+from .edit import all_loops, fresh_names, rebuild
 from .variant import Rewrite
 
 Item = TypeVar("Item")

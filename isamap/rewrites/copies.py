@@ -16,18 +16,12 @@ from isamap.ir import (
     Kernel,
     Loop,
     Statement,
+    map_accesses,
     pretty_expr,
     stays_inside,
 )
 
-from .edit import (
-    find_alone,
-    fresh_names,
-    make_temporary,
-    map_accesses,
-    replace_statement,
-    substitute_access,
-)
+from .edit import find_alone, fresh_names, make_temporary, replace_statement, substitute_access
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import partial
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Affine, Apply, Expr, Kernel, Loop, Statement, is_cast
+from isamap.ir import Access, Affine, Apply, Expr, Kernel, Loop, Statement, is_cast, map_accesses
 
 from .attempt import statement_sites
 from .copies import drop_pad
-from .edit import map_accesses, replace_statement, shared_depth, substitute_loops
+from .edit import replace_statement, shared_depth, substitute_loops
 from .variant import Rewrite
 
 Range = tuple[int, int]  # first and last value

@@ -4,25 +4,22 @@ In: kernels, statements, expressions. Out: changed copies; `rebuild` verifies th
 Not its job: deciding whether a change keeps the meaning.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import assert_never
 
 from isamap.errors import KernelError
 from isamap.ir import (
     RESERVED,
     Access,
     Affine,
-    Apply,
     Buffer,
     Expr,
-    Immediate,
     Kernel,
-    Literal,
     Loop,
     Role,
     Statement,
     accesses,
+    map_accesses,
     verify,
 )
 
@@ -70,19 +67,6 @@ def make_temporary(name: str, dtype: str, loops: Iterable[Loop]) -> tuple[Buffer
     dims = tuple(loops)
     buffer = Buffer(name, dtype, tuple(loop.extent for loop in dims), Role.TEMP)
     return buffer, Access(name, tuple(Affine.var(loop.name) for loop in dims))
-
-
-def map_accesses(expr: Expr, change: Callable[[Access], Expr]) -> Expr:
-    """`expr` with every access replaced by `change` of it."""
-    match expr:
-        case Access():
-            return change(expr)
-        case Apply(op, args):
-            return Apply(op, tuple(map_accesses(arg, change) for arg in args))
-        case Literal() | Immediate():
-            return expr
-        case _:
-            assert_never(expr)
 
 
 def substitute_access(access: Access, values: Mapping[str, Affine]) -> Access:

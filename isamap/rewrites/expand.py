@@ -22,6 +22,7 @@ from isamap.ir import (
     accesses,
     covers,
     is_float,
+    map_accesses,
     wrap_integer,
 )
 
@@ -31,7 +32,6 @@ from .edit import (
     begins_at_zero,
     fresh_names,
     make_temporary,
-    map_accesses,
     pick_loops,
     rebuild,
     shares_loops,

@@ -22,12 +22,13 @@ from isamap.ir import (
     accesses,
     index_range,
     loop_kinds,
+    map_accesses,
     may_distribute,
     normalise_update,
 )
 
 from .attempt import buffer_sites
-from .edit import map_accesses, rebuild, substitute_access
+from .edit import rebuild, substitute_access
 from .variant import Rewrite
 
 

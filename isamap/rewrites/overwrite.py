@@ -17,11 +17,12 @@ from isamap.ir import (
     accesses,
     covers,
     loop_kinds,
+    map_accesses,
     normalise_update,
 )
 
 from .attempt import buffer_sites
-from .edit import find_alone, map_accesses, rebuild, replace_statement
+from .edit import find_alone, rebuild, replace_statement
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
 

@@ -22,17 +22,11 @@ from isamap.ir import (
     Statement,
     accesses,
     loop_kinds,
+    map_accesses,
 )
 
 from .attempt import attempt
-from .edit import (
-    find_alone,
-    fresh_names,
-    make_temporary,
-    map_accesses,
-    replace_statement,
-    substitute_access,
-)
+from .edit import find_alone, fresh_names, make_temporary, replace_statement, substitute_access
 from .fresh_loops import fresh_loops
 from .reduce_as_gemm import wrap_like
 from .variant import Rewrite

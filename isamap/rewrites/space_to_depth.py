@@ -9,13 +9,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, index_range
+from isamap.ir import (
+    Access,
+    Affine,
+    Buffer,
+    Expr,
+    Kernel,
+    Loop,
+    Role,
+    Statement,
+    index_range,
+    map_accesses,
+)
 
 from .copies import drop_pad
 from .edit import (
     fresh_names,
     make_temporary,
-    map_accesses,
     pick_loops,
     replace_statement,
     substitute_loops,

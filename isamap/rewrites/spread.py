@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Kernel, Statement
+from isamap.ir import Access, Kernel, Statement, map_accesses
 
-from .edit import find_alone, find_loop, map_accesses, replace_statement
+from .edit import find_alone, find_loop, replace_statement
 from .pad_loops import check_added, grow_loop
 from .split import split
 from .variant import Rewrite

@@ -20,10 +20,11 @@ from isamap.ir import (
     Statement,
     covers,
     loop_kinds,
+    map_accesses,
     may_distribute,
 )
 
-from .edit import fresh_names, map_accesses, rebuild, substitute_loops
+from .edit import fresh_names, rebuild, substitute_loops
 from .nest_sites import find_place, name_place, nest_ranges
 from .split_nest import find_range, follow_range, tear_apart
 from .variant import Rewrite

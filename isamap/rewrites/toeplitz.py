@@ -8,10 +8,21 @@ from dataclasses import replace
 from functools import partial
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Affine, Buffer, Expr, Kernel, Loop, Role, Statement, index_range
+from isamap.ir import (
+    Access,
+    Affine,
+    Buffer,
+    Expr,
+    Kernel,
+    Loop,
+    Role,
+    Statement,
+    index_range,
+    map_accesses,
+)
 
 from .copies import drop_pad
-from .edit import fresh_names, map_accesses, pick_loops, replace_statement, used_loops
+from .edit import fresh_names, pick_loops, replace_statement, used_loops
 from .fresh_loops import fresh_loops
 from .variant import Rewrite
 from .window import Window, find_window, window_sites, zero_factors

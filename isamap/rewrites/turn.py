@@ -9,9 +9,8 @@ from dataclasses import replace
 from itertools import permutations
 
 from isamap.errors import KernelError
-from isamap.ir import Access, Kernel, Role
+from isamap.ir import Access, Kernel, Role, map_accesses
 
-from .edit import map_accesses
 from .variant import Rewrite
 
 

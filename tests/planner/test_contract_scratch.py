@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from isamap.compile import load_machine
 from isamap.emulator import run
 from isamap.errors import ProgramError
-from isamap.ir import Access, Affine, Kernel, Loop, Role, parse_semantics, random_arrays
+from isamap.ir import (
+    Access,
+    Affine,
+    Kernel,
+    Loop,
+    Role,
+    map_accesses,
+    parse_semantics,
+    random_arrays,
+)
 from isamap.planner.contract_scratch import contract_scratch
 from isamap.program import (
     Address,
@@ -22,7 +31,6 @@ from isamap.program import (
     Span,
     natural_layout,
 )
-from isamap.rewrites import map_accesses
 from tests.strategies import kernels
 
 CORE = load_machine("x86_avx512")
