@@ -23,6 +23,7 @@ class Layout:
 
     Element (digits of all axes) lies at sum(digit * stride); its array index along d is
     sum(digit * step) - border[d]. Dimensions beyond `shape` (the border is longer) have extent 1.
+    An input may be seen with neighbouring dimensions as one, in `shape` as in the axes.
 
     Positions whose array index falls outside `shape` are padding: `padding` in inputs, ignored in
     outputs. Several positions may hold the same element (replication). `plane_bytes` not None: the

@@ -5,6 +5,8 @@ in a memory.
 """
 
 from dataclasses import replace
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 
@@ -27,13 +29,14 @@ def natural_layout(dtype: str, shape: tuple[int, ...]) -> Layout:
 def pack(array: np.ndarray, layout: Layout) -> np.ndarray:
     """Bytes of `array` in `layout`; padding is the layout's, gaps are zero.
 
-    Shapes: `array` is `layout.shape` of `layout.dtype`; the result is `[layout.size_bytes]` u8.
+    Shapes: `array` is `layout.shape` of `layout.dtype`, or has more dimensions where that sees
+    neighbours as one; the result is `[layout.size_bytes]` u8.
 
     Raises:
         ProgramError: the array's shape or dtype is not the layout's.
     """
     dtype = numpy_dtype(layout.dtype)
-    if array.shape != layout.shape or array.dtype != dtype:
+    if not _is_seen_as(array.shape, layout.shape) or array.dtype != dtype:
         raise ProgramError(
             f"array {array.dtype}{list(array.shape)} given,"
             f" layout holds {layout.dtype}{list(layout.shape)}",
@@ -49,6 +52,12 @@ def pack(array: np.ndarray, layout: Layout) -> np.ndarray:
     for target, source in zip(_data_views(data, layout), _slab_views(slab, layout, low)):
         target[...] = source
     return data
+
+
+def _is_seen_as(shape: tuple[int, ...], seen: tuple[int, ...]) -> bool:
+    """Is `seen` the shape, perhaps with neighbouring dimensions as one?"""
+    ends, wanted = (tuple(accumulate(dims, mul)) for dims in (shape, seen))
+    return set(wanted) <= {*ends, 1} and wanted[-1:] == ends[-1:]
 
 
 def unpack(data: np.ndarray, layout: Layout) -> np.ndarray:

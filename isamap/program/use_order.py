@@ -10,11 +10,13 @@ in the order of the loops around the calls.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from isamap.hwdesc import Hardware
 from isamap.ir import Affine, numpy_dtype
 
 from .layout import Axis, Layout
+from .pack import natural_layout
 from .program import Address, For, Issue, Node, Operand, Placement, Program, surrounded_issues
 
 ALIGN_BYTES = 64
@@ -53,21 +55,50 @@ def _is_plain(layout: Layout) -> bool:
 
 
 def _reorder(program: Program, placement: Placement, hw: Hardware) -> Program:
-    shared = [p for p in program.outputs if p.address == placement.address]
+    if any(p.address == placement.address for p in program.outputs):
+        return program
+    for layout in _views(placement.layout):
+        moved = _moved_as(program, placement, replace(placement, layout=layout), hw)
+        if moved is not None:
+            return moved
+    return program
+
+
+def _views(layout: Layout) -> Iterator[Layout]:
+    """The layout, and where it is row-major, ever more neighbouring dimensions seen as one: loops
+    over rows side by side may run over several."""
+    yield layout
+    if layout.is_natural:
+        gaps = range(1, len(layout.shape))
+        for count in gaps:
+            for closed in combinations(gaps, count):
+                shape = [1]
+                for dim, size in enumerate(layout.shape):
+                    shape = (
+                        [*shape[:-1], shape[-1] * size] if dim in (0, *closed) else [*shape, size]
+                    )
+                yield natural_layout(layout.dtype, tuple(shape))
+
+
+def _moved_as(
+    program: Program, own: Placement, placement: Placement, hw: Hardware
+) -> Program | None:
+    """The program with one of its inputs, seen as `placement`, in the order of its use; None where
+    calls move over it in another way."""
     found = list(_uses(program.body, placement, hw))
     uses = [use for use in found if use is not None]
-    if shared or not uses or len(uses) < len(found):
-        return program
+    if not uses or len(uses) < len(found):
+        return None
     layout = _layout(placement.layout, uses)
     if layout is None:
-        return program
+        return None
     address = -(-program.room_bytes // ALIGN_BYTES) * ALIGN_BYTES
     moved = replace(placement, address=address, layout=layout)
     steps = {(axis.dim, axis.step): axis.stride_bytes for axis in layout.axes}
     body = _rewritten(program.body, placement, moved, steps, hw)
     if body is None:
-        return program
-    inputs = tuple(moved if p is placement else p for p in program.inputs)
+        return None
+    inputs = tuple(moved if p is own else p for p in program.inputs)
     return replace(program, inputs=inputs, body=body)
 
 

@@ -91,3 +91,20 @@ def test_an_array_of_another_type_or_shape_is_refused() -> None:
         pack(np.zeros((2, 3)), layout)
     with pytest.raises(ProgramError, match=r"array int8\[3, 2\] given"):
         pack(np.zeros((3, 2), np.int8), layout)
+
+
+@given(layouts(), st.integers(1, 5))
+def test_dimensions_may_be_seen_as_one(layout: Layout, size: int) -> None:
+    """Rows of the layout are planes of the array, cut into as many rows as divide them."""
+    rows, columns = layout.shape
+    size = size if columns % size == 0 else 1
+    array = np.arange(rows * columns, dtype=np.int32).reshape(rows, size, columns // size)
+    assert np.array_equal(pack(array, layout), pack(array.reshape(rows, columns), layout))
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (4, 6), (2, 3, 5), (4, 3, 2), (24,), ()])
+def test_other_shapes_with_as_many_elements_are_refused(shape: tuple[int, ...]) -> None:
+    layout = natural_layout("i8", (6, 4))
+    with pytest.raises(ProgramError, match="layout holds"):
+        pack(np.zeros(shape, np.int8), layout)
+    assert pack(np.zeros((2, 3, 4), np.int8), layout).size == 24

@@ -8,13 +8,15 @@ import pytest
 
 from isamap.compile import Result
 from isamap.compile import map as map_kernel
+from isamap.costmodels import Stay, Tiling
 from isamap.emulator import run
 from isamap.hwdesc import Hardware, load_hardware
-from isamap.ir import interpret, load_kernel
+from isamap.ir import interpret, load_kernel, parse_semantics
+from isamap.mapper import coverings
 from isamap.native import whole_arrays
 from isamap.program import in_use_order, issues
 from isamap.resources import find_hardware
-from isamap.scheduler import Wishes, find_schedule
+from isamap.scheduler import Wishes, find_schedule, lower
 
 FOLDER = Path(__file__).parent.parent / "codegen"
 KERNELS = FOLDER / "c_kernels.py"
@@ -102,3 +104,25 @@ def test_what_is_packed_ahead_counts_as_it_will_lie(kernel: str, instruction: st
     best = find_schedule(product, hw, wishes).best
     assert [plan.is_reordered for plan in best.covering.operands if plan.buffer == "B"] == [True]
     assert instruction in {issue.instruction for issue in issues(best.program.body)}
+
+
+def test_tiles_that_end_within_rows_are_packed_with_dimensions_seen_as_one() -> None:
+    """Of 3 x 40 columns 24 at a time: the second tile begins in one row and ends in the next."""
+    text = (
+        "x, w, y = In(f32, 5, 9), In(f32, 9, 3, 40), InOut(f32, 5, 3, 40)\n"
+        "for z, g, j, p in grid(5, 3, 40, 9):\n  y[z, g, j] += x[z, p] * w[p, g, j]\n"
+    )
+    kernel, hw = parse_semantics(text, "layer"), load_hardware(find_hardware("x86_avx2"))
+    (covering, *_) = coverings(kernel, hw, [], may_reassociate=True)
+    names = [loop.name for loop in covering.loops]
+    assert names == ["z", "g_j", "p"]
+    tiles = (("z", 1), ("g_j", 3), ("p", 1))
+    stays = tuple(Stay(plan.name, 0, int(plan.is_output), 1) for plan in covering.operands)
+    program = lower(covering, Tiling(tiles, tuple(names), tuple(names), stays), hw)
+    assert program is not None
+    packed = in_use_order(program, hw, ("w",))
+    (layout,) = (p.layout for p in packed.inputs if p.buffer == "w")
+    assert layout.shape == (9, 120) and not layout.is_natural
+    arrays = whole_arrays(kernel, 0)
+    expected = interpret(kernel, arrays)["y"]
+    assert np.array_equal(run(packed, hw, arrays).outputs["y"], expected)
