@@ -1,6 +1,7 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
 from .borders import fills_border, needs_zeros, positions_past
+from .collapse import collapse_loops
 from .conversions import conversions
 from .cover import candidates, coverings, nearest_miss
 from .cover_mapping import cover_mapping
@@ -61,6 +62,7 @@ __all__ = [
     "call_extents",
     "call_limit",
     "candidates",
+    "collapse_loops",
     "compute_cycles",
     "conversions",
     "cover_mapping",

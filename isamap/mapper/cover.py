@@ -7,12 +7,14 @@ bound.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Kernel, LoopKind, is_float, loop_kinds, pretty_statement
 
 from .blocks import tile_loops
+from .collapse import collapse_loops
 from .conversions import conversions, departures
 from .cover_match import cover_match
 from .covering import Covering
@@ -61,32 +63,55 @@ def coverings(
         float sums.
     """
     index = _only_statement(kernel)
-    held = setting.held
-    # sums begin in a copy on chip; elsewhere their own loads bring it, or the host does
-    copies = not setting.begins or kernel.statements[index].target.buffer in dict(setting.homes)
-    on_chip = dict(setting.homes)
-    found_candidates = candidates(
-        kernel, index, hw, mismatches, held, setting.ends, copies=copies, on_chip=on_chip
-    )
-    if found_candidates:  # else order is not to blame
-        _check_order(kernel, index, may_reassociate, held)
+    plain = _View(kernel, setting, mismatches)
+    seen = collapse_loops(kernel, setting) if hw.caches else None
+    # why nothing matches is said in the kernel's own loops
+    views = [plain] if seen is None else [plain, _View(seen.kernel, seen.setting, [])]
+    found = [(view, one) for view in views for one in view.candidates(hw, index)]
+    if found:  # else order is not to blame
+        _check_order(kernel, index, may_reassociate, setting.held)
     known_plans = OperandPlans() if known_plans is None else known_plans
-    for candidate in found_candidates[:max_matches]:
-        instruction = candidate.match.instruction
-        if reason := why_stuck(kernel, index, instruction, setting, hw):
-            mismatches.append(Mismatch(instruction.name, index, NO_COPY, reason))
-            continue
-        for cut in tile_loops(kernel, index, candidate.match):
+    for view, candidate in sorted(found, key=lambda pair: _order(pair[1]))[:max_matches]:
+        covered = view.cover(hw, index, candidate, known_plans)
+        yield from covered if seen is None else seen.restore(covered, kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A kernel and what surrounds it, as they are covered; `mismatches` grow."""
+
+    kernel: Kernel
+    setting: Setting
+    mismatches: list[Mismatch]
+
+    def candidates(self, hw: Hardware, index: int) -> tuple[Candidate, ...]:
+        """All matches, best bound first."""
+        setting, on_chip = self.setting, dict(self.setting.homes)
+        # sums begin in a copy on chip; elsewhere their own loads bring it, or the host does
+        copies = not setting.begins or self.kernel.statements[index].target.buffer in on_chip
+        return _candidates(
+            self.kernel, index, hw, self.mismatches, setting.held, setting.ends,
+            copies=copies, on_chip=on_chip,
+        )  # fmt: skip
+
+    def cover(
+        self, hw: Hardware, index: int, candidate: Candidate, known_plans: OperandPlans
+    ) -> tuple[Covering, ...]:
+        """The coverings of one match, on the first tiling that has any."""
+        instruction, held = candidate.match.instruction, self.setting.held
+        reason = why_stuck(self.kernel, index, instruction, self.setting, hw)
+        for cut in () if reason else tile_loops(self.kernel, index, candidate.match):
             loops = tuple(replace(x, is_held=True) if x.name in held else x for x in cut)
-            found = cover_match(kernel, index, hw, candidate.match, loops, known_plans, setting)
+            found = cover_match(
+                self.kernel, index, hw, candidate.match, loops, known_plans, self.setting
+            )
             if not isinstance(found, str) and instruction.is_copy:
                 found = tuple(x for x in found if not takes_only_computed(x, hw)) or ONLY_COPIED
             if not isinstance(found, str):
-                yield from found
-                break
+                return found
             reason = reason or found
-        else:
-            mismatches.append(Mismatch(instruction.name, index, NO_COPY, reason))
+        self.mismatches.append(Mismatch(instruction.name, index, NO_COPY, reason))
+        return ()
 
 
 def why_stuck(
@@ -125,6 +150,26 @@ def candidates(
     With `ends`, instructions that compute a sum and what becomes of it match too; without `copies`,
     those that only move data do not. `on_chip`: buffers that lie there between tasks.
     """
+    every = partial(_candidates, index=index, hw=hw, held=held, copies=copies, on_chip=on_chip)
+    found = every(kernel, mismatches=mismatches, ends=ends)
+    seen = collapse_loops(kernel, Setting(held=held, ends=ends)) if hw.caches else None
+    if seen is None:
+        return found
+    return tuple(sorted((*found, *every(seen.kernel, ends=seen.setting.ends)), key=_order))
+
+
+def _candidates(
+    kernel: Kernel,
+    index: int,
+    hw: Hardware,
+    mismatches: list[Mismatch] | None = None,
+    held: tuple[str, ...] = (),
+    ends: Ends | None = None,
+    *,
+    copies: bool = True,
+    on_chip: Collection[str] = (),
+) -> tuple[Candidate, ...]:
+    """Those of the kernel with just its own loops."""
     found = []
     failed = [] if mismatches is None else mismatches
     converted = conversions(hw)

@@ -62,9 +62,15 @@ def _beside(first: float, then: float, sizes: list[int]) -> float:
 
 
 def _loops(seed: PlannedTask) -> list[TiledLoop]:
-    """Of the result, free to run in parts, the longest first."""
-    target, held = seed.task.statement.target, seed.task.held
-    loops = [x for x in seed.best.covering.loops if target.moves_with(x.name)]
+    """Of the result, free to run in parts, the longest first; those that are covered together with
+    others in single iterations."""
+    statement, held = seed.task.statement, seed.task.held
+    covered = {x.name: x for x in seed.best.covering.loops}
+    loops = [
+        covered.get(x.name) or TiledLoop(x.name, x.extent, x.extent, 1, is_reduction=False)
+        for x in statement.loops
+        if statement.target.moves_with(x.name)
+    ]
     free = [x for x in loops if x.name not in held and x.kernel_extent > 1]
     return sorted(free, key=lambda x: -x.kernel_extent)
 

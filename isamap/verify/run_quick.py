@@ -113,5 +113,7 @@ def _shape_of(transfer: Transfer | None) -> tuple[object, ...] | None:
 
 
 def _kind_of(layout: Layout) -> tuple[object, ...]:
+    if layout.is_natural:  # however many dimensions are seen as one
+        return ("natural",)
     is_planar = layout.plane_bytes is not None
-    return layout.is_natural, is_planar, tuple((axis.dim, axis.step) for axis in layout.axes)
+    return is_planar, tuple((axis.dim, axis.step) for axis in layout.axes)

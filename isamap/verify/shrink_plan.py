@@ -7,12 +7,12 @@ coverings and the same kind of tiling in every task; or why there is none. Not i
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
-from math import lcm
+from math import gcd, lcm, prod
 
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, Kernel, Loop, verify
-from isamap.mapper import Task, TaskNode, coverings, spread_like
+from isamap.mapper import Task, TaskNode, collapse_loops, coverings, spread_like
 from isamap.planner import Piece, Plan, PlannedTask, compose
 from isamap.program import Program
 from isamap.scheduler import is_legal
@@ -70,11 +70,26 @@ def plan_needs(plan: Plan, limits: Limits) -> dict[str, Need]:
             continue
         best = planned.answer.best
         extents, _ = shrink_tiling(best.covering, best.tiling, limits)
+        seen = collapse_loops(planned.task.kernel, planned.task.setting())
         for name, least in extents.items():
-            tiled, known = best.covering.loop(name), needs.get(name, Need(1, 1))
-            step = tiled.block * tiled.cores  # every core loses as many units
-            needs[name] = Need(max(least, known.least), lcm(step, known.step))
+            tiled = best.covering.loop(name)
+            need = Need(least, tiled.block * tiled.cores)  # every core loses as many units
+            parts = seen.parts.get(name) if seen is not None else None
+            found = _shared_out(need, planned.task, parts) if parts else {name: need}
+            for part, own in found.items():
+                known = needs.get(part, Need(1, 1))
+                needs[part] = Need(max(own.least, known.least), lcm(own.step, known.step))
     return needs
+
+
+def _shared_out(need: Need, task: Task, parts: tuple[str, ...]) -> dict[str, Need]:
+    """What the loops must keep that are one in the covering: all but the longest stay whole."""
+    extents = task.statement.extents
+    longest = max(parts, key=lambda name: extents[name])
+    others = {name: Need(extents[name], 1) for name in parts if name != longest}
+    apart = prod(other.least for other in others.values())
+    step = need.step // gcd(need.step, apart)
+    return {**others, longest: Need(-(-need.least // apart), step)}
 
 
 def _shrink_node(node: TaskNode, small: Kernel) -> TaskNode:

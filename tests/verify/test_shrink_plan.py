@@ -114,6 +114,28 @@ def test_a_wrong_lowering_is_caught_on_cut_down_sizes(monkeypatch: pytest.Monkey
     assert verify_plan(plan, kernel, hw, Check.QUICK).is_wrong
 
 
+def test_loops_that_are_one_in_a_covering_shrink_by_their_longest() -> None:
+    """600 rows are one loop of 200 x 3, 528 columns one of 2 x 264."""
+    kernel = parse_semantics(
+        """
+x, w, y = In(f32, 200, 3, 300), In(f32, 300, 2, 264), InOut(f32, 200, 3, 2, 264)
+r = Out(f32, 200, 3, 2, 264)
+for b, t, g, j, p in grid(200, 3, 2, 264, 300):
+  y[b, t, g, j] += x[b, t, p] * w[p, g, j]
+for b, t, g, j in grid(200, 3, 2, 264):
+  r[b, t, g, j] = max(y[b, t, g, j], y[b, t, 0, j])
+""",
+        "layer",
+    )
+    hw = machine("x86_avx2")
+    plan = find_plan(kernel, hw, Wishes(time_limit_s=2, may_reassociate=True))
+    covered = [task.best.covering for task in plan.tasks if task.answer is not None]
+    assert ["b_t", "g_j", "p"] in [[loop.name for loop in one.loops] for one in covered]
+    found = verify_plan(plan, kernel, hw, Check.QUICK, may_reassociate=True)
+    assert found.is_verified, found
+    assert found.subject == ""
+
+
 def test_rewritten_forms_are_scheduled_anew_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, hw = bundled_kernel("prefix_sum", n=100), machine("gemmini")
     form = next(variant for variant in variants(kernel) if variant.steps)
