@@ -111,9 +111,9 @@ def read_affine(node: ast.expr, scope: Scope, what: str) -> Affine:
             return read_name(name, node, scope, what)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return read_affine(operand, scope, what).scaled(-1)
-        case ast.BinOp(left=left, op=op, right=right):
+        case ast.BinOp(left=left, right=right):
             pair = read_affine(left, scope, what), read_affine(right, scope, what)
-            return combine(op, *pair, node, scope, what)
+            return combine(*pair, node, scope, what)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in INTEGER_CALLS:
             values = [read_integer(arg, scope, f"an argument of {name}") for arg in args]
             if len(values) < 2 or (name == "ceildiv" and len(values) != 2):
@@ -164,11 +164,9 @@ def fold(name: str, values: list[int], node: ast.expr, scope: Scope) -> int:
     return result
 
 
-def combine(
-    op: ast.operator, left: Affine, right: Affine, node: ast.expr, scope: Scope, what: str
-) -> Affine:
+def combine(left: Affine, right: Affine, node: ast.BinOp, scope: Scope, what: str) -> Affine:
     """Join two affine values; products and divisions need a constant side."""
-    match op:
+    match op := node.op:
         case ast.Add():
             return left + right
         case ast.Sub():
@@ -183,6 +181,12 @@ def combine(
             is_division = isinstance(op, ast.FloorDiv)
             divide = int.__floordiv__ if is_division else int.__mod__
             return Affine((), divide(left.constant, right.constant))
+        case ast.Div() if not left.terms and not right.terms:
+            raise scope.source.error(
+                f"{what} is no whole number: {ast.unparse(node)}",
+                node,
+                hint=f"write {ast.unparse(node.left)} // {ast.unparse(node.right)}",
+            )
         case _:
             raise scope.source.error(
                 f"{what} is not affine in the loops: {ast.unparse(node)}",
