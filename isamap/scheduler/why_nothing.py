@@ -48,6 +48,7 @@ def why_nothing(
             f"{misfits.num_unfit} coverings of {kernel.name} do not fit the memories of {hw.name}:"
             f"\n{statement}",
             loc=subject.loc,
+            hint="give its memories more room: what one call touches must lie there at once",
         )
     lines = [f"no instruction of {hw.name} computes\n{statement}"]
     lines += [f"  {text}" for text in nearest_reasons(kernel, 0, hw, mismatches)]

@@ -3,6 +3,7 @@
 In: machines as text. Out: failures. Not its job: the shipped machines (`test_oracle`).
 """
 
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -164,4 +165,17 @@ def test_a_copy_that_fills_other_blocks_is_named(tmp_path: Path) -> None:
     assert caught.value.message.split("\n")[2] == (
         "  dot: operand A (A): no copy brings it from dram to registers; load writes there, but its"
         " loops and strides do not fit blocks of 4 of k (1 B apart)"
+    )
+
+
+def test_calls_that_find_no_room_ask_for_it(tmp_path: Path) -> None:
+    """A product's call reads eight bytes and adds to four; each operand by itself would fit."""
+    hw = machine(tmp_path, LOAD, DOT, LOAD_SUM, STORE_SUM)
+    small = tuple(replace(m, size_bytes=8) if m.name == "registers" else m for m in hw.memories)
+    with pytest.raises(MappingError) as caught:
+        sizes = (("m", 4), ("n", 4), ("k", 4))
+        find_schedule(kernel("gemm", "gemm", sizes), replace(hw, memories=small))
+    assert "do not fit the memories of poor" in caught.value.message
+    assert caught.value.hint == (
+        "give its memories more room: what one call touches must lie there at once"
     )
