@@ -159,13 +159,15 @@ class Descent(Ranking):
         for levels in stay_choices(self.covering, self.hw):
             if _num_tiles(levels) < fewest and self.is_enough():
                 break
-            self.look_at(list(starts(self.covering, self.work, self.hw, levels)))
+            tilings = list(starts(self.covering, self.work, self.hw, levels))
+            self.look_at(tilings)
+            self.look_from_widest(tilings)
             if _num_tiles(levels) < sum(map(bool, levels)):
                 fewest = _num_tiles(levels)
         return self.best and self.with_parts(self.best)
 
     def is_enough(self) -> bool:
-        """Is it as good, as far as is known, as one of fewer tiles may be?"""
+        """Is it as good, as far as is known, as one of fewer or other tiles may be?"""
         if self.best is None or not self.is_as_written:
             return self.best is not None
         return self.rank(self.best)[1] <= FEWER * self.ideal
@@ -198,6 +200,18 @@ class Descent(Ranking):
             self.best = best
             if not self.is_promising(self.best, IMPROVED):
                 return
+
+    def look_from_widest(self, tilings: list[Tiling]) -> None:
+        """Where copies are made as written and what was found is far from the ideal, improve what
+        is best with the tiles for which calls read least, too, if it comes close."""
+        if not tilings or not self.is_as_written or self.is_enough():
+            return
+        assert self.best is not None, "what is not enough was found"
+        if self.is_promising(self.best, self.ordered):
+            known = self.rank(self.best)
+            wide = self.widest(tilings[0])
+            close = self.closest(tilings, wide.tiles, (known[0], PROMISING * known[1]))
+            self.best = min([self.best, *map(self.improve, close[:1])], key=self.rank)
 
     def as_like(self, tiling: Tiling) -> Tiling | None:
         """With the tiles that are known to be good, if there are any and they fit."""
