@@ -12,10 +12,10 @@ loops outside that bring it in again, but for those that an operand has not move
 are whole; a target's lines come and go. What stays in registers takes no room; a packed stay is one
 more array, beside the one that it is copied from, which most rounds do not touch: what fits, fits
 in those. A line that begins a row of neighbours, or a page of them, comes unannounced and takes the
-cache's latency on top; so does every line of unfinished sums, for which calls wait. Where the rows
-of a single call share too few sets, each of its lines comes again with every call on its
-neighbours; sums that are taken up again from such rows wait for the stores before them, and rows
-of one call that are stored to the same set wait for each other, if the machine says so, and so do
+cache's latency on top; so do lines of unfinished sums, for which calls wait (`awaited_sums`). Where
+the rows of a single call share too few sets, each of its lines comes again with every call on its
+neighbours; sums that are taken up again from such rows wait for the stores before them, and rows of
+one call that are stored to the same set wait for each other, if the machine says so, and so do
 tiles of sums for the one stored before them (`resumed_tiles`). Rows side by side enter at a slower
 pace where too many lines of others come between two visits to one. A cache whose lines are pages is
 a buffer of their addresses. Of a cache that others use, too, less stays the more is wanted of it.
@@ -32,6 +32,7 @@ from typing import NamedTuple
 from isamap.hwdesc import Hardware, Memory
 from isamap.mapper import Covering
 
+from .awaited_sums import awaited_share
 from .first_rounds import count_rounds, waited_cycles
 from .hints import Hints, find_hints
 from .lines import (
@@ -212,7 +213,9 @@ def _refills(
             # a last, shorter tile is part of `times`, its lines are whole among the new ones
             again = max(0.0, times * lines.count - new)
             if cache.latency_cycles and stream.is_awaited:
-                starts += share * again
+                run = _run_bytes(cache, nest, stream, lines.line_bytes)
+                tile = by_depth[max(0, stream.num_quiet)]
+                starts += share * again * awaited_share(cache, tile, run)
             elif cache.latency_cycles and hint.missing:
                 run = _run_bytes(cache, nest, stream, lines.line_bytes)
                 starts += share * times * lines.count * lines.line_bytes / run * hint.missing

@@ -76,10 +76,12 @@ class Memory:
     before it, `stores_shown_share`: of the time for storing sums that were fetched, what calls that
     run meanwhile do not hide, `rushed_share`: of lines that enter during the first of several
     rounds which read them, of the time that computing in later rounds does not hide, what shows,
-    `reads_per_cycle`: of operands that calls read in place (0: any number), `shown_share`: of the
-    time in which it serves, what calls that run meanwhile do not hide, `refills_shown_share`: of
-    computing and refills, what adds to the longest of them, `lost_share`: of lines that a round of
-    a loop brought, those that the next one misses where it touches as much as the cache holds,
+    `awaited_share`: of lines of unfinished sums, those that calls wait for although prefetchers
+    follow their rows, `reads_per_cycle`: of operands that calls read in place (0: any number),
+    `shown_share`: of the time in which it serves, what calls that run meanwhile do not hide,
+    `refills_shown_share`: of computing and refills, what adds to the longest of them, `lost_share`:
+    of lines that a round of a loop brought, those that the next one misses where it touches as much
+    as the cache holds,
     `split_cycles`: what a copy into registers waits whose bytes lie in two lines, `left_bytes`:
     what others leave of it for certain (0: all of it), `replaces_at_random`: any line of a set
     makes room for a new one, not the one used least recently. `within`: the external memory that a
@@ -115,6 +117,7 @@ class Memory:
     aliased_cycles: float = 0.0
     stores_shown_share: float = 0.0
     rushed_share: float = 0.0
+    awaited_share: float = 1.0
     reads_per_cycle: int = 0
     shown_share: float = 0.0
     refills_shown_share: float = REFILLS_SHOWN

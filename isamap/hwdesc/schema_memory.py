@@ -13,8 +13,8 @@ from .schema_base import SOURCE, Amount, Integer, Model, Number, Text
 OF_CACHES = (
     *("ways", "latency", "prefetched_rows", "prefetched_loads", "prefetched_lines", "asked"),
     *("strayed", "conflict", "read_conflict", "resumed_conflict", "same_set", "crowded"),
-    *("aliased", "stores_shown", "rushed", "reads_per_cycle", "shown", "refills_shown", "lost"),
-    *("left", "replacement", "split", "prefetch"),
+    *("aliased", "stores_shown", "rushed", "awaited", "reads_per_cycle", "shown", "lost"),
+    *("refills_shown", "left", "replacement", "split", "prefetch"),
 )  # keys of memories of that kind alone
 OF_NEAREST = (
     *("crowded", "aliased", "stores_shown", "reads_per_cycle", "shown", "refills_shown", "split"),
@@ -198,6 +198,12 @@ class MemoryModel(Model):
         description="Of a cache: where several rounds of a loop read the same lines, all of which "
         "enter during the first one, which share, '0.5', of the time that later rounds do not hide "
         "is waited for (left out: none; nothing where rounds share what comes next).",
+    )
+    awaited: Number | None = Field(
+        default=None,
+        description="Of a cache with a latency: which share, '0.1', of the lines of sums that are "
+        "taken up again is waited for where the next tile lies further on in the same rows, and "
+        "these are as long as 'prefetched_lines' (left out: all).",
     )
     reads_per_cycle: Integer | None = Field(
         default=None,
