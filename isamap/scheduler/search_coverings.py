@@ -34,6 +34,11 @@ from .watch import Relay
 from .why_nothing import Misfits
 from .wishes import NATURAL_TOLERANCE, Wishes
 
+# Where caches decide, a covering that is looked at later, as it copies more, must be foretold to
+# take at most this share: the closed form knows no better. A GRU layer of 2048 units for which a
+# copy gained 0.1 % so took 1.08 times as long; over 48 searches on AVX2 answers are foretold 0.1 %
+# slower at most (with 0.99 1 %, and 0.06 % in the mean).
+CLEARLY = 0.998
 RIVAL_EFFORT = 1.0  # deterministic seconds to beat a schedule or to prove that it cannot; else
 # its bound stays open
 MAX_COVERINGS = 400  # looked at per kernel; what is cut is said in the answer
@@ -210,13 +215,17 @@ class CoveringSearch:
         if self.hw.caches and self._is_served(covering, rank):
             return
         rivals = [self.slack * s.solution.value for r, s in self.by_rank.items() if r <= rank]
-        cutoff = min([*rivals, *([self.most] if self.most < inf else [])], default=None)
+        clearly = CLEARLY if self.hw.caches else 1.0
+        wanted = [clearly * value for value in rivals]
+        cutoff = min([*wanted, *([self.most] if self.most < inf else [])], default=None)
         bound = self.wishes.aim.value(least)
         passed = Alternative(covering, round(least.cycles), None, bound, None)
         if self.is_part and self._is_outdone(rank, bound):
             self.alternatives.append(passed)
             return
         if cutoff is not None and bound >= cutoff:
+            if rivals and bound < min(rivals):
+                self.open_bounds.append((rank, bound))
             self._note_slow(rank, rivals)
             self.alternatives.append(passed)
             return
