@@ -4,6 +4,7 @@ In: the command line of pytest. Out: `golden`, which holds text against a file. 
 verdicts on behaviour.
 """
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,13 @@ settings.load_profile("isamap")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden`: write golden files anew; read the difference before it is kept."""
     parser.addoption("--update-golden", action="store_true", help="Write golden files anew.")
+
+
+def pytest_collection_finish() -> None:
+    """What lives to the end, as tests and machines do, is not looked through for cycles of objects
+    again and again."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -311,8 +311,10 @@ class Hardware:
     def __post_init__(self) -> None:
         # what is remembered of machines is looked up thousands of times; those that differ in one
         # number, or lack an instruction, would be compared all over each time
-        names = tuple([entry.name for entry in self.instructions])
-        own = self.name, self.parameters, self.clock_hz, self.memories, self.units, self.host, names
+        calls = tuple(
+            [(x.name, x.operands, x.issue_cycles, x.latency_cycles) for x in self.instructions]
+        )
+        own = self.name, self.parameters, self.clock_hz, self.memories, self.units, self.host, calls
         object.__setattr__(self, "_hash", hash(own))
         object.__setattr__(self, "_twins", None)
         object.__setattr__(self, "_memories", {entry.name: entry for entry in self.memories})

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,21 @@ def test_latency_is_the_issue_time_if_left_out_and_sync_has_no_statement(spec: P
     assert wait.latency_cycles == wait.issue_cycles
     assert wait.is_sync
     assert wait.semantics.statements == ()
+
+
+def test_machines_that_differ_in_one_rule_or_time_have_other_hashes(spec: Path) -> None:
+    """Else every look-up among such machines, as of a sweep, would compare them in depth."""
+    hw = load_hardware(spec)
+    first, *rest = hw.instructions
+    other = hw.instruction("wait").issue_cycles
+    assert other != first.issue_cycles
+    rule = replace(first.operands[0], align_bytes=64)
+    for changed in (
+        replace(first, issue_cycles=other),
+        replace(first, latency_cycles=other),
+        replace(first, operands=(rule, *first.operands[1:])),
+    ):
+        assert hash(replace(hw, instructions=(changed, *rest))) != hash(hw)
 
 
 def test_positions_lead_back_into_the_file(spec: Path) -> None:

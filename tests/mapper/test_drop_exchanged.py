@@ -5,6 +5,7 @@ In: sums of products, products on processors. Out: failures. Not its job: how a 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from isamap.emulator import time_program
 from isamap.files.describe import number_of, task_coverings
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import Kernel, load_kernel
-from isamap.mapper import Covering, coverings, cut_tasks, drop_exchanged, flatten
+from isamap.mapper import Covering, OperandPlan, coverings, cut_tasks, drop_exchanged, flatten
 from isamap.scheduler import find_schedule, lower, solve
 from isamap.scheduler.descend import descend
 from tests.scheduler.cases import kernel, machine
@@ -104,15 +105,22 @@ def sum_kernel(folder: Path, name: str = "rank2") -> Kernel:
     return load_kernel(file, {}, name)
 
 
+@lru_cache(10_000)
+def unnamed(covering: Covering) -> tuple[OperandPlan, ...]:
+    """The plans of its operands without their names."""
+    return tuple(replace(plan, name="") for plan in covering.operands)
+
+
 def ways_to_exchange(covering: Covering, other: Covering) -> Iterator[dict[str, str]]:
     """The operands of `other` whose plans those of `covering` are, but for names."""
     rest = (covering.instruction, covering.binding, covering.loops)
     if rest != (other.instruction, other.binding, other.loops):
         return
-    for order in permutations(other.operands):
-        pairs = list(zip(covering.operands, order, strict=True))
-        if all(replace(a, name=b.name) == b for a, b in pairs):
-            yield {a.name: b.name for a, b in pairs}
+    own, theirs = unnamed(covering), unnamed(other)
+    for order in permutations(range(len(theirs))):
+        if all(plan == theirs[n] for plan, n in zip(own, order, strict=True)):
+            plans = (other.operands[n] for n in order)
+            yield {a.name: b.name for a, b in zip(covering.operands, plans, strict=True)}
 
 
 def test_factors_and_products_change_places_in_eight_ways(tmp_path: Path) -> None:
