@@ -355,9 +355,13 @@ class Covering:
     _twins: object = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # the closed form asks for them by name thousands of times, and for what follows from it
-        stays = tuple([tuple([r.memory for r in plan.residences]) for plan in self.operands])
-        object.__setattr__(self, "_hash", hash((self.instruction, self.binding, self.loops, stays)))
+        # the closed form asks for them by name thousands of times, and for what follows from it;
+        # those of one hash would be compared all over each time
+        plans = tuple(
+            [(x.buffer, x.axes, tuple([r.memory for r in x.residences])) for x in self.operands]
+        )
+        own = self.instruction, self.binding, self.loops, self.shares, plans
+        object.__setattr__(self, "_hash", hash(own))
         object.__setattr__(self, "_twins", None)
         object.__setattr__(self, "units", {loop.name: loop.units for loop in self.loops})
         object.__setattr__(self, "_loop_of", {loop.name: loop for loop in self.loops})

@@ -130,6 +130,8 @@ def test_factors_and_products_change_places_in_eight_ways(tmp_path: Path) -> Non
     kept = list(drop_exchanged(iter(found), hw))
     assert len(found) == 8 * len(kept)
     assert [c for c in found if c in kept] == kept
+    # else look-ups of what is remembered of each would compare hundreds all over
+    assert len(set(map(hash, found))) == len(found)
     for first in kept[::20]:
         work = count_work(first, hw)
         best = solve(first, work, hw, time_limit_s=60).tiling
