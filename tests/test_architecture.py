@@ -115,6 +115,12 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of that tree."""
+    return tuple(ast.walk(tree(path)))
+
+
+@cache
 def imported(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and absolute dotted name of everything from isamap that a module imports."""
     return tuple(find_imported(path))
@@ -123,7 +129,7 @@ def imported(path: Path) -> tuple[tuple[int, str], ...]:
 def find_imported(path: Path) -> Iterator[tuple[int, str]]:
     """As `imported`, module by module anew."""
     inside = ("isamap", *path.relative_to(PACKAGE).parts[:-1])
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -152,11 +158,11 @@ def place(path: Path, line: int = 1) -> str:
     return f"{path.relative_to(ROOT)}:{line}"
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+@cache
+def functions(path: Path) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
     """Every function of a module, inner ones too."""
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return tuple(node for node in nodes(path) if isinstance(node, kinds))
 
 
 def test_every_part_has_a_layer() -> None:
@@ -196,9 +202,9 @@ def test_imports_are_at_the_top() -> None:
         place(path, node.lineno)
         for path in MODULES
         if part_of(path) != "cli"  # commands import what they run, so that --help is fast
-        for function in functions(path)
-        for node in ast.walk(function)
+        for node in nodes(path)
         if isinstance(node, ast.Import | ast.ImportFrom)
+        and any(f.lineno <= node.lineno <= (f.end_lineno or 0) for f in functions(path))
     ]
 
 
@@ -206,7 +212,7 @@ def test_no_star_imports() -> None:
     assert not [
         place(path, node.lineno)
         for path in MODULES
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
     ]
 
