@@ -21,7 +21,7 @@ from .covering import Covering
 from .issue_cycles import shared_cycles
 from .match import Match, Mismatch, match_statement
 from .match_joined import match_joined
-from .operand_plans import OperandPlans
+from .operand_plans import OperandPlans, plans_on
 from .roles import COMPUTING, may_compute, role_of, takes_only_computed
 from .tasks import ALONE, Ends, Setting
 
@@ -48,7 +48,6 @@ def coverings(
     *,
     may_reassociate: bool = False,
     max_matches: int | None = None,
-    known_plans: OperandPlans | None = None,
 ) -> Iterator[Covering]:
     """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others
     failed.
@@ -56,7 +55,6 @@ def coverings(
     Args:
         setting: what surrounds the kernel.
         max_matches: only those of so many matches, the lowest bounds.
-        known_plans: of operands on this machine; grows.
 
     Raises:
         MappingError: the kernel has several statements, or a loop-carried dependence, or reorders
@@ -70,7 +68,7 @@ def coverings(
     found = [(view, one) for view in views for one in view.candidates(hw, index)]
     if found:  # else order is not to blame
         _check_order(kernel, index, may_reassociate, setting.held)
-    known_plans = OperandPlans() if known_plans is None else known_plans
+    known_plans = plans_on(hw)
     for view, candidate in sorted(found, key=lambda pair: _order(pair[1]))[:max_matches]:
         covered = view.cover(hw, index, candidate, known_plans)
         yield from covered if seen is None else seen.restore(covered, kernel)

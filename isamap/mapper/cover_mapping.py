@@ -16,7 +16,7 @@ from .cover_match import cover_match
 from .covering import Covering
 from .mappings import Mapping, orientations
 from .match import Match, Mismatch
-from .operand_plans import OperandPlans
+from .operand_plans import plans_on
 
 
 def cover_mapping(
@@ -27,7 +27,7 @@ def cover_mapping(
     Appends to `mismatches` why an order had none. The caller has seen to it that the statement may
     be reordered (`coverings` checks it for its own).
     """
-    known_plans = OperandPlans()
+    known_plans = plans_on(hw)
     for match in _matches(hw, mapping):
         reason = ""
         is_covered = False

@@ -18,7 +18,6 @@ from .cover import coverings
 from .covering import Covering
 from .drop_exchanged import drop_exchanged
 from .match import Mismatch
-from .operand_plans import OperandPlans
 from .tasks import ALONE, Setting
 
 # all that coverings depend on: not the kernel's name
@@ -59,7 +58,6 @@ class KnownCoverings:
     """Coverings by kernel and surroundings, all on one machine; grows."""
 
     def __init__(self) -> None:
-        self._plans = OperandPlans()
         self._found: dict[CoveringKey, FoundCoverings] = {}
 
     def find(
@@ -82,7 +80,6 @@ class KnownCoverings:
                 setting,
                 may_reassociate=may_reassociate,
                 max_matches=max_matches,
-                known_plans=self._plans,
             )
             self._found[key] = FoundCoverings(drop_exchanged(stream, hw), mismatches)
         return self._found[key]

@@ -3,9 +3,13 @@
 In: operands to plan, one by one. Out: their plans. Not its job: planning one (`plan_operand`).
 
 Matches and tilings differ in few loops at a time, and an operand's plans depend only on the loops
-that move it: most operands come back many times, in other tasks and forms of a kernel too.
+that move it: most operands come back many times, in other tasks and forms of a kernel too, and when
+a bound is looked for after the search.
 """
 
+from functools import lru_cache
+
+from isamap.hwdesc import Hardware
 from isamap.ir import Expr
 
 from .covering import OperandPlan, TiledLoop
@@ -24,11 +28,17 @@ OperandKey = tuple[
     tuple[tuple[str, tuple[str, ...]], ...],
     tuple[TiledLoop, ...],
     tuple[tuple[str, str], ...],
+    bool,
+    bool,
 ]
 
 
+MACHINES = 8  # whose plans are remembered
+MOST_KNOWN = 2**13  # operands of each, of some kernels
+
+
 class OperandPlans:
-    """Remembers the plans of every operand it was asked for."""
+    """Remembers the plans of every operand it was asked for, as long as they are not too many."""
 
     def __init__(self) -> None:
         self._known: dict[OperandKey, tuple[OperandPlan, ...] | str] = {}
@@ -38,8 +48,17 @@ class OperandPlans:
         key = operand_key(subject)  # takes long to hash
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = plan_operand(subject)
+            found = plan_operand(subject)
+            if len(self._known) == MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = found
         return found
+
+
+@lru_cache(MACHINES)
+def plans_on(hw: Hardware) -> OperandPlans:
+    """What everybody who plans operands on the machine remembers together."""
+    return OperandPlans()
 
 
 def operand_key(subject: Subject) -> OperandKey:
@@ -64,4 +83,7 @@ def operand_key(subject: Subject) -> OperandKey:
         binding,
         tuple(loop for loop in subject.loops if loop.name in moving),
         subject.synthetic,
+        # of all loops, not of those alone that move the operand
+        any(loop.is_held for loop in subject.loops),
+        subject.must_run_past,
     )

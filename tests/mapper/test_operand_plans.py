@@ -4,16 +4,21 @@ In: isamap/mapper/operand_plans.py. Out: nothing. Not its job: plans themselves.
 """
 
 import random
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from isamap.hwdesc import load_hardware
-from isamap.ir import load_kernel
+from isamap.hwdesc import Hardware, load_hardware
+from isamap.ir import Kernel, load_kernel
+from isamap.mapper import TiledLoop
 from isamap.mapper.blocks import tile_loops
 from isamap.mapper.cover import candidates
 from isamap.mapper.cover_match import cover_match
-from isamap.mapper.operand_plans import OperandPlans
+from isamap.mapper.match import Match
+from isamap.mapper.operand_plans import OperandPlans, operand_key
+from isamap.mapper.subject import Source, Subject
 
 ROOT = Path(__file__).parents[2]
 CASES = (
@@ -39,3 +44,44 @@ def test_remembered_plans_are_those_found_anew(
             assert known == cover_match(kernel, 0, hw, candidate.match, loops, OperandPlans())
             count += 1
     assert count > 0
+
+
+def test_what_depends_on_loops_that_do_not_move_the_operand_is_planned_anew() -> None:
+    """Whether any loop is held, or runs past its end though it need not."""
+    hw = load_hardware(str(ROOT / "hw_specs" / "gemmini.yaml"))
+    kernel = load_kernel(ROOT / "kernels" / "gemm.py", {"m": 20, "n": 3, "k": 40}, "gemm")
+    match = candidates(kernel, 0, hw, [])[0].match
+    (first, *_) = tile_loops(kernel, 0, match)
+    plain = subject_of(kernel, hw, match, first)
+    still = next(loop.name for loop in first if not plain.access.moves_with(loop.name))
+    for change in ({"is_held": True}, {"extent": 64}):
+        loops = tuple(replace(x, **change) if x.name == still else x for x in first)
+        other = replace(plain, loops=loops)
+        assert operand_key(other) != operand_key(plain), change
+
+
+def subject_of(kernel: Kernel, hw: Hardware, match: Match, loops: tuple[TiledLoop, ...]) -> Subject:
+    """The first operand, an input."""
+    name, access = match.operands[0]
+    buffer = kernel.buffer(access.buffer)
+    return Subject(hw, match, loops, name, Source(access, buffer, len(buffer.shape)), None, ())
+
+
+def test_only_so_many_plans_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["isamap.mapper.operand_plans"], "MOST_KNOWN", 2)
+    planned: list[str] = []
+
+    def plan(subject: Subject) -> str:
+        planned.append(subject.name)
+        return f"no {subject.name}"
+
+    monkeypatch.setattr(sys.modules["isamap.mapper.operand_plans"], "plan_operand", plan)
+    hw = load_hardware(str(ROOT / "hw_specs" / "gemmini.yaml"))
+    kernel = load_kernel(ROOT / "kernels" / "gemm.py", {"m": 20, "n": 3, "k": 40}, "gemm")
+    match = candidates(kernel, 0, hw, [])[0].match
+    (loops, *_) = tile_loops(kernel, 0, match)
+    one = subject_of(kernel, hw, match, loops)
+    known = OperandPlans()
+    for value in ((), ("i",), (), ("j",), ()):
+        assert known.plan(replace(one, volatile=value)) == f"no {one.name}"
+    assert len(planned) == 4, "the third is remembered, the fifth no more"
