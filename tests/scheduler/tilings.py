@@ -6,7 +6,7 @@ their cost, lowering them.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, permutations, product
 from typing import TypeVar
@@ -14,7 +14,7 @@ from typing import TypeVar
 from isamap.costmodels import Stay, Tiling, Work, count_work, needs_one_slot
 from isamap.hwdesc import Hardware, MemoryKind
 from isamap.mapper import Covering, OperandPlan, TiledLoop
-from isamap.scheduler.legality import is_legal
+from isamap.scheduler.legality import fits, is_legal
 from isamap.scheduler.options import must_divide, slot_options, stay_choices, tile_options
 from isamap.scheduler.place import passages
 
@@ -67,16 +67,18 @@ def all_tilings(
     names = tuple(loop.name for loop in covering.loops)
     options = [[tile for tile, _ in tile_options(covering, loop, hw)] for loop in covering.loops]
     options = options if sizes is None else [list(sizes[name]) for name in names]
+    work = count_work(covering, hw)
     for chosen in product(*options):
         tiles = dict(zip(names, chosen, strict=True))
         many_tiles = [n for n in names if covering.loop(n).units > tiles[n]]
         many_units = [n for n in names if tiles[n] > 1]
+        rooms: dict[Hashable, bool] = {}
         for outer in _orders(names, many_tiles):
             for inner in _orders(names, many_units):
                 if is_over():
                     return
                 for levels in stay_choices(covering, hw):
-                    yield from _all_stays(covering, hw, tiles, outer, inner, levels)
+                    yield from _all_stays(covering, work, hw, tiles, outer, inner, levels, rooms)
 
 
 def _orders(names: tuple[str, ...], moving: list[str]) -> Iterator[tuple[str, ...]]:
@@ -87,19 +89,21 @@ def _orders(names: tuple[str, ...], moving: list[str]) -> Iterator[tuple[str, ..
 
 def _all_stays(
     covering: Covering,
+    work: Work,
     hw: Hardware,
     tiles: dict[str, int],
     outer: tuple[str, ...],
     inner: tuple[str, ...],
     levels: Levels,
+    rooms: dict[Hashable, bool],
 ) -> Iterator[Tiling]:
+    """`rooms`: which stays fit, grows; whatever the order of loops, they take the same room."""
     keys = [
         (plan, number, level)
         for plan, choice in zip(covering.operands, levels, strict=True)
         for number, level in enumerate(choice)
     ]
     kept = [_subsets(keepable_loops(covering, p, hw, level, tiles)) for p, _, level in keys]
-    work = count_work(covering, hw)
     slots = [slot_choices(covering, work, plan, number, hw)[::-1] for plan, number, _ in keys]
     pairs = [(n - 1, n) for n, (_, number, _) in enumerate(keys) if number > 0]
     for kept_choice in product(*kept):
@@ -109,6 +113,9 @@ def _all_stays(
         for slot_choice in product(*slots):
             if any(all(a >= b for a, b in zip(more, slot_choice, strict=True)) for more in legal):
                 continue
+            room = levels, kept_choice, slot_choice
+            if not rooms.get(room, True):
+                continue
             stays = tuple(
                 Stay(plan.name, number, level, slot, held)
                 for (plan, number, level), slot, held in zip(
@@ -116,7 +123,9 @@ def _all_stays(
                 )
             )
             tiling = Tiling(tuple(tiles.items()), outer, inner, stays)
-            if is_legal(covering, tiling, hw):
+            if room not in rooms:
+                rooms[room] = fits(covering, tiling, hw)
+            if rooms[room] and is_legal(covering, tiling, hw):
                 legal.append(slot_choice)
                 yield tiling
 
