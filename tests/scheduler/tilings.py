@@ -21,6 +21,7 @@ from isamap.scheduler.place import passages
 Drawn = TypeVar("Drawn")
 
 Levels = tuple[tuple[int, ...], ...]
+Kept = tuple[tuple[str, ...], ...]
 
 
 def active_loops(covering: Covering) -> tuple[str, ...]:
@@ -106,28 +107,33 @@ def _all_stays(
     kept = [_subsets(keepable_loops(covering, p, hw, level, tiles)) for p, _, level in keys]
     slots = [slot_choices(covering, work, plan, number, hw)[::-1] for plan, number, _ in keys]
     pairs = [(n - 1, n) for n, (_, number, _) in enumerate(keys) if number > 0]
+    fewest = tuple(min(counts) for counts in slots)
+
+    def tiling_of(held: Kept, counts: tuple[int, ...]) -> Tiling:
+        rows = zip(keys, counts, held, strict=True)
+        stays = tuple(Stay(plan.name, n, level, count, x) for (plan, n, level), count, x in rows)
+        return Tiling(tuple(tiles.items()), outer, inner, stays)
+
+    def has_room(held: Kept, counts: tuple[int, ...]) -> bool:
+        place = levels, held, counts
+        if place not in rooms:
+            rooms[place] = fits(covering, tiling_of(held, counts), hw)
+        return rooms[place]
+
     for kept_choice in product(*kept):
         if not all(set(kept_choice[n]) <= set(kept_choice[outer]) for n, outer in pairs):
             continue  # never legal, and most of them
+        if not has_room(kept_choice, fewest):
+            continue  # more slots take more room
         legal: list[tuple[int, ...]] = []
         for slot_choice in product(*slots):
             if any(all(a >= b for a, b in zip(more, slot_choice, strict=True)) for more in legal):
                 continue
-            room = levels, kept_choice, slot_choice
-            if not rooms.get(room, True):
-                continue
-            stays = tuple(
-                Stay(plan.name, number, level, slot, held)
-                for (plan, number, level), slot, held in zip(
-                    keys, slot_choice, kept_choice, strict=True
-                )
-            )
-            tiling = Tiling(tuple(tiles.items()), outer, inner, stays)
-            if room not in rooms:
-                rooms[room] = fits(covering, tiling, hw)
-            if rooms[room] and is_legal(covering, tiling, hw):
-                legal.append(slot_choice)
-                yield tiling
+            if has_room(kept_choice, slot_choice):
+                tiling = tiling_of(kept_choice, slot_choice)
+                if is_legal(covering, tiling, hw):
+                    legal.append(slot_choice)
+                    yield tiling
 
 
 def _subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
