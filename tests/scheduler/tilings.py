@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain, combinations, permutations, product
 from typing import TypeVar
 
@@ -22,6 +23,12 @@ Drawn = TypeVar("Drawn")
 
 Levels = tuple[tuple[int, ...], ...]
 Kept = tuple[tuple[str, ...], ...]
+
+
+@lru_cache(100)
+def work_of(covering: Covering, hw: Hardware) -> Work:
+    """As `count_work`: tilings are drawn by the hundred until one is legal."""
+    return count_work(covering, hw)
 
 
 def active_loops(covering: Covering) -> tuple[str, ...]:
@@ -68,7 +75,7 @@ def all_tilings(
     names = tuple(loop.name for loop in covering.loops)
     options = [[tile for tile, _ in tile_options(covering, loop, hw)] for loop in covering.loops]
     options = options if sizes is None else [list(sizes[name]) for name in names]
-    work = count_work(covering, hw)
+    work = work_of(covering, hw)
     for chosen in product(*options):
         tiles = dict(zip(names, chosen, strict=True))
         many_tiles = [n for n in names if covering.loop(n).units > tiles[n]]
@@ -160,7 +167,7 @@ def random_tiling(
     rest = [loop.name for loop in covering.loops if loop.name not in active]
     levels = generator.choice(stay_choices(covering, hw))
     stays = []
-    work = count_work(covering, hw)
+    work = work_of(covering, hw)
     for plan, choice in zip(covering.operands, levels, strict=True):
         for number, level in enumerate(choice):
             may_keep = keepable_loops(covering, plan, hw, level, tiles)
