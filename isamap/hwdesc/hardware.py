@@ -183,10 +183,15 @@ class Instruction:
     stream: Stream | None = None
     loc: Loc | None = field(default=None, compare=False)
     _operand_of: Mapping[str, OperandRule] = field(init=False, repr=False, compare=False)
+    _extent_of: Mapping[str, ExtentRule] = field(init=False, repr=False, compare=False)
+    _access_of: Mapping[str, Access] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         rules = {operand.name: operand for operand in self.operands}
         object.__setattr__(self, "_operand_of", rules)
+        object.__setattr__(self, "_extent_of", dict(self.extents))
+        first = {access.buffer: access for access in reversed(self.uses)}
+        object.__setattr__(self, "_access_of", first)
 
     @property
     def result(self) -> Access:
@@ -210,12 +215,7 @@ class Instruction:
 
     def access(self, operand: str) -> Access:
         """How the semantics touches the operand, in the first statement that does."""
-        return next(
-            access
-            for statement in self.semantics.statements
-            for access in statement.accesses
-            if access.buffer == operand
-        )
+        return self._access_of[operand]
 
     def immediate(self, name: str) -> ImmediateRule:
         """The rule of the immediate called `name`."""
@@ -223,7 +223,7 @@ class Instruction:
 
     def extent(self, loop: str) -> ExtentRule:
         """The rule of the loop called `loop`."""
-        return dict(self.extents)[loop]
+        return self._extent_of[loop]
 
 
 def is_same_work(one: Instruction, other: Instruction) -> bool:

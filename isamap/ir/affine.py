@@ -31,7 +31,7 @@ class Affine:
     @property
     def names(self) -> tuple[str, ...]:
         """Names with a non-zero coefficient, sorted."""
-        return tuple(name for name, _ in self.terms)
+        return tuple([name for name, _ in self.terms])  # asked for millions of times
 
     def coefficient(self, name: str) -> int:
         """Coefficient of `name`, 0 when absent."""
@@ -75,7 +75,8 @@ class Affine:
         """Smallest and largest value where each name runs from the first to the second number."""
         low = high = self.constant
         for name, coefficient in self.terms:
-            first, last = (coefficient * value for value in ranges[name])
+            first, last = ranges[name]
+            first, last = coefficient * first, coefficient * last
             low, high = low + min(first, last), high + max(first, last)
         return low, high
 

@@ -66,7 +66,11 @@ class Access:
 
     def moves_with(self, loop: str) -> bool:
         """Does the element depend on `loop`?"""
-        return any(name == loop for index in self.indices for name, _ in index.terms)
+        for index in self.indices:  # asked for millions of times
+            for name, _ in index.terms:
+                if name == loop:
+                    return True
+        return False
 
     def step(self, loop: str, strides: Iterable[int]) -> int:
         """How far an iteration of `loop` moves the element in an array whose neighbours lie

@@ -5,13 +5,23 @@ layouts, tiles.
 """
 
 from collections.abc import Callable, Iterator, Set
-from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations
 from math import gcd
 
 from isamap.hwdesc import ExtentKind, ExtentRule
-from isamap.ir import Access, Apply, Expr, Kernel, Literal, Loop, Statement, index_range, is_cast
+from isamap.ir import (
+    Access,
+    Affine,
+    Apply,
+    Expr,
+    Kernel,
+    Literal,
+    Loop,
+    Statement,
+    index_range,
+    is_cast,
+)
 
 from .covering import TiledLoop, synthetic_name
 from .match import Match
@@ -207,9 +217,9 @@ def leaves(access: Access, name: str, kernel: Kernel, statement: Statement) -> b
     extents = statement.extents
     for index, size in zip(access.indices, shape, strict=True):
         step = index.coefficient(name)
-        if any(step * coefficient < 0 for _, coefficient in index.terms):
+        if not step or any(step * coefficient < 0 for _, coefficient in index.terms):
             continue  # another loop past its extent could lead back
-        rest = replace(index, terms=tuple(term for term in index.terms if term[0] != name))
+        rest = Affine(tuple([term for term in index.terms if term[0] != name]), index.constant)
         low, high = index_range(rest, extents)
         first = step * extents[name]
         if (step > 0 and low + first >= size) or (step < 0 and high + first < 0):

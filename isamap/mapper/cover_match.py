@@ -165,8 +165,9 @@ class _Cut:
         buffer = self.kernel.buffer(access.buffer)
         uses = [use for use in self.match.instruction.uses if use.buffer == operand]
         moving = [own for loop, own in self.synthetic if any(use.moves_with(loop) for use in uses)]
-        indices = (*access.indices, *(Affine.var(name) for name in moving))
-        widened = replace(buffer, shape=(*buffer.shape, *(1 for _ in moving)))
         name, rank = access.buffer, len(buffer.shape)
+        if moving:
+            access = replace(access, indices=(*access.indices, *map(Affine.var, moving)))
+            buffer = replace(buffer, shape=(*buffer.shape, *(1 for _ in moving)))
         home, is_late = dict(self.setting.homes).get(name), name in self.setting.late
-        return Source(replace(access, indices=indices), widened, rank, home, is_late)
+        return Source(access, buffer, rank, home, is_late)
