@@ -383,6 +383,7 @@ def _verify(
             return verify_full(best.program, answer.kernel, hw, seed=request.seed, file=file)
         case Check.QUICK:
             return verify_quick(
+                answer.kernel,
                 best.covering,
                 best.tiling,
                 hw,

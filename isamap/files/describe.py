@@ -50,14 +50,13 @@ def number_of(
     """
     wanted = describe(covering, hw.external.name)
     mine = covering.on_one_core
-    named = replace(task.kernel, name=mine.kernel.name)
     alike = (
         found
         for found in task_coverings(task, hw, homes, may_reassociate)
         if describe(found, hw.external.name) == wanted
     )
     for number, found in enumerate(alike):
-        if replace(found, kernel=named) == mine:
+        if replace(found, kernel=replace(found.kernel, name=mine.kernel.name)) == mine:
             return number
     raise AssertionError("a covering that was scheduled is among its task's coverings")
 

@@ -160,7 +160,7 @@ class _Builder:
         if covering is None:
             return None
         tiling = read_tiling(self.reader, path, ref, covering, hw)
-        return None if tiling is None else assemble_answer(covering, tiling, hw)
+        return None if tiling is None else assemble_answer(task.kernel, covering, tiling, hw)
 
     def plan(self, kernel: Kernel, hw: Hardware) -> Plan | None:
         """Several tasks, or one that hands arrays on."""

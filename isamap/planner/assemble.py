@@ -20,8 +20,8 @@ from .place_tasks import TaskTree, with_joined_calls
 from .plan import Plan, PlannedTask
 
 
-def assemble_answer(covering: Covering, tiling: Tiling, hw: Hardware) -> Answer:
-    """A legal tiling as the answer for its kernel; the bound is its covering's."""
+def assemble_answer(kernel: Kernel, covering: Covering, tiling: Tiling, hw: Hardware) -> Answer:
+    """A legal tiling as the answer for a kernel; the bound is its covering's."""
     assert is_legal(covering, tiling, hw), "only legal tilings are assembled"
     work = count_work(covering, hw)
     parts = estimate(covering, work, tiling, hw)
@@ -33,7 +33,7 @@ def assemble_answer(covering: Covering, tiling: Tiling, hw: Hardware) -> Answer:
     solution = Solution(status, tiling, cycles, bound, 0.0, cycles, bound)
     schedule = Schedule(covering, work, solution, parts, program, cycles, cycles)
     return Answer(
-        covering.kernel, FASTEST, schedule, None, Status.FEASIBLE, bound, bound,
+        kernel, FASTEST, schedule, None, Status.FEASIBLE, bound, bound,
         (Alternative(covering, bound, cycles, bound, cycles),), (), 1, False, 0.0,
     )  # fmt: skip
 

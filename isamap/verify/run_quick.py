@@ -10,7 +10,7 @@ from math import prod
 from isamap.costmodels import Tiling
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
-from isamap.ir import verify
+from isamap.ir import Kernel, verify
 from isamap.mapper import Covering, Transfer, coverings, spread_like
 from isamap.program import Layout, Program
 from isamap.scheduler import is_legal, lower
@@ -26,6 +26,7 @@ MAX_COVERINGS = 4000  # looked at in search of the same structure, operands exch
 
 
 def verify_quick(
+    kernel: Kernel,
     covering: Covering,
     tiling: Tiling,
     hw: Hardware,
@@ -34,7 +35,7 @@ def verify_quick(
     may_reassociate: bool = False,
     file: KernelFile | None = None,
 ) -> Verification:
-    """Run the covering and the schedule on the smallest sizes that have all their edges.
+    """Run the kernel's covering and schedule on the smallest sizes that have all their edges.
 
     A result with `failure` and not `is_wrong` says why no small program could be made.
     """
@@ -46,7 +47,7 @@ def verify_quick(
             continue
         small, program = found
         checked = execute(program, small.kernel, hw, Check.QUICK, seed)
-        return with_reference(checked, covering.kernel, file, seed)
+        return with_reference(checked, kernel, file, seed)
     return Verification(Check.QUICK, failure=f"quick check not possible: {reason}")
 
 

@@ -68,7 +68,7 @@ def draw_plan(generator, plan, hw, slots):
     for planned in plan.tasks:
         if not planned.on_host:
             covering, tiling = draw_tiling(generator, [planned.best.covering], hw, slots)
-            answer = assemble_answer(covering, tiling, hw)
+            answer = assemble_answer(covering.kernel, covering, tiling, hw)
             planned = PlannedTask.scheduled(planned.task, answer)
         drawn[planned.task.number] = planned
     return assemble_plan(plan.kernel, plan.nodes, drawn, hw, (), may_reassociate=False)

@@ -20,6 +20,7 @@ from isamap.files.schedule_text import hardware_digest
 from isamap.hwdesc import load_hardware
 from isamap.mapper import Task
 from isamap.resources import find_hardware
+from isamap.verify import Reference
 
 HERE = Path(__file__).parent
 Sizes = dict[str, int]
@@ -30,6 +31,7 @@ SINGLE: list[tuple[str, str, Sizes]] = [
     ("gemm", "vecdot", {"m": 5, "n": 13, "k": 9}),
     ("conv1d", "vta", {"w": 9, "c": 18, "k": 17, "stride": 2}),
     ("gemm", "mesh", {"m": 130, "n": 170, "k": 70}),
+    (str(HERE / "batched.py"), "x86_avx2", {}),  # loops that are one in the covering
 ]
 PLANS: list[tuple[str, str, Sizes]] = [
     ("gru:gru_i8", "gemmini", {"steps": 3, "batch": 2, "inputs": 5, "hidden": 7}),
@@ -38,6 +40,7 @@ PLANS: list[tuple[str, str, Sizes]] = [
     ("softmax", "vta", {}),
     ("wrapped:separable_conv_wrapped", "opentpu", {"h": 4, "w": 5, "c": 7, "k": 18}),
     ("conv1d", "fused_npu", {"w": 11, "c": 3, "k": 5}),  # a copy of which nothing stays anywhere
+    ("gru", "x86_avx2", {"steps": 2, "batch": 3, "inputs": 5, "hidden": 9}),
 ]
 
 
@@ -159,3 +162,15 @@ def test_summary_has_a_row_per_task_and_a_total() -> None:
     assert result.timing is not None
     cells = dict(zip(header, lines[-1].split(","), strict=True))
     assert cells["emulated_cycles"] == str(result.timing.cycles)
+
+
+def test_loops_that_are_one_leave_the_kernel_as_it_is_declared(tmp_path: Path) -> None:
+    """The reference gets arrays of three dimensions, read from a file or not."""
+    result = isamap.map(str(HERE / "batched.py"), "x86_avx2", may_reassociate=True)
+    assert isinstance(result, Result)
+    assert [loop.name for loop in result.schedule.covering.loops] == ["b_t", "j", "p"]
+    path = tmp_path / "schedule.yaml"
+    path.write_text(schedule_text(result, tmp_path), encoding="utf-8")
+    for found in (result, evaluate(path, verify="quick").result):
+        assert found.kernel.buffer("x").shape == (3, 5, 33)
+        assert found.verification.reference is Reference.AGREES

@@ -102,7 +102,7 @@ def _options(
             if best is None:
                 return None
             if best.tiling is not None:
-                answer = assemble_answer(covering, best.tiling, hw)
+                answer = assemble_answer(task.kernel, covering, best.tiling, hw)
                 found.append(PlannedTask.scheduled(task, answer))
     except MappingError:
         pass  # no instruction computes it

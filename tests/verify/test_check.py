@@ -118,9 +118,10 @@ def test_quick_check_catches_a_lowering_that_forgets_results(
 ) -> None:
     hw = load_hardware(find_hardware("gemmini"))
     path, _ = find_kernel("gemm")
-    best = find_schedule(load_kernel(path, {"m": 128, "n": 128, "k": 128}), hw).best
+    kernel = load_kernel(path, {"m": 128, "n": 128, "k": 128})
+    best = find_schedule(kernel, hw).best
     tiling = best.tiling
-    assert verify_quick(best.covering, tiling, hw).is_verified
+    assert verify_quick(kernel, best.covering, tiling, hw).is_verified
 
     def forgetful(*arguments: object) -> Program:
         program = lower(*arguments)  # type: ignore[arg-type]
@@ -128,7 +129,7 @@ def test_quick_check_catches_a_lowering_that_forgets_results(
         return replace(program, body=without_drains(program.body))
 
     monkeypatch.setattr(run_quick, "lower", forgetful)
-    found = verify_quick(best.covering, tiling, hw)
+    found = verify_quick(kernel, best.covering, tiling, hw)
     assert found.is_wrong
     assert not found.is_verified
 
