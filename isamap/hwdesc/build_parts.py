@@ -66,9 +66,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         aliased_cycles=_cycles(model.aliased, (*path, "aliased"), reader),
         stores_shown_share=_share(model.stores_shown, (*path, "stores_shown"), reader),
         rushed_share=_share(model.rushed, (*path, "rushed"), reader),
-        awaited_share=1.0
-        if model.awaited is None
-        else _share(model.awaited, (*path, "awaited"), reader),
+        awaited_share=_share(model.awaited, (*path, "awaited"), reader) or 1.0,
         reads_per_cycle=_count(model.reads_per_cycle, (*path, "reads_per_cycle"), reader),
         shown_share=_share(model.shown, (*path, "shown"), reader),
         refills_shown_share=_share(model.refills_shown, (*path, "refills_shown"), reader)

@@ -16,6 +16,7 @@ from itertools import pairwise
 
 from isamap.ir import Access, Affine, Buffer, Kernel, Loop, Statement, accesses, map_accesses
 from isamap.program import natural_layout
+from isamap.rewrites import fresh_names
 
 from .covering import Covering, External, OperandPlan
 from .tasks import Ends, Setting
@@ -90,7 +91,7 @@ def _collapse_two(seen: Collapsed) -> Collapsed | None:
             continue
         dims = _collapsed_dims(kernel, ends, outer, inner)
         if dims:
-            name = _fresh_name(kernel, f"{outer.name}_{inner.name}")
+            (name,) = fresh_names(kernel, [f"{outer.name}_{inner.name}"])
             return _with_one(seen, (outer, inner), Loop(name, outer.extent * inner.extent), dims)
     return None
 
@@ -128,15 +129,6 @@ def _all_accesses(statement: Statement, ends: Ends | None) -> Iterator[Access]:
     if ends is not None:
         yield from (access for access in (ends.inlet, ends.outlet) if access is not None)
         yield from accesses(ends.value) if ends.value is not None else ()
-
-
-def _fresh_name(kernel: Kernel, base: str) -> str:
-    """The name, longer where something of the kernel is called so."""
-    taken = {buffer.name for buffer in kernel.buffers} | set(kernel.immediates)
-    taken |= {loop.name for loop in kernel.statements[0].loops}
-    while base in taken:
-        base += "_"
-    return base
 
 
 def _with_one(seen: Collapsed, loops: tuple[Loop, Loop], whole: Loop, dims: Dims) -> Collapsed:

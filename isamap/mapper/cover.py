@@ -7,14 +7,14 @@ bound.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain
 
 from isamap.errors import MappingError
 from isamap.hwdesc import Hardware, Instruction
 from isamap.ir import Kernel, LoopKind, is_float, loop_kinds, pretty_statement
 
 from .blocks import tile_loops
-from .collapse import collapse_loops
+from .collapse import Collapsed, collapse_loops
 from .conversions import conversions, departures
 from .cover_match import cover_match
 from .covering import Covering
@@ -54,43 +54,81 @@ def coverings(
 
     Args:
         setting: what surrounds the kernel.
-        max_matches: only those of so many matches, the lowest bounds.
+        max_matches: only those of so many matches, the lowest bounds, with these loops or fewer.
 
     Raises:
         MappingError: the kernel has several statements, or a loop-carried dependence, or reorders
         float sums.
     """
     index = _only_statement(kernel)
-    plain = _View(kernel, setting, mismatches)
-    seen = collapse_loops(kernel, setting) if hw.caches else None
-    # why nothing matches is said in the kernel's own loops
-    views = [plain] if seen is None else [plain, _View(seen.kernel, seen.setting, [])]
-    found = [(view, one) for view in views for one in view.candidates(hw, index)]
+    seen, views = _views(kernel, setting, hw, mismatches)
+    on_chip = dict(setting.homes)
+    # sums begin in a copy on chip; elsewhere their own loads bring it, or the host does
+    copies = not setting.begins or kernel.statements[index].target.buffer in on_chip
+    found = [
+        (view, one)
+        for view in views
+        for one in view.candidates(index, hw, copies=copies, on_chip=on_chip)[:max_matches]
+    ]
     if found:  # else order is not to blame
         _check_order(kernel, index, may_reassociate, setting.held)
     known_plans = plans_on(hw)
-    for view, candidate in sorted(found, key=lambda pair: _order(pair[1]))[:max_matches]:
+    for view, candidate in sorted(found, key=lambda pair: _order(pair[1])):
         covered = view.cover(hw, index, candidate, known_plans)
         yield from covered if seen is None else seen.restore(covered, kernel)
 
 
+def _views(
+    kernel: Kernel, setting: Setting, hw: Hardware, mismatches: list[Mismatch] | None
+) -> "tuple[Collapsed | None, list[_View]]":
+    """As they are, and where caches hold data and some loops may be one with these; `mismatches`
+    are said in the kernel's own loops."""
+    plain = _View(kernel, setting, mismatches)
+    seen = collapse_loops(kernel, setting) if hw.caches else None
+    return seen, [plain] if seen is None else [plain, _View(seen.kernel, seen.setting, None)]
+
+
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A kernel and what surrounds it, as they are covered; `mismatches` grow."""
+    """A kernel and what surrounds it, as they are covered; `mismatches` grow, if they are asked
+    for."""
 
     kernel: Kernel
     setting: Setting
-    mismatches: list[Mismatch]
+    mismatches: list[Mismatch] | None
 
-    def candidates(self, hw: Hardware, index: int) -> tuple[Candidate, ...]:
-        """All matches, best bound first."""
-        setting, on_chip = self.setting, dict(self.setting.homes)
-        # sums begin in a copy on chip; elsewhere their own loads bring it, or the host does
-        copies = not setting.begins or self.kernel.statements[index].target.buffer in on_chip
-        return _candidates(
-            self.kernel, index, hw, self.mismatches, setting.held, setting.ends,
-            copies=copies, on_chip=on_chip,
-        )  # fmt: skip
+    def candidates(
+        self, index: int, hw: Hardware, *, copies: bool, on_chip: Collection[str]
+    ) -> tuple[Candidate, ...]:
+        """As the function, in these loops alone."""
+        kernel, held, ends = self.kernel, self.setting.held, self.setting.ends
+        found = []
+        failed = [] if self.mismatches is None else self.mismatches
+        converted = conversions(hw)
+        for instruction in hw.instructions:
+            is_step = not copies and role_of(instruction) not in COMPUTING
+            if is_step or not may_compute(instruction, kernel.statements[index], on_chip):
+                continue
+            if ends and ends.outlet and len(instruction.semantics.statements) > 1:
+                matches, mismatch = match_joined(kernel, index, ends, instruction, held, converted)
+            else:
+                explains = self.mismatches is not None
+                matches, mismatch = match_statement(
+                    kernel, index, instruction, held, explains=explains, converted=converted
+                )
+            if mismatch is not None:
+                failed.append(mismatch)
+            for match in matches:
+                loops = next(tile_loops(kernel, index, match), None)
+                if loops is None:
+                    failed.append(Mismatch(instruction.name, index, NO_TILING, NO_ZEROS))
+                    continue
+                if match.is_whole and any(loop.is_reduction and loop.units > 1 for loop in loops):
+                    failed.append(Mismatch(instruction.name, index, NO_TILING, TOO_LONG))
+                    continue
+                bound = shared_cycles(instruction, match.binding, loops, hw)
+                found.append(Candidate(match, bound))
+        return tuple(sorted(found, key=_order))
 
     def cover(
         self, hw: Hardware, index: int, candidate: Candidate, known_plans: OperandPlans
@@ -108,7 +146,8 @@ class _View:
             if not isinstance(found, str):
                 return found
             reason = reason or found
-        self.mismatches.append(Mismatch(instruction.name, index, NO_COPY, reason))
+        if self.mismatches is not None:
+            self.mismatches.append(Mismatch(instruction.name, index, NO_COPY, reason))
         return ()
 
 
@@ -148,53 +187,9 @@ def candidates(
     With `ends`, instructions that compute a sum and what becomes of it match too; without `copies`,
     those that only move data do not. `on_chip`: buffers that lie there between tasks.
     """
-    every = partial(_candidates, index=index, hw=hw, held=held, copies=copies, on_chip=on_chip)
-    found = every(kernel, mismatches=mismatches, ends=ends)
-    seen = collapse_loops(kernel, Setting(held=held, ends=ends)) if hw.caches else None
-    if seen is None:
-        return found
-    return tuple(sorted((*found, *every(seen.kernel, ends=seen.setting.ends)), key=_order))
-
-
-def _candidates(
-    kernel: Kernel,
-    index: int,
-    hw: Hardware,
-    mismatches: list[Mismatch] | None = None,
-    held: tuple[str, ...] = (),
-    ends: Ends | None = None,
-    *,
-    copies: bool = True,
-    on_chip: Collection[str] = (),
-) -> tuple[Candidate, ...]:
-    """Those of the kernel with just its own loops."""
-    found = []
-    failed = [] if mismatches is None else mismatches
-    converted = conversions(hw)
-    for instruction in hw.instructions:
-        is_step = not copies and role_of(instruction) not in COMPUTING
-        if is_step or not may_compute(instruction, kernel.statements[index], on_chip):
-            continue
-        if ends and ends.outlet and len(instruction.semantics.statements) > 1:
-            matches, mismatch = match_joined(kernel, index, ends, instruction, held, converted)
-        else:
-            explains = mismatches is not None
-            matches, mismatch = match_statement(
-                kernel, index, instruction, held, explains=explains, converted=converted
-            )
-        if mismatch is not None:
-            failed.append(mismatch)
-        for match in matches:
-            loops = next(tile_loops(kernel, index, match), None)
-            if loops is None:
-                failed.append(Mismatch(instruction.name, index, NO_TILING, NO_ZEROS))
-                continue
-            if match.is_whole and any(loop.is_reduction and loop.units > 1 for loop in loops):
-                failed.append(Mismatch(instruction.name, index, NO_TILING, TOO_LONG))
-                continue
-            bound = shared_cycles(instruction, match.binding, loops, hw)
-            found.append(Candidate(match, bound))
-    return tuple(sorted(found, key=_order))
+    _, views = _views(kernel, Setting(held=held, ends=ends), hw, mismatches)
+    found = (view.candidates(index, hw, copies=copies, on_chip=on_chip) for view in views)
+    return tuple(sorted(chain.from_iterable(found), key=_order))
 
 
 def _order(candidate: Candidate) -> tuple[int, int]:

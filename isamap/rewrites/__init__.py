@@ -10,7 +10,7 @@ from .border import border
 from .carry import carry, carry_site
 from .clear import clear
 from .drop_padding import drop_padding
-from .edit import rename_loops, substitute_access
+from .edit import fresh_names, rename_loops, substitute_access
 from .expand import expand
 from .factor import factor
 from .fission import fission
@@ -66,6 +66,7 @@ __all__ = [
     "expand",
     "factor",
     "fission",
+    "fresh_names",
     "fuse",
     "has_floats",
     "im2col",
