@@ -181,8 +181,7 @@ def why_no_channel(covering: Covering, hw: Hardware) -> str:
             if is_credit and channel.depth < 2 and has_token_beside(covering, exchanges, one):
                 return (
                     f"channel {channel.name} holds one token; a unit that fills and drains, or"
-                    " drains byte after byte, needs two (if the machine has more, make its"
-                    " 'depth' 2)"
+                    " drains byte after byte, needs two"
                 )
     return ""
 

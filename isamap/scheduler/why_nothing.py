@@ -11,6 +11,10 @@ from isamap.hwdesc import Hardware, show_bytes
 from isamap.ir import Kernel, pretty_statement
 from isamap.mapper import Mismatch, find_missing, nearest_miss
 
+TOKENS_HINT = (
+    "units tell each other by 'channels': add those that the machine has, with 'depth' 2 or more"
+    " where they hold as many tokens"
+)
 MAX_MISSES = 5  # named in an error
 
 
@@ -41,6 +45,7 @@ def why_nothing(
             f"{misfits.num_unordered} coverings of {kernel.name} need copies on {hw.name} that"
             f" cannot be scheduled so far, the first because {misfits.why_unordered}:\n{statement}",
             loc=subject.loc,
+            hint=TOKENS_HINT if hw.has_tokens else "",
             reason=misfits.why_unordered,
         )
     if misfits.num_unfit:

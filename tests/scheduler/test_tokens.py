@@ -143,8 +143,9 @@ def test_channels_of_few_tokens_never_overflow(name: str, depth: int) -> None:
 
 
 def test_a_channel_that_bytes_of_sums_share_needs_room_for_two_tokens() -> None:
-    with pytest.raises(MappingError, match=r"channel store_to_compute holds one .* 'depth' 2"):
+    with pytest.raises(MappingError, match="channel store_to_compute holds one token") as caught:
         find_schedule(kernel(*SUBJECTS[0]), shallow(1), Wishes(time_limit_s=1))
+    assert "'depth' 2" in caught.value.hint
 
 
 def shallow(depth: int) -> Hardware:
