@@ -34,7 +34,7 @@ from isamap.mapper import Covering
 
 from .awaited_sums import awaited_share
 from .first_rounds import count_rounds, waited_cycles
-from .hints import Hints, find_hints
+from .hints import Asking, Hints, find_hints
 from .lines import (
     KnownStreams,
     Lines,
@@ -114,7 +114,9 @@ def each_refill(
             touched[line] = _touch(line, nest, streams)
         asked = next((c for c in hw.caches[number::-1] if c.prefetch is not None), cache)
         if asked.name not in hints:
-            hints[asked.name] = [find_hints(nest, stream, asked, pace) for stream in streams]
+            last = [c for c in hw.caches if c.granule_bytes == asked.granule_bytes][-1]
+            asking = Asking(asked, last, pace)
+            hints[asked.name] = [find_hints(nest, stream, asking) for stream in streams]
         rush = (asked, computing) if cache.rushed_share else None
         yield number, _shared(cache, nest, streams, touched[line], hints[asked.name], rush)
 

@@ -163,9 +163,23 @@ class Memory:
         well that hints for their lines cost more than they gain? Of several rows, what is missed at
         the begin of a page comes at once; along one, all wait for it."""
         is_few = not self.prefetched_rows or rows <= self.prefetched_rows
-        is_alone = rows <= 1 and self.prefetch is not None and self.prefetch.walk is not None
         least = self.prefetched_lines * self.granule_bytes
-        return is_few and not is_alone and 0 < least <= row_bytes
+        return is_few and not self._is_walk(rows) and 0 < least <= row_bytes
+
+    def outruns_hints(
+        self, cycles: float, entering: float, num_lines: float, rows: float, row_bytes: float
+    ) -> bool:
+        """Do calls of so many cycles, whose lines take `entering` to come from memory (0: a cache
+        holds them), read so many new ones, along rows side by side that are each so long, faster
+        than C can ask for them? The hardware is best left alone then, but with rows from memory
+        that its prefetchers do not follow, and with one that is asked for by a form of its own."""
+        asked = self.asked_cycles * num_lines
+        if self.follows(rows, row_bytes):
+            return cycles <= max(asked, entering)
+        return cycles < asked and not entering and not self._is_walk(rows)
+
+    def _is_walk(self, rows: float) -> bool:
+        return rows <= 1 and self.prefetch is not None and self.prefetch.walk is not None
 
     @property
     def never_waits(self) -> bool:

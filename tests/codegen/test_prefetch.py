@@ -26,6 +26,7 @@ from isamap.resources import find_hardware
 from isamap.scheduler import lower
 from tests.codegen.test_c_programs import needs_compiler
 from tests.costmodels.test_caches import machine, product, tiled
+from tests.costmodels.test_lost_lines import with_cache
 
 FORM = 'prefetch: {ahead: 12 cycles, c: "__builtin_prefetch({line});"}'
 WALK = FORM.replace("{ahead", '{walk: "__builtin_prefetch({line}, 0, 3);", ahead', 1)
@@ -37,6 +38,12 @@ def asking(folder: Path, form: str = FORM, kind: str = "granule: 16 bytes\n    p
     text = (folder / "vec4.yaml").read_text()
     (folder / "vec4.yaml").write_text(text.replace(kind, f"{form}\n    {kind}", 1))
     return load_hardware(folder / "vec4.yaml")
+
+
+def slow_machine() -> Hardware:
+    """Zen 4, were its prefetchers to follow no rows, and hints to come at any pace."""
+    hw = load_hardware(find_hardware("x86_avx512"))
+    return with_cache(hw, "l2", asked_cycles=0.0, prefetched_lines=0)
 
 
 def program(hw: Hardware, outer: str, k: int = 20) -> Program:
@@ -290,7 +297,7 @@ def test_short_loops_over_rows_ask_for_what_a_later_iteration_around_them_reads(
 ) -> None:
     """Strips of 4 lines of 8 rows, as many as there are along the rows: further on in the rows, or,
     where these are short, in those that the loop around goes on to; each line once."""
-    hw = load_hardware(find_hardware("x86_avx512"))
+    hw = slow_machine()
     row = 256 * strips
     at = [("q", 8 * row), ("i", 256), ("p", row)]
     calls = tuple(_load(Affine.of(at, 64 * n)) for n in range(4))
@@ -304,10 +311,50 @@ def test_short_loops_over_rows_ask_for_what_a_later_iteration_around_them_reads(
     assert far % pitch == 0 and 0 < far < most * pitch
 
 
+@pytest.mark.parametrize(
+    ("calls", "strips", "strip_rows", "is_asked"),
+    [
+        (2, 400, 50, False),  # 4 cycles a line are asked for, and 2 lines take 1
+        (20, 400, 50, True),
+        (20, 400, 5000, False),  # from memory, where 2 lines take 14
+        (40, 400, 5000, True),
+        (2, 20, 50, False),  # rows of 2560 bytes, which are not followed
+        (20, 20, 50, True),
+        (2, 20, 5000, True),  # those from memory
+    ],
+)
+def test_rows_that_calls_read_faster_than_hints_bring_them_are_left_to_the_hardware(
+    calls: int, strips: int, strip_rows: int, is_asked: bool
+) -> None:
+    """Strips of 2 lines of 8 rows, read by so many calls, two of which take a cycle, in arrays of
+    1 to 20 MiB, or that no cache holds."""
+    hw = with_cache(load_hardware(find_hardware("x86_avx2")), "l2", asked_cycles=4.0)
+    row = 128 * strips
+    at = [("q", 8 * row), ("i", 128), ("p", row)]
+    reads = tuple(_load(Affine.of(at, 64 * (n % 2))) for n in range(calls))
+    nest = CLoop("q", 0, strip_rows, (CLoop("i", 0, strips, (CLoop("p", 0, 8, reads),)),))
+    (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+    assert is_asked == any(_asked(outer, {"q": 0, "i": 0, "p": 0}))
+
+
+def test_sums_that_stay_in_the_cache_are_not_asked_for_by_each_of_many_rounds() -> None:
+    """A line of each of 2 rows of sums in each iteration of i, again in each of 50 of q, beside
+    lines that are new."""
+    hw = slow_machine()
+    sums = tuple(_load(Affine.of([("i", 64)], 2**14 * n)) for n in range(2))
+    for rounds, is_asked in ((50, False), (2, True)):
+        new = CLoop("p", 0, 8, (_load(Affine.of([("q", 2**14), ("i", 64), ("p", 2**20)])),))
+        nest = CLoop("q", 0, rounds, (CLoop("i", 0, 256, (*sums * 8, new)),))
+        (outer,) = prefetch.add_prefetches((nest,), hw, 2**40)
+        hints = (x for x in outer.body[0].body if isinstance(x, CHint))
+        found = {dict(x.operand.address.offset.terms).get("q", 0) for x in hints}
+        assert is_asked == (0 in found)
+
+
 def test_at_the_end_of_rows_the_begin_of_those_that_follow_is_asked_for() -> None:
     """Strips of 4 lines of 8 rows: in each of them the lines of a later one, through all of 40
     strips and on to the next rows, 8 by 8; none twice, and none but the first ones not at all."""
-    hw = load_hardware(find_hardware("x86_avx512"))
+    hw = slow_machine()
     row, rows = 256 * 400, 3
     at = [("q", 8 * row), ("i", 256), ("p", row)]
     calls = tuple(_load(Affine.of(at, 64 * n)) for n in range(4))
@@ -330,7 +377,7 @@ def test_at_the_end_of_rows_the_begin_of_those_that_follow_is_asked_for() -> Non
 def test_where_memory_sets_the_pace_lines_are_asked_for_as_far_ahead_as_they_take() -> None:
     """A line of each of 8 rows enters in 8 * 64 / 9 cycles, whose loads take 8: 1000 cycles are 18
     iterations; of rows that the last cache holds, 125."""
-    hw = load_hardware(find_hardware("x86_avx512"))
+    hw = slow_machine()
     distance = {}
     for rows in (64, 80_000):
         at = [("q", 8 * 64 * 500), ("i", 64), ("p", 64 * 500)]
@@ -422,7 +469,7 @@ def test_parts_of_rows_that_many_rounds_find_in_the_cache_are_not_asked_for(
     """17 * 12 rows 64 KiB apart, more side by side than prefetchers follow, of which as many steps
     of 16 bytes are read in each round: 204 or 6528 KiB. Fewer rounds than 8 gain by what is asked
     for in the first one."""
-    hw = load_hardware(find_hardware("x86_avx512"))
+    hw = slow_machine()
     at = [("i", 17 * 2**16), ("p", 16), ("s", 16 * parts)]
     rows = tuple(_load(Affine.of(at, row * 2**16)) for row in range(17))
     inner = CLoop("i", 0, 12, (CLoop("p", 0, parts, rows),))
@@ -558,7 +605,7 @@ def test_lines_of_rows_that_a_short_loop_walks_along_are_asked_for_where_the_one
 ) -> None:
     """2 KiB of each of 13 rows, some lines per step: one strip ahead, in other rows or further on
     in the same ones, each line once, few at a time."""
-    hw = load_hardware(find_hardware("x86_avx512"))
+    hw = slow_machine()
     (outer,) = prefetch.add_prefetches((_strip(13, pitch, far, 32 // lines, lines),), hw, 2**40)
     asked = [[*_asked(outer, {"q": 5, "i": i})] for i in range(32 // lines)]
     in_all = [line for some in asked for line in some]

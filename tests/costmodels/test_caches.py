@@ -16,7 +16,7 @@ from isamap.codegen import generate_c
 from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
 from isamap.costmodels.analytical import resumed_sum_cycles
 from isamap.costmodels.caches import refill_cycles
-from isamap.costmodels.hints import Hints, find_hints
+from isamap.costmodels.hints import Asking, Hints, find_hints
 from isamap.costmodels.lines import find_nest, find_streams, touched_lines
 from isamap.costmodels.missing_share import missing_share
 from isamap.hwdesc import Direction, LargePages, load_hardware
@@ -488,7 +488,11 @@ def test_rows_that_a_loop_over_tiles_asks_for_line_by_line_are_announced() -> No
         nest = find_nest(covering, tiling, hw)
         (cache,) = (memory for memory in hw.caches if memory.prefetch is not None)
         streams = find_streams(covering, tiling, nest, hw, {})
-        found += [find_hints(nest, x, cache, 1.0) for x in streams if x.strides[-1] == 52 * n]
+        found += [
+            find_hints(nest, x, Asking(cache, hw.caches[2], 1.0))
+            for x in streams
+            if x.strides[-1] == 52 * n
+        ]
     assert has_hints == [True, False]
     assert found == [Hints(0.002, 0.0), Hints(1.0, 0.0)]  # 2 of 1000 strips come too late
 

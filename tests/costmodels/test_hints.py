@@ -6,7 +6,7 @@ import pytest
 
 from isamap.codegen import generate_c
 from isamap.costmodels import Tiling
-from isamap.costmodels.hints import find_hints
+from isamap.costmodels.hints import Asking, find_hints
 from isamap.costmodels.lines import find_nest, find_streams
 from isamap.hwdesc import Hardware
 from isamap.ir import parse_semantics
@@ -54,5 +54,8 @@ def test_rows_of_a_call_on_several_are_announced_as_far_as_the_program_asks(
             if stream.goes_packed and is_on_rows:
                 seen += 1
                 is_asked = bool(re.search(r"prefetch.*&A\[", text))
-                assert is_asked or find_hints(nest, stream, cache, 1.0).missing > 0.9
+                assert (
+                    is_asked
+                    or find_hints(nest, stream, Asking(cache, hw.caches[2], 1.0)).missing > 0.9
+                )
     assert seen

@@ -5,25 +5,53 @@ programs (`costmodels`).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from isamap.hwdesc import Hardware, Memory
 
 from .nodes import CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
-from .reads import reads_within
-from .shares import length_of, touched_bytes
+from .reads import length_of, reads_within, touched_bytes
 
 
 def entering_cycles(loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) -> float:
     """In which what an iteration reads anew enters from memory: of arrays that no cache with lines
     like those of `cache` holds, as far as the loops `around` walk over them."""
-    line = cache.granule_bytes
-    last = [memory for memory in hw.caches if memory.granule_bytes == line][-1]
+    line, last = cache.granule_bytes, last_cache(hw, cache)
     entering = 0.0
     for _, reads, inside in reads_within(loop.body, hw, line, ()):
         rounds = (*inside, loop)
         if touched_bytes(reads, (*rounds, *around), line) > last.size_bytes:
             entering += touched_bytes(reads, rounds, line) / length_of(loop)
     return entering / last.refill_bytes_per_cycle
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Of a loop that asks the cache for what its iterations read anew: cycles of an iteration's
+    calls."""
+
+    calls_cycles: float
+    cache: Memory
+    last: Memory
+
+    @classmethod
+    def of(cls, loop: CLoop, hw: Hardware, cache: Memory) -> "Pace":
+        return cls(calls_cycles(loop.body, hw), cache, last_cache(hw, cache))
+
+    def outruns_hints(
+        self, num_lines: float, walked_bytes: int, rows: float, row_bytes: float
+    ) -> bool:
+        """Where an iteration reads so many new lines of all that the loops walk over, along rows
+        side by side: are they best left to the hardware?"""
+        entering = 0.0
+        if walked_bytes > self.last.size_bytes:
+            entering = num_lines * self.last.granule_bytes / self.last.refill_bytes_per_cycle
+        return self.cache.outruns_hints(self.calls_cycles, entering, num_lines, rows, row_bytes)
+
+
+def last_cache(hw: Hardware, cache: Memory) -> Memory:
+    """The farthest one with lines like those of `cache`."""
+    return [memory for memory in hw.caches if memory.granule_bytes == cache.granule_bytes][-1]
 
 
 def calls_cycles(body: Sequence[CNode], hw: Hardware) -> float:

@@ -17,11 +17,13 @@ at the end of each page, of which such loops walk through many at once. A loop t
 lines, or by lines along several rows, asks for the rows where a loop around it goes on, line by
 line, while it runs, unless all that the outer loop walks over stays in the cache, or its calls walk
 along one row each, so few and so long that prefetchers follow them (not a single one, where the
-machine says that hints are worth it there). Many hints of an iteration that runs loops are shared
-out among their iterations (`turns`). What rounds of a loop read again stays in the cache; they
-share what comes next (`shares`). Copies in memories within the external one are like arrays, unless
-they stay there. Of a program whose arrays all stay in the cache, from one run to the next, nothing
-is asked for.
+machine says that hints are worth it there). Where calls read new lines along rows faster than hints
+bring them, or than rows that prefetchers follow enter from memory, those are left alone: hints take
+places among what is under way. So are sums that many rounds find in the cache. Many hints of an
+iteration that runs loops are shared out among their iterations (`turns`). What rounds of a loop
+read again stays in the cache; they share what comes next (`shares`). Copies in memories within the
+external one are like arrays, unless they stay there. Of a program whose arrays all stay in the
+cache, from one run to the next, nothing is asked for.
 """
 
 from collections.abc import Collection
@@ -32,10 +34,23 @@ from math import gcd, prod
 from isamap.hwdesc import Hardware, Memory
 
 from .nodes import CBehind, CCall, CHint, CIf, CLoop, CNode, CRegion, CShare, CTurn
-from .pace import calls_cycles, entering_cycles
-from .reads import Place, Read, Terms, lines_of, new_lines, reads_by_terms, runs_of, span_bytes
+from .pace import Pace, calls_cycles, entering_cycles
+from .reads import (
+    Place,
+    Read,
+    Terms,
+    length_of,
+    lines_of,
+    new_lines,
+    reads_by_terms,
+    reads_within,
+    runs_of,
+    span_bytes,
+    touched_bytes,
+    walked_bytes,
+)
 from .rests import NOTHING, Rests, rests_of
-from .shares import MANY_ROUNDS, MAX_HINTS, find_shares, length_of, touched_bytes, walk_of
+from .shares import MANY_ROUNDS, MAX_HINTS, find_shares, walk_of
 from .turns import Path, find_turns, put_before
 
 
@@ -62,7 +77,7 @@ def _with_hints(
             is_innermost = not any(isinstance(inner, CLoop) for inner in body)
             asked: dict[Place, tuple[CHint | CTurn, ...]] = {}
             if is_innermost:
-                asked = find_shares(node, hw, cache, around, calls_cycles(body, hw))
+                asked = find_shares(node, hw, cache, around)
             if around and is_innermost:
                 asked |= _rows_to_come(node, hw, cache, around)
             further: dict[Place, list[tuple[Path, CNode]]] = {}
@@ -101,8 +116,11 @@ def _own_hints(
         step = dict(terms).get(loop.name, 0)
         if abs(step) < line or (memory, terms) in asked:
             continue  # in the same line for some iterations
-        if memory != hw.external.name and _walked(terms, (loop, *around)) <= cache.size_bytes:
-            continue  # copied there, and still in the cache
+        is_small = walked_bytes(terms, (loop, *around)) <= cache.size_bytes
+        if is_small and (
+            memory != hw.external.name or _stays(dict(terms), loop, hw, cache, around)
+        ):
+            continue  # copied or found there before, and still in the cache
         grid = gcd(line, *(c for _, c in terms))
         is_walk = abs(step) <= span_bytes(reads)
         runs = runs_of(reads)
@@ -153,7 +171,7 @@ def _along(
     step = steps[loop.name]
     is_kept = touched_bytes(reads, along, cache.granule_bytes) <= cache.size_bytes
     is_again = is_kept and _is_found_again(steps, around[len(along) - 1 :])
-    is_large = _walked(terms, (loop, *around)) >= cache.prefetch.once_from_bytes
+    is_large = walked_bytes(terms, (loop, *around)) >= cache.prefetch.once_from_bytes
     if cache.prefetch.once_bytes and is_large and not (is_again or is_there):
         length = prod(map(length_of, along))
         return step * cache.iterations_along(cycles, num_lines, step, length), False
@@ -179,6 +197,18 @@ def _is_found_again(steps: dict[str, int], around: tuple[CLoop, ...]) -> bool:
     """Do rounds of the loops around, the innermost first, read the same before one goes on?"""
     rounds = takewhile(lambda loop: not steps.get(loop.name), around)
     return any(length_of(loop) > 1 for loop in rounds)
+
+
+def _stays(
+    steps: dict[str, int], loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
+) -> bool:
+    """Do many rounds of the loop find what the first one brought?"""
+    line = cache.granule_bytes
+    rounds = takewhile(lambda outer: not steps.get(outer.name), around)
+    if prod(map(length_of, rounds)) < MANY_ROUNDS:
+        return False
+    found = reads_within(loop.body, hw, line, (loop,))
+    return sum(touched_bytes(reads, loops, line) for _, reads, loops in found) <= cache.size_bytes
 
 
 def _are_short_rows(runs: list[list[Read]], step: int, loop: CLoop, cache: Memory) -> bool:
@@ -214,15 +244,20 @@ def _next_to_rows(
     if ahead is None or (own is not None and _late(own, loop) <= _late(ahead, asking)):
         return {}
     line = cache.granule_bytes
+    pace = Pace.of(around[0], hw, cache)
     hints: dict[Place, list[tuple[Path, CNode]]] = {}
     for place_of, reads in reads_by_terms(loop.body, hw, line).items():
         terms = place_of[1]
         steps, size = dict(terms), span_bytes(reads)
         far = steps.get(around[0].name, 0)
         is_along = line <= far <= size < steps.get(loop.name, 0) and len(runs_of(reads)) == 1
-        is_kept = _walked(terms, (loop, *around)) <= cache.size_bytes
+        walked = walked_bytes(terms, (loop, *around))
+        is_kept = walked <= cache.size_bytes
         further = ahead * steps.get(asking.name, 0)
         if not further or place_of in asked or not is_along or is_kept or size > MAX_HINTS * line:
+            continue
+        new, row_bytes = length_of(loop) * far / line, far * length_of(around[0])
+        if pace.outruns_hints(new, walked, length_of(loop), row_bytes):
             continue
         behind = _behind(asking, ahead, further_out, terms)
         for place in lines_of(reads, line, gcd(line, *steps.values())):
@@ -258,6 +293,7 @@ def _rows_to_come(
         return {}
     assert cache.prefetch is not None, "the cache takes hints"
     line, count, cycles = cache.granule_bytes, length_of(outer), calls_cycles(loop.body, hw)
+    pace = Pace.of(outer, hw, cache)
     found: dict[Place, tuple[CHint | CTurn, ...]] = {}
     for moved_alike, reads in reads_by_terms(loop.body, hw, line).items():
         terms, runs = moved_alike[1], runs_of(reads)
@@ -278,6 +314,9 @@ def _rows_to_come(
             and far != step * length_of(loop)
         )
         if is_kept or is_followed or not 0 < abs(step) <= abs(far) or abs(far) < line:
+            continue
+        walked, row_bytes = walked_bytes(terms, (loop, *around)), abs(step) * length_of(loop)
+        if pace.outruns_hints(len(runs) * row_bytes / line, walked, len(runs), row_bytes):
             continue
         if abs(step) < line:
             asked = tuple(_hint_for(run, run[0].first, ahead * far) for run in runs)
@@ -313,9 +352,3 @@ def _hint_for(run: list[Read], place: int, ahead_bytes: int) -> CHint:
 def _read_at(run: list[Read], place: int) -> Read:
     """The first read that holds it."""
     return next(read for read in run if read.first <= place <= read.last)
-
-
-def _walked(terms: Terms, loops: tuple[CLoop, ...]) -> int:
-    """Bytes from the first place to the last one, loops of unknown length at their longest."""
-    counts = {x.name: x.limit for x in loops}
-    return sum(abs(step) * counts.get(name, 1) for name, step in terms)

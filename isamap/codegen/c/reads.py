@@ -6,6 +6,7 @@ line. Not its job: which lines are asked for early (`prefetch`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 
 from isamap.hwdesc import Hardware
 from isamap.ir import size_bytes
@@ -98,3 +99,27 @@ def new_lines(run: list[Read], line: int, step: int) -> range:
     """A byte in each line of the run that the iteration before did not touch."""
     first, end = run[0].first, max(r.last for r in run) + 1
     return range(max(first, end - step), end, line) if step > 0 else range(first, end, line)
+
+
+def touched_bytes(reads: list[Read], loops: tuple[CLoop, ...], line: int) -> int:
+    """Bytes of the lines that reads touch while loops run, the innermost first."""
+    runs = runs_of(reads)
+    length, rows = max(span_bytes(run) for run in runs), len(runs)
+    for loop in loops:
+        step = abs(reads[0].operand.address.offset.coefficient(loop.name))
+        if step <= max(length, line):
+            length += step * (length_of(loop) - 1)
+        else:
+            rows *= length_of(loop)
+    return rows * ceil(length / line) * line
+
+
+def walked_bytes(terms: Terms, loops: tuple[CLoop, ...]) -> int:
+    """Bytes from the first place to the last one, loops of unknown length at their longest."""
+    counts = {x.name: x.limit for x in loops}
+    return sum(abs(step) * counts.get(name, 1) for name, step in terms)
+
+
+def length_of(loop: CLoop) -> int:
+    """Iterations of a loop, at most."""
+    return loop.limit - loop.first

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from isamap.hwdesc import Hardware, Memory
 
 from .nodes import CLoop, CNode
-from .reads import Place, Read, Terms, reads_within
-from .shares import length_of, touched_bytes
+from .reads import Place, Read, Terms, length_of, reads_within, touched_bytes
 
 Span = tuple[int, int]  # first and last byte
 

@@ -18,7 +18,18 @@ from isamap.hwdesc import Hardware, Memory
 from isamap.ir import Affine
 
 from .nodes import CHint, CLoop, CNode, CTurn
-from .reads import Place, Read, lines_of, reads_by_terms, runs_of, span_bytes
+from .pace import Pace, calls_cycles
+from .reads import (
+    Place,
+    Read,
+    length_of,
+    lines_of,
+    reads_by_terms,
+    runs_of,
+    span_bytes,
+    touched_bytes,
+    walked_bytes,
+)
 
 TOGETHER = 8  # lines asked for at once keep nobody waiting: estimate, half of what may be under way
 MANY_ROUNDS = 8  # that find what the first one brought
@@ -28,11 +39,12 @@ MAX_HINTS = 64  # of one loop for one operand; calls that read more lines walk b
 
 
 def find_shares(
-    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...], cycles: float
+    loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]
 ) -> dict[Place, tuple[CHint | CTurn, ...]]:
-    """Hints in an innermost loop, an iteration of which takes so many cycles, for what comes after
-    that which all rounds of the loops around it read, where there is room for it beside all that
-    they read; for what comes later, where they take less time than lines do."""
+    """Hints in an innermost loop for what comes after that which all rounds of the loops around it
+    read, where there is room for it beside all that they read; for what comes later, where they
+    take less time than lines do."""
+    cycles = calls_cycles(loop.body, hw)
     found: dict[Place, tuple[CHint | CTurn, ...]] = {}
     line = cache.granule_bytes
     places = reads_by_terms(loop.body, hw, line)
@@ -47,6 +59,10 @@ def find_shares(
             continue
         used = sum(touched_bytes(some, rounds, line) for some in places.values())
         more = touched_bytes(reads, rounds, line)
+        walked, row_bytes = walked_bytes(terms, (loop, *around)), steps[loop.name] * length_of(loop)
+        pace = Pace.of(further, hw, cache)
+        if pace.outruns_hints(more / line, walked, len(runs_of(reads)), row_bytes):
+            continue
         if used + more <= cache.size_bytes:
             far = _to_next(rounds, further, (memory, terms), reads[0].first, hw)
             if line <= steps[loop.name] and far == steps[further.name]:
@@ -98,19 +114,6 @@ def _first_reads(
     for node in nodes:
         if isinstance(node, CLoop):
             yield from _first_reads(node.body, place, inside | {node.name: node.first}, hw)
-
-
-def touched_bytes(reads: list[Read], loops: tuple[CLoop, ...], line: int) -> int:
-    """Bytes of the lines that reads touch while loops run, the innermost first."""
-    runs = runs_of(reads)
-    length, rows = max(span_bytes(run) for run in runs), len(runs)
-    for loop in loops:
-        step = abs(reads[0].operand.address.offset.coefficient(loop.name))
-        if step <= max(length, line):
-            length += step * (length_of(loop) - 1)
-        else:
-            rows *= length_of(loop)
-    return rows * ceil(length / line) * line
 
 
 def _share(
@@ -190,8 +193,3 @@ def _hints_for(
         at = replace(operand.address, offset=Affine.of(terms, start.constant))
         hints.append(CHint(replace(operand, address=at), far + place - start.constant))
     return tuple(hints)
-
-
-def length_of(loop: CLoop) -> int:
-    """Iterations of a loop, at most."""
-    return loop.limit - loop.first

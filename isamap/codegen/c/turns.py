@@ -18,7 +18,8 @@ from isamap.ir import Affine
 
 from .nodes import CHint, CLoop, CNode, CTurn
 from .pace import calls_cycles
-from .shares import TOGETHER, length_of
+from .reads import length_of
+from .shares import TOGETHER
 
 MORE = 1 / 4  # of the lines may be asked for in vain
 
