@@ -24,7 +24,6 @@ there is room for it: the more, the more of the cache they touch; and the first 
 waits for what all of them read (`first_rounds`).
 """
 
-from bisect import insort
 from collections.abc import Iterator
 from math import prod
 from typing import NamedTuple
@@ -47,13 +46,11 @@ from .lines import (
 )
 from .missing_share import missing_share
 from .resumed_tiles import aliased_tiles, crowded_lines, tile_loops
+from .runs import LEAST_SHARE, run_bytes, strayed_cycles
 from .sets import conflict_cycles, is_crowded, ways_taken
 from .tiling import Tiling
-from .visits import lines_between
 
 LOST_POWER = 1.5  # of a cache's share: estimate, fitted with `lost` to products on Redwood Cove
-LEAST_SHARE = 0.02  # of cases; rarer ones are not counted
-MOST_CROWDED = 5.0  # times as many as there are places: all but `LEAST_SHARE` are gone
 
 
 class Refills(NamedTuple):
@@ -201,7 +198,7 @@ def _refills(
         strayed = 0.0
         # of what others drive out, prefetchers miss little
         if room_bytes == cache.size_bytes or cache.replaces_at_random:
-            strayed = _strayed_cycles(cache, nest, stream, by_depth[0].line_bytes) - line
+            strayed = strayed_cycles(cache, nest, stream, by_depth[0].line_bytes) - line
         # lines side by side lie in all sets alike, and those where other rows crowd are few
         for fitting, share in in_rows if by_depth[crowded + 1].pitch_bytes else in_order:
             lines = by_depth[fitting + 1]
@@ -215,11 +212,11 @@ def _refills(
             # a last, shorter tile is part of `times`, its lines are whole among the new ones
             again = max(0.0, times * lines.count - new)
             if cache.latency_cycles and stream.is_awaited:
-                run = _run_bytes(cache, nest, stream, lines.line_bytes)
+                run = run_bytes(cache, nest, stream, lines.line_bytes)
                 tile = by_depth[max(0, stream.num_quiet)]
                 starts += share * again * awaited_share(cache, tile, run)
             elif cache.latency_cycles and hint.missing:
-                run = _run_bytes(cache, nest, stream, lines.line_bytes)
+                run = run_bytes(cache, nest, stream, lines.line_bytes)
                 starts += share * times * lines.count * lines.line_bytes / run * hint.missing
             if stream.times > 1 and _is_taken_up_crowded(cache, stream, by_depth, lines):
                 conflicts += share * cache.resumed_conflict_cycles * stream.times * again
@@ -309,13 +306,6 @@ def _times(nest: list[NestLoop], stream: Stream, fitting: int) -> float:
     return times
 
 
-def _run_bytes(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int) -> float:
-    key = cache.prefetched_rows, cache.prefetched_loads, line_bytes
-    if key not in stream.runs:
-        stream.runs[key] = _find_run(cache, line_bytes, nest, stream)
-    return stream.runs[key]
-
-
 def _is_taken_up_crowded(
     cache: Memory, stream: Stream, by_depth: list[Lines], lines: Lines
 ) -> bool:
@@ -323,56 +313,6 @@ def _is_taken_up_crowded(
     single tile, between their loads and their stores?"""
     tile = by_depth[max(0, stream.num_quiet)]
     return bool(cache.ways) and any(is_crowded(cache, stream, x) for x in (lines, tile))
-
-
-def _strayed_cycles(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int) -> float:
-    """What a line takes, on average, of rows that prefetchers lose between two visits."""
-    pace = line_bytes / cache.refill_bytes_per_cycle
-    if not cache.strayed_cycles or not cache.prefetched_rows:
-        return pace
-    if line_bytes not in stream.between:
-        stream.between[line_bytes] = lines_between(line_bytes, nest, stream)
-    crowding = stream.between[line_bytes] / cache.prefetched_rows
-    lost = missing_share(min(crowding, MOST_CROWDED))
-    return pace + lost * max(0.0, cache.strayed_cycles - pace)
-
-
-def _find_run(cache: Memory, line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
-    """Bytes per line that no prefetcher foresees: the first of each page, and of each row of
-    neighbours that the loops walk along, as far as they walk few enough side by side; of more,
-    some are taken for each other, as lines in a cache are that are too many. Where a prefetcher
-    follows several, their pages begin together."""
-    run = float(stream.element_bytes)
-    apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
-    rows = 1.0  # walked side by side
-    lost = least = 0.0  # share of rows that are too many to be told apart, and their bytes
-    side_by_side = max(cache.prefetched_rows, cache.prefetched_loads)  # while all are written out
-    calls = ((*dim, True) for dim in stream.inside)
-    loops = zip(nest, stream.strides, strict=True)
-    walked = ((loop.count, stride, loop.is_written_out) for loop, stride in loops)
-    for count, stride, is_written_out in (*calls, *walked):
-        if stride == 0 or count <= 1:
-            continue
-        if stride <= max(run, line_bytes):
-            run += stride * (count - 1)
-            while side_by_side and apart and run >= apart[0][0]:
-                pitch, number = apart.pop(0)  # each row goes on where the next one began
-                run += pitch * (number - 1)
-        else:
-            num_rows = prod(n for _, n in apart) * count
-            side_by_side = side_by_side if is_written_out else cache.prefetched_rows
-            if side_by_side and num_rows > side_by_side:
-                lost = missing_share(min(num_rows / side_by_side, MOST_CROWDED))
-                least = least or run
-                if lost > 1.0 - LEAST_SHARE:
-                    break
-            insort(apart, (stride, float(count)))
-            rows = prod(number for _, number in apart)
-    length = min(max(run, line_bytes), stream.page_bytes)
-    together = rows if side_by_side and length == stream.page_bytes else 1.0
-    if not lost:
-        return length * together
-    return 1 / ((1.0 - lost) / (length * together) + lost / max(least, line_bytes))
 
 
 def _num_fitting(room_bytes: int, touched: _Touched) -> int:
