@@ -78,6 +78,7 @@ ORDERED_AS_WRITTEN = 2.0, 6.0
 # found takes at most so many times the ideal: over 48 searches on AVX2 answers are 0.9 % better in
 # the mean, one of 512 x 8 x 500000 49 %, for a twentieth more time; with 1.1 1 %, for a quarter.
 FEWER = 1.25
+FAR = 1.35  # times the ideal: tiles that lead nowhere with other stays are not tried alone there
 
 
 def descend(
@@ -160,17 +161,20 @@ class Descent(Ranking):
             if _num_tiles(levels) < fewest and self.is_enough():
                 break
             tilings = list(starts(self.covering, self.work, self.hw, levels))
+            known = self.best
             self.look_at(tilings)
             self.look_from_widest(tilings)
+            if known is not None and known is self.best:
+                self.look_afresh(tilings)
             if _num_tiles(levels) < sum(map(bool, levels)):
                 fewest = _num_tiles(levels)
         return self.best and self.with_parts(self.best)
 
-    def is_enough(self) -> bool:
+    def is_enough(self, times: float = FEWER) -> bool:
         """Is it as good, as far as is known, as one of fewer or other tiles may be?"""
         if self.best is None or not self.is_as_written:
             return self.best is not None
-        return self.rank(self.best)[1] <= FEWER * self.ideal
+        return self.rank(self.best)[1] <= times * self.ideal
 
     def look_at(self, tilings: list[Tiling]) -> None:
         """Of tilings of single units: enlarge them, and improve the best, as long as that helps."""
@@ -212,6 +216,14 @@ class Descent(Ranking):
             wide = self.widest(tilings[0])
             close = self.closest(tilings, wide.tiles, (known[0], PROMISING * known[1]))
             self.best = min([self.best, *map(self.improve, close[:1])], key=self.rank)
+
+    def look_afresh(self, tilings: list[Tiling]) -> None:
+        """Where copies are made as written, of large arrays, and what was found, with other stays,
+        is far from the ideal: its tiles may lead nowhere here, and some of their own grow."""
+        if tilings and self.is_as_written and self.may_stray and not self.is_enough(FAR):
+            known, self.best = self.best, None
+            self.look_at(tilings)
+            self.best = min(filter(None, (known, self.best)), key=self.rank)
 
     def as_like(self, tiling: Tiling) -> Tiling | None:
         """With the tiles that are known to be good, if there are any and they fit."""
