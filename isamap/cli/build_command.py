@@ -30,7 +30,7 @@ from .write import check_apart
     "--ahead",
     metavar="BUFFERS",
     default="",
-    help="Inputs packed before the call, in the order of use, such as weights: 'W,U'.",
+    help="Inputs packed before the call, in the order of use where that is faster: weights, 'W,U'.",
 )
 @click.option(
     "--threads",

@@ -45,6 +45,7 @@ from .ideal import ideal_cycles
 from .in_order import HeldUp, find_held_up
 from .io_bound import chip_bytes, least_traffic, moved_bytes
 from .least import Load, bound_cycles, busiest, least_costs, least_load
+from .lines import PAGE_BYTES
 from .occupancy import least_occupancy
 from .passes import (
     is_renamed,
@@ -125,6 +126,7 @@ __all__ = [
     "Metric",
     "Moved",
     "OVERLAP_LOSS",
+    "PAGE_BYTES",
     "Passing",
     "Price",
     "Roofline",

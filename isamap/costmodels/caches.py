@@ -46,7 +46,7 @@ from .lines import (
 )
 from .missing_share import missing_share
 from .resumed_tiles import aliased_tiles, crowded_lines, tile_loops
-from .runs import LEAST_SHARE, run_bytes, strayed_cycles
+from .runs import LEAST_SHARE, lone_cycles, rows_beside, run_bytes, strayed_cycles
 from .sets import conflict_cycles, is_crowded, ways_taken
 from .tiling import Tiling
 
@@ -195,10 +195,14 @@ def _refills(
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
         new = 0.0 if stream.is_read else by_depth[-1].count
         before = busy
+        lone = lone_cycles(cache, nest, stream, by_depth[0].line_bytes)
         strayed = 0.0
         # of what others drive out, prefetchers miss little
         if room_bytes == cache.size_bytes or cache.replaces_at_random:
-            strayed = strayed_cycles(cache, nest, stream, by_depth[0].line_bytes) - line
+            beside = 0.0
+            if cache.strayed_cycles and hint.missing == 1.0:
+                beside = rows_beside(nest, stream, streams, touched.lines)
+            strayed = strayed_cycles(cache, nest, stream, by_depth[0].line_bytes, beside) - line
         # lines side by side lie in all sets alike, and those where other rows crowd are few
         for fitting, share in in_rows if by_depth[crowded + 1].pitch_bytes else in_order:
             lines = by_depth[fitting + 1]
@@ -206,7 +210,7 @@ def _refills(
             count = stream.times * stream.gaps * times * lines.count
             if lost and stream.is_read:
                 count += stream.gaps * _lost_lines(nest, stream, by_depth, lost, fitting)
-            taken = share * count * (line + max(hint.in_rows * (asked - line), strayed))
+            taken = share * count * (line + lone + max(hint.in_rows * (asked - line), strayed))
             busy += taken
             packed += taken if stream.goes_packed else 0.0
             # a last, shorter tile is part of `times`, its lines are whole among the new ones

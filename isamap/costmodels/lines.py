@@ -67,11 +67,13 @@ class Stream:
     _lines: "dict[int, list[Lines]]" = field(init=False, repr=False, compare=False)
     runs: dict[tuple[int, int, int], float] = field(init=False, repr=False, compare=False)
     between: dict[int, float] = field(init=False, repr=False, compare=False)
+    abreast: dict[int, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lines", {})
         object.__setattr__(self, "runs", {})
         object.__setattr__(self, "between", {})
+        object.__setattr__(self, "abreast", {})
 
     @property
     def call_bytes(self) -> int:

@@ -5,13 +5,14 @@ take of rows that are lost. Not its job: what that costs in all (`caches`).
 """
 
 from bisect import insort
+from collections.abc import Sequence
 from math import prod
 
 from isamap.hwdesc import Memory
 
-from .lines import NestLoop, Stream
+from .lines import Lines, NestLoop, Stream
 from .missing_share import missing_share
-from .visits import lines_between
+from .visits import lines_between, rows_abreast
 
 LEAST_SHARE = 0.02  # of cases; rarer ones are not counted
 MOST_CROWDED = 5.0  # times as many as there are places: all but `LEAST_SHARE` are gone
@@ -24,16 +25,49 @@ def run_bytes(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: i
     return stream.runs[key]
 
 
-def strayed_cycles(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int) -> float:
-    """What a line takes, on average, of rows that prefetchers lose between two visits."""
+def lone_cycles(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int) -> float:
+    """What each line takes longer since few others of its array are under way beside it."""
+    if not cache.lone_cycles:
+        return 0.0
+    return cache.lone_cycles / _abreast(line_bytes, nest, stream)
+
+
+def strayed_cycles(
+    cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int, beside: float
+) -> float:
+    """What a line takes, on average, of rows that prefetchers lose: between two visits to one, or
+    since there are too many with those `beside`, where each drives out the next."""
     pace = line_bytes / cache.refill_bytes_per_cycle
     if not cache.strayed_cycles or not cache.prefetched_rows:
         return pace
+    slow = max(pace, cache.strayed_cycles)
+    if beside and _abreast(line_bytes, nest, stream) + beside > cache.prefetched_rows + 1:
+        return slow
     if line_bytes not in stream.between:
         stream.between[line_bytes] = lines_between(line_bytes, nest, stream)
     crowding = stream.between[line_bytes] / cache.prefetched_rows
-    lost = missing_share(min(crowding, MOST_CROWDED))
-    return pace + lost * max(0.0, cache.strayed_cycles - pace)
+    return pace + missing_share(min(crowding, MOST_CROWDED)) * (slow - pace)
+
+
+def rows_beside(
+    nest: list[NestLoop],
+    stream: Stream,
+    streams: Sequence[Stream],
+    lines: Sequence[Sequence[Lines]],
+) -> float:
+    """Rows of other arrays that move along with a stream: of what is touched while the innermost
+    loop over tiles that moves it stands."""
+    depth = next((n for n, x in enumerate(nest) if x.is_tile and stream.strides[n]), None)
+    if depth is None:
+        return 0.0
+    others = ((s, found) for s, found in zip(streams, lines, strict=True) if s is not stream)
+    return sum(found[depth].rows for s, found in others if s.strides[depth])
+
+
+def _abreast(line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
+    if line_bytes not in stream.abreast:
+        stream.abreast[line_bytes] = rows_abreast(line_bytes, nest, stream)
+    return stream.abreast[line_bytes]
 
 
 def _find_run(cache: Memory, line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:

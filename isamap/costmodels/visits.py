@@ -1,13 +1,13 @@
 """Rows that a program reads side by side, a few lines of each at a time.
 
-In: a nest, what moves one of its arrays. Out: the lines of other rows that are touched between two
-visits to a row. Not its job: what that costs (`caches`).
+In: a nest, what moves one of its arrays. Out: how many they are, the lines of other rows that are
+touched between two visits to a row. Not its job: what that costs (`caches`).
 """
 
 from bisect import insort
 from math import ceil, prod
 
-from .lines import NestLoop, Stream
+from .lines import PAGE_BYTES, NestLoop, Stream
 
 
 def lines_between(line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
@@ -38,3 +38,25 @@ def lines_between(line_bytes: int, nest: list[NestLoop], stream: Stream) -> floa
             run += pitch * (number - 1)
             between, visited = 0.0, prod(number for _, number in apart)
     return most
+
+
+def rows_abreast(line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
+    """Rows of neighbouring lines that the loops walk along together, a page of each or more."""
+    run, whole = float(stream.element_bytes), line_bytes  # of a row, and in whole lines
+    apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
+    walked = ((float(loop.count), step) for loop, step in zip(nest, stream.strides, strict=True))
+    for count, stride in (*((float(n), step) for n, step in stream.inside), *walked):
+        if stride == 0 or count <= 1:
+            continue
+        if stride > whole:
+            insort(apart, (stride, count))
+            continue
+        run += stride * (count - 1)
+        whole = ceil(run / line_bytes) * line_bytes
+        if whole >= PAGE_BYTES:
+            break
+        while apart and whole >= apart[0][0]:
+            pitch, number = apart.pop(0)  # each row goes on where the next one began
+            run += pitch * (number - 1)
+            whole = ceil(run / line_bytes) * line_bytes
+    return prod(number for _, number in apart)

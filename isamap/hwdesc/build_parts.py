@@ -53,6 +53,7 @@ def build_memory(name: str, model: MemoryModel, reader: Reader) -> Memory | None
         prefetched_loads=_count(model.prefetched_loads, (*path, "prefetched_loads"), reader),
         prefetched_lines=_count(model.prefetched_lines, (*path, "prefetched_lines"), reader),
         asked_cycles=_cycles(model.asked, (*path, "asked"), reader),
+        lone_cycles=_cycles(model.lone, (*path, "lone"), reader),
         strayed_cycles=_cycles(model.strayed, (*path, "strayed"), reader),
         conflict_cycles=_cycles(model.conflict, (*path, "conflict"), reader),
         read_conflict_cycles=_cycles(

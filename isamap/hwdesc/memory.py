@@ -65,7 +65,8 @@ class Memory:
     of neighbours can be told apart (0: any number), `prefetched_loads`: of those that each have an
     instruction of their own (0: no more), `prefetched_lines`: of how many lines those are of which
     prefetchers miss few (0: of no row), `prefetch`: how C asks for a line,
-    `asked_cycles`: least time from one line that C asked for to the next, `strayed_cycles`: of a
+    `asked_cycles`: least time from one line that C asked for to the next, `lone_cycles`: added by a
+    line of a single row (of several side by side, each adds its share), `strayed_cycles`: of a
     row that prefetchers lost, since lines of too many others came between two visits to it,
     `conflict_cycles`: what each line takes of a call whose rows share too few sets (`read_`: of
     rows that are only read; `resumed_`: of sums in such rows of several calls, whose loads wait for
@@ -108,6 +109,7 @@ class Memory:
     prefetched_loads: int = 0
     prefetched_lines: int = 0
     asked_cycles: float = 0.0
+    lone_cycles: float = 0.0
     strayed_cycles: float = 0.0
     conflict_cycles: float = 0.0
     read_conflict_cycles: float = 0.0

@@ -12,7 +12,7 @@ from .schema_base import SOURCE, Amount, Integer, Model, Number, Text
 
 OF_CACHES = (
     *("ways", "latency", "prefetched_rows", "prefetched_loads", "prefetched_lines", "asked"),
-    *("strayed", "conflict", "read_conflict", "resumed_conflict", "same_set", "crowded"),
+    *("lone", "strayed", "conflict", "read_conflict", "resumed_conflict", "same_set", "crowded"),
     *("aliased", "stores_shown", "rushed", "awaited", "reads_per_cycle", "shown", "lost"),
     *("refills_shown", "left", "replacement", "split", "prefetch"),
 )  # keys of memories of that kind alone
@@ -149,6 +149,11 @@ class MemoryModel(Model):
         default=None,
         description="Of a cache: how long a line takes that C asked for, '4 cycles', where that is "
         "longer than at the pace of its port 'write'.",
+    )
+    lone: Text | None = Field(
+        default=None,
+        description="Of a cache: how much longer a line takes, '6 cycles', of a single row; of "
+        "several that are read side by side, each takes its share of that (left out: no longer).",
     )
     strayed: Text | None = Field(
         default=None,

@@ -15,7 +15,7 @@ from isamap.hwdesc import Hardware, with_host_calls
 from isamap.ir import Kernel, Role
 from isamap.planner import Plan, search
 from isamap.program import Program, in_use_order
-from isamap.scheduler import Contender, Wishes
+from isamap.scheduler import Contender, Wishes, to_reorder
 from isamap.verify import KernelFile
 
 from .threads import on_threads
@@ -52,7 +52,8 @@ def map_program(
     ahead: Sequence[str] = (),
     threads: int = 1,
 ) -> Mapped:
-    """`ahead`: inputs that are packed before the program runs, into the order of their use.
+    """`ahead`: inputs that are packed before the program runs, into the order of their use, where
+    that is faster.
 
     Raises:
         KernelError: `ahead` names no input.
@@ -65,7 +66,8 @@ def map_program(
     found = search(built, machine, replace(wishes, ahead=tuple(ahead)))
     calling = with_host_calls(machine, found.program.host_calls)
     check_program(found.program, calling)  # running it takes minutes where there are many calls
-    program = in_use_order(found.program, calling, tuple(ahead))
+    used = to_reorder([answer.best.covering for answer in found.answers], ahead)
+    program = in_use_order(found.program, calling, used)
     compared = tuple(answer.contenders for answer in found.answers if answer.contenders)
     plan = found if isinstance(found, Plan) else None
     return Mapped(built, machine, program, found.cycles, compared, plan, tuple(ahead), file)

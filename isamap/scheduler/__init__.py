@@ -1,5 +1,6 @@
 """From a covering of one task to a proven schedule and its program."""
 
+from .ahead import to_reorder
 from .answer import Alternative, Answer, Contender, Schedule
 from .clock import WALL, EffortClock
 from .frame import tile_name
@@ -68,6 +69,7 @@ __all__ = [
     "solve",
     "swapped_loops",
     "tile_name",
+    "to_reorder",
     "too_large",
     "used_bytes",
     "with_nearest",

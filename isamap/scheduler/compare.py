@@ -12,6 +12,7 @@ from isamap.hwdesc import Hardware
 from isamap.mapper import Covering
 from isamap.program import Program, in_use_order
 
+from .ahead import to_reorder
 from .answer import Contender, Schedule
 from .lower import lower
 from .pool import Listed, Pool
@@ -82,8 +83,9 @@ def candidate(schedule: Schedule) -> Candidate:
 
 
 def _as_called(found: Candidate, hw: Hardware, ahead: tuple[str, ...]) -> Candidate:
-    """With inputs that are packed ahead in the order in which this program uses them."""
-    return replace(found, program=in_use_order(found.program, hw, ahead)) if ahead else found
+    """With inputs that are packed ahead as they will lie for this program."""
+    names = to_reorder((found.covering,), ahead)
+    return replace(found, program=in_use_order(found.program, hw, names)) if names else found
 
 
 def _contenders(

@@ -7,24 +7,23 @@ at, a bound for all coverings. Not its job: looking at one covering after the ot
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from math import inf
 
 from isamap.costmodels import Costs, floor_costs
 from isamap.errors import MappingError, TooSlowError
 from isamap.hwdesc import Hardware
-from isamap.ir import Kernel, size_bytes
+from isamap.ir import Kernel
 from isamap.mapper import (
     Covering,
     KnownCoverings,
     Mismatch,
-    OperandPlan,
     layout_rank,
     spread_coverings,
 )
 from isamap.program import Layout
 
+from .ahead import as_called, copies
 from .answer import Answer
 from .limit_error import limit_error
 from .limit_machine import without
@@ -79,11 +78,12 @@ def find_schedule(
         kernel, hw, around.setting, may_reassociate=wishes.may_reassociate
     )
     stream: Iterator[Covering] = (
-        _reordered(covering, (*wishes.ahead, *wishes.uncopied))
+        called
         for covering in found
         if _agrees(covering, around.agreed)
-        and not _copies(covering, wishes.uncopied)
+        and not copies(covering, wishes.uncopied)
         and (max_rank is None or rank_of(covering, wishes.ahead) <= max_rank)
+        for called in as_called(covering, (*wishes.ahead, *wishes.uncopied), hw)
     )
     stream = _prefer_natural(stream, around.handed_on - dict(around.setting.homes).keys())
     search.run(spread_coverings(stream, hw), roomier.best.covering if roomier else None)
@@ -139,34 +139,6 @@ def _agrees(covering: Covering, agreed: Mapping[str, Layout]) -> bool:
         for _, name, end in plan.ends
         if name in agreed
     )
-
-
-def _copies(covering: Covering, inputs: tuple[str, ...]) -> bool:
-    """Does it bring one of these inputs, as it is, into room within the external memory?"""
-    read = (plan for plan in covering.operands if plan.buffer in inputs)
-    return any(r.is_packed and r.dtype == plan.end_dtype for plan in read for r in plan.residences)
-
-
-def _reordered(covering: Covering, ahead: tuple[str, ...]) -> Covering:
-    """With inputs that are packed ahead as they will lie then, where calls read them there."""
-    ordered = {
-        plan.name
-        for plan in covering.operands
-        if plan.buffer in ahead and _is_dense(plan) and not _copies(covering, (plan.buffer,))
-    }
-    plans = tuple(replace(plan, is_reordered=plan.name in ordered) for plan in covering.operands)
-    return replace(covering, operands=plans) if ahead else covering
-
-
-def _is_dense(plan: OperandPlan) -> bool:
-    """Do calls read blocks of neighbours, as they will lie in any order of use, or one for all?"""
-    assert plan.inlet is not None, "an input lies somewhere"
-    running = size_bytes(plan.inlet.layout.dtype)
-    for block, stride in zip(reversed(plan.blocks), reversed(plan.inlet.block_strides_bytes)):
-        if block.extent > 1 and stride not in (0, running):
-            return False
-        running *= block.extent if stride else 1
-    return True
 
 
 def _prefer_natural(stream: Iterator[Covering], names: frozenset[str]) -> Iterator[Covering]:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
-from isamap.costmodels.lines import NestLoop, Stream
-from isamap.costmodels.visits import lines_between
+from isamap.costmodels.lines import NestLoop, Stream, find_nest, find_streams, lines_by_depth
+from isamap.costmodels.runs import lone_cycles, rows_beside, strayed_cycles
+from isamap.costmodels.visits import lines_between, rows_abreast
 from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import load_kernel
 from isamap.mapper import Covering, coverings
@@ -19,6 +20,7 @@ from isamap.resources import find_hardware
 from isamap.scheduler.descend import descend
 
 LINE = 64
+SCALARS = "fma_scalar_f32", "fma_f32"  # of which one operand is a scalar
 PRODUCT = """
 from isamap.lang import In, Out, f32, grid, kernel
 
@@ -63,21 +65,25 @@ def counted(nest: list[tuple[int, int]]) -> int:
 )
 def test_lines_of_other_rows_are_those_between_two_touches(nest: list[tuple[int, int]]) -> None:
     loops = [NestLoop(str(n), False, count) for n, (count, _) in enumerate(nest)]
-    stream = Stream(
-        tuple(step for _, step in nest), (), 4, (False,) * len(nest), 0, 1, False, 4096, True,
-        False, 1.0, False,
-    )  # fmt: skip
-    assert lines_between(LINE, loops, stream) == counted(nest)
+    assert lines_between(LINE, loops, moved(tuple(step for _, step in nest))) == counted(nest)
 
 
-def column(tmp_path: Path, m: int, n: int, k: int) -> tuple[Hardware, Covering]:
+def moved(steps: tuple[int, ...]) -> Stream:
+    """An array of f32 that loops move on by so many bytes."""
+    still = (False,) * len(steps)
+    return Stream(steps, (), 4, still, 0, 1, False, 4096, True, False, 1.0, False)
+
+
+def column(
+    tmp_path: Path, m: int, n: int, k: int, machine: str = "x86_avx512"
+) -> tuple[Hardware, Covering]:
     """C = A * B, of which A is read row by row into registers."""
     (tmp_path / "product.py").write_text(PRODUCT)
-    hw = load_hardware(find_hardware("x86_avx512"))
+    hw = load_hardware(find_hardware(machine))
     kernel = load_kernel(tmp_path / "product.py", {"m": m, "n": n, "k": k}, "product")
     for covering in coverings(kernel, hw, [], may_reassociate=True):
         is_packed = any(r.is_packed for plan in covering.operands for r in plan.residences)
-        if covering.instruction == "fma_scalar_f32" and not is_packed:
+        if covering.instruction in SCALARS and not is_packed:
             return hw, covering
     raise AssertionError("the vector instruction matches")
 
@@ -104,6 +110,70 @@ def test_rows_that_prefetchers_lose_enter_at_their_own_pace(tmp_path: Path) -> N
     each = cache.strayed_cycles - LINE / cache.refill_bytes_per_cycle
     assert more[1] == 0
     assert more[15] == pytest.approx(each * 6144 * 2048 * 4 / LINE, rel=0.03)
+
+
+def rows_in_turn(nest: list[tuple[int, int]]) -> int:
+    """Of loops (count, stride), the innermost first: how many runs of 64 neighbouring lines or more
+    they touch."""
+    places = product(*(range(0, count * step, step) for count, step in reversed(nest)))
+    lines = {sum(place) // LINE for place in places}
+    starts = [line for line in lines if line - 1 not in lines]
+    return len([line for line in starts if all(line + n in lines for n in range(64))])
+
+
+@pytest.mark.parametrize(
+    "nest",
+    [
+        [(2, 32), (14, 30848), (480, 64)],  # 14 rows
+        [(14, 30848), (960, 32)],
+        [(8, 4), (3000, 32)],  # one row
+        [(7, 8256), (4, 8256 * 7), (128, 64)],  # 4 times 7
+        [(5, 4096 + 64), (64, 64)],
+        [(1, 64), (300, 64)],
+    ],
+)
+def test_rows_that_are_walked_along_together_are_counted(nest: list[tuple[int, int]]) -> None:
+    loops = [NestLoop(f"x{n}", True, count) for n, (count, _) in enumerate(nest)]
+    steps = tuple(step for _, step in nest)
+    assert rows_abreast(LINE, loops, moved(steps)) == rows_in_turn(nest)
+
+
+def test_rows_shorter_than_a_page_that_go_on_in_the_next_are_one() -> None:
+    """9 rows of 2 KiB that follow each other, a line of each in turn, and 9 more behind them."""
+    loops = [NestLoop("p", True, 9), NestLoop("i", True, 32), NestLoop("q", True, 50)]
+    assert rows_abreast(LINE, loops, moved((2048, 64, 9 * 2048))) == 1
+
+
+@pytest.mark.parametrize("rows", [1, 2, 8])
+def test_each_of_several_rows_takes_its_share_of_what_a_lone_one_takes(rows: int) -> None:
+    hw = load_hardware(find_hardware("x86_avx2"))
+    (cache,) = (memory for memory in hw.caches if memory.lone_cycles)
+    loops = [NestLoop("p", True, rows), NestLoop("i", True, 512)]
+    found = lone_cycles(cache, loops, moved((2**16, 64)), LINE)
+    assert found == pytest.approx(cache.lone_cycles / rows)
+    even = replace(cache, lone_cycles=0.0)
+    assert lone_cycles(even, loops, moved((2**16, 64)), LINE) == 0.0
+
+
+@pytest.mark.parametrize(("p", "is_slow"), [(10, False), (11, False), (12, True)])
+def test_rows_of_sums_beside_take_places_of_prefetchers(
+    p: int, is_slow: bool, tmp_path: Path
+) -> None:
+    """Four rows of C move along with rows of A; 14 and one more can be told apart."""
+    hw, covering = column(tmp_path, 8448, 4, 2816, "x86_avx2")
+    stays = tuple(Stay(x.name, 0, int(x.is_output), 1) for x in covering.operands if x.residences)
+    tiling = Tiling((("j", 4), ("i", 2), ("p", p)), ("j", "p", "i"), ("p", "j", "i"), stays)
+    nest = find_nest(covering, tiling, hw)
+    streams = list(find_streams(covering, tiling, nest, hw, {}))
+    lines = [lines_by_depth(LINE, nest, stream) for stream in streams]
+    (a,) = (x for x in streams if x.strides[-1] == p * 8448 * 4)
+    beside = rows_beside(nest, a, streams, lines)
+    assert beside == 4
+    (cache,) = (memory for memory in hw.caches if memory.strayed_cycles)
+    pace = LINE / cache.refill_bytes_per_cycle
+    assert strayed_cycles(cache, nest, a, LINE, beside) == (
+        cache.strayed_cycles if is_slow else pace
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])

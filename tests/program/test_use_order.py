@@ -14,12 +14,24 @@ from isamap.hwdesc import Hardware, load_hardware
 from isamap.ir import interpret, load_kernel, parse_semantics
 from isamap.mapper import coverings
 from isamap.native import whole_arrays
+from isamap.native.mapped import map_program
 from isamap.program import in_use_order, issues
 from isamap.resources import find_hardware
-from isamap.scheduler import Wishes, find_schedule, lower
+from isamap.scheduler import Wishes, find_schedule, lower, to_reorder
+from isamap.scheduler.ahead import as_called, copies
+from tests.costmodels.test_lost_lines import with_cache
 
 FOLDER = Path(__file__).parent.parent / "codegen"
 KERNELS = FOLDER / "c_kernels.py"
+
+
+PRODUCT = """
+A, B, C = In(f32, 8, 1024), In(f32, 1024, 1024), Out(f32, 8, 1024)
+for i in range(8):
+  for j in range(1024):
+    for p in range(1024):
+      C[i, j] += A[i, p] * B[p, j]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +138,40 @@ def test_tiles_that_end_within_rows_are_packed_with_dimensions_seen_as_one() -> 
     arrays = whole_arrays(kernel, 0)
     expected = interpret(kernel, arrays)["y"]
     assert np.array_equal(run(packed, hw, arrays).outputs["y"], expected)
+
+
+@pytest.mark.parametrize(("lone", "is_left"), [(6.0, True), (0.0, False)])
+def test_large_inputs_whose_rows_are_read_faster_side_by_side_are_left_as_they_lie(
+    lone: float, is_left: bool
+) -> None:
+    """A matrix of 512 KiB from behind a cache of 16, times a column: along one row, as it would be
+    packed, lines take longer; the other input is packed nevertheless."""
+    text = (
+        "A, x, y = In(f32, 64, 2048), In(f32, 64), Out(f32, 2048)\n"
+        "for i in range(2048):\n  for p in range(64):\n    y[i] += A[p, i] * x[p]\n"
+    )
+    kernel = parse_semantics(text, "column")
+    hw = load_hardware(find_hardware("x86_avx2"))
+    for cache in ("l2", "l3"):
+        hw = with_cache(hw, cache, size_bytes=2**14, left_bytes=0, lone_cycles=lone)
+    found = map_program(kernel, hw, Wishes(may_reassociate=True), ahead=("A", "x"))
+    (layout,) = (p.layout for p in found.program.inputs if p.buffer == "A")
+    assert layout.is_natural == is_left
+    arrays = whole_arrays(kernel, 0)
+    expected = interpret(kernel, arrays)["y"]
+    assert np.array_equal(run(found.program, hw, arrays).outputs["y"], expected)
+
+
+def test_what_some_coverings_read_in_order_is_packed() -> None:
+    kernel = parse_semantics(PRODUCT, "product")
+    hw = load_hardware(find_hardware("x86_avx2"))
+    found = coverings(kernel, hw, [], may_reassociate=True)
+    covering = next(c for c in found if c.instruction == "fma_f32" and not copies(c, ("A", "B")))
+    lone = with_cache(hw, "l3", size_bytes=64)
+    (ordered,) = as_called(covering, ("A", "B"), hw)
+    again, left = as_called(covering, ("A", "B"), lone)
+    assert again == ordered and left == covering
+    assert to_reorder([ordered], ("A", "B")) == ("A", "B")
+    assert to_reorder([left], ("A", "B")) == ()
+    assert to_reorder([left, ordered], ("B", "A")) == ("B", "A")
+    assert to_reorder([left], ("A", "other")) == ("other",)
