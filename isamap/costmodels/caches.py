@@ -199,7 +199,7 @@ def _refills(
         strayed = 0.0
         # of what others drive out, prefetchers miss little
         if room_bytes == cache.size_bytes or cache.replaces_at_random:
-            beside = 0.0
+            beside = None
             if cache.strayed_cycles and hint.missing == 1.0:
                 beside = rows_beside(nest, stream, streams, touched.lines)
             strayed = strayed_cycles(cache, nest, stream, by_depth[0].line_bytes, beside) - line

@@ -33,20 +33,21 @@ def lone_cycles(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes:
 
 
 def strayed_cycles(
-    cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int, beside: float
+    cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int, beside: float | None
 ) -> float:
     """What a line takes, on average, of rows that prefetchers lose: between two visits to one, or
-    since there are too many with those `beside`, where each drives out the next."""
+    since there are too many with those `beside` (None: they are asked for)."""
     pace = line_bytes / cache.refill_bytes_per_cycle
     if not cache.strayed_cycles or not cache.prefetched_rows:
         return pace
-    slow = max(pace, cache.strayed_cycles)
-    if beside and _abreast(line_bytes, nest, stream) + beside > cache.prefetched_rows + 1:
-        return slow
     if line_bytes not in stream.between:
         stream.between[line_bytes] = lines_between(line_bytes, nest, stream)
     crowding = stream.between[line_bytes] / cache.prefetched_rows
-    return pace + missing_share(min(crowding, MOST_CROWDED)) * (slow - pace)
+    if beside is not None:
+        rows = _abreast(line_bytes, nest, stream) + beside
+        crowding = max(crowding, rows / cache.prefetched_rows)
+    lost = missing_share(min(crowding, MOST_CROWDED))
+    return pace + lost * max(0.0, cache.strayed_cycles - pace)
 
 
 def rows_beside(
@@ -73,8 +74,9 @@ def _abreast(line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
 def _find_run(cache: Memory, line_bytes: int, nest: list[NestLoop], stream: Stream) -> float:
     """Bytes per line that no prefetcher foresees: the first of each page, and of each row of
     neighbours that the loops walk along, as far as they walk few enough side by side; of more,
-    some are taken for each other, as lines in a cache are that are too many. Where a prefetcher
-    follows several, their pages begin together."""
+    some are taken for each other, as lines in a cache are that are too many (where the machine
+    says how long those take, that is all). Where a prefetcher follows several, their pages begin
+    together."""
     run = float(stream.element_bytes)
     apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
     rows = 1.0  # walked side by side
@@ -94,7 +96,7 @@ def _find_run(cache: Memory, line_bytes: int, nest: list[NestLoop], stream: Stre
         else:
             num_rows = prod(n for _, n in apart) * count
             side_by_side = side_by_side if is_written_out else cache.prefetched_rows
-            if side_by_side and num_rows > side_by_side:
+            if side_by_side and num_rows > side_by_side and not cache.strayed_cycles:
                 lost = missing_share(min(num_rows / side_by_side, MOST_CROWDED))
                 least = least or run
                 if lost > 1.0 - LEAST_SHARE:
