@@ -131,6 +131,10 @@ class TooSlowError(MappingError):
         self.most = most
 
 
+class LateError(MappingError):
+    """Time is up before a plan is whole, and another one is at hand."""
+
+
 class ProgramError(IsamapError):
     """A program the machine cannot legally execute; the message names the call and the rule."""
 

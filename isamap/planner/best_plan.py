@@ -10,7 +10,7 @@ from itertools import chain, count, islice
 from math import inf
 
 from isamap.costmodels import Aim, Costs
-from isamap.errors import MappingError, TooSlowError
+from isamap.errors import LateError, MappingError, TooSlowError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel, is_copy
 from isamap.mapper import (
@@ -146,10 +146,13 @@ def _plan_forms(forms: "_Forms", known: Known) -> list[Plan]:
         most = FAR * best.cycles if best and aim.is_fastest else inf
         try:
             soon = deadline.soon(1 / 2 if rest or (not number and forms.others) else 1.0)
-            plan = plan_whole(form.variant.kernel, prices.hw, soon, known, most)
+            until = deadline.until if best else inf
+            plan = plan_whole(form.variant.kernel, prices.hw, soon, known, most, until)
             plans.append(replace(plan, steps=form.variant.steps))
             prices.learn_from(plan)
             best = min(plans, key=lambda plan: aim.value(plan.costs))
+        except LateError:
+            rest.append(form)
         except MappingError as error:
             failure = failure or error
             prices.learn_from_failure(form, known)
@@ -207,7 +210,11 @@ def _searched_on(best: Plan, hw: Hardware, deadline: _Deadline, known: Known) ->
     if not is_ended or deadline.is_late:
         return best
     known.forget_ended()
-    found = replace(plan_whole(best.kernel, hw, deadline.soon(), known), steps=best.steps)
+    try:
+        found = plan_whole(best.kernel, hw, deadline.soon(), known, inf, deadline.until)
+    except LateError:
+        return best
+    found = replace(found, steps=best.steps)
     aim = deadline.wishes.aim
     return min(best, found, key=lambda plan: aim.rank(plan.costs))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, prod
 
-from isamap.errors import MappingError, TooSlowError
+from isamap.errors import LateError, MappingError, TooSlowError
 from isamap.hwdesc import Hardware
 from isamap.ir import Kernel
 from isamap.mapper import Task, TaskLoop, TaskNode, cut_tasks, flatten, join_tasks, keeps_order
@@ -132,7 +132,11 @@ def _plans(
             return
         soon = replace(wishes, time_limit_s=left)
         try:
-            found = plan_whole(part.kernel, hw, soon, known, most)
+            until = begin + wishes.time_limit_s
+            found = plan_whole(part.kernel, hw, soon, known, most, until)
+        except LateError:
+            yield None
+            return
         except MappingError:
             continue
         most = min(most, found.cycles)
@@ -146,14 +150,19 @@ def all_cuts(*notes: str) -> str:
 
 
 def plan_whole(
-    kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known, most: float = inf
+    kernel: Kernel,
+    hw: Hardware,
+    wishes: Wishes,
+    known: Known,
+    most: float = inf,
+    until: float = inf,
 ) -> Plan:
-    """The plan of the kernel as it is; MappingError too where no plan takes less than `most`, or
-    its arrays more room than there is."""
+    """The plan of the kernel as it is; MappingError too where no plan takes less than `most`, none
+    is whole `until` then (a LateError), or its arrays take more room than there is."""
     begin = wishes.clock.now()
     nodes = mark_late(cut_tasks(kernel), hw)
     tasks = tuple(flatten(nodes))
-    scheduler = replace(task_scheduler(tasks, hw, wishes, known), most=most)
+    scheduler = replace(task_scheduler(tasks, hw, wishes, known), most=most, until=until)
     found = _joined_or_apart(kernel, nodes, scheduler)
     tree, planned, kept = found.tree, found.planned, found.kept
     tried = try_all_places(tree, kept.placed, wishes.aim)
@@ -266,8 +275,13 @@ def task_scheduler(
 
 def plan_alone(tasks: tuple[Task, ...], scheduler: TaskScheduler) -> dict[int, PlannedTask]:
     """Each task by itself, where the aim likes it best; without those that nothing runs alone."""
-    chosen = {task.number: _choose(task, scheduler.find(task), scheduler) for task in tasks}
-    return {number: planned for number, planned in chosen.items() if planned is not None}
+    chosen: dict[int, PlannedTask] = {}
+    for task in tasks:
+        scheduler.expect_in_time(task)
+        planned = _choose(task, scheduler.find(task), scheduler)
+        if planned is not None:
+            chosen[task.number] = planned
+    return chosen
 
 
 def _join(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import inf, prod
 
 from isamap.costmodels import ANALYTICAL, CostModel, Costs
-from isamap.errors import MappingError, TooSlowError
+from isamap.errors import LateError, MappingError, TooSlowError
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer
 from isamap.mapper import Covering, KnownCoverings, Task
@@ -82,7 +82,8 @@ class TaskScheduler:
     machine by the same wishes. `shared`: buffers that one task writes and another one touches.
     `deadline` (by the wishes' clock): a task that is asked for later gets a quick schedule; the
     wishes' time is a task's share of it, and `tasks` all that share it.
-    `most`: of the aim's value; a plan in which a task alone takes as much is of no use.
+    `most`: of the aim's value; a plan in which a task alone takes as much is of no use. `until`
+    (on the computer's clock): a plan that is not whole by then is of no use.
     """
 
     hw: Hardware
@@ -92,6 +93,17 @@ class TaskScheduler:
     deadline: float
     most: float = inf
     tasks: tuple[Task, ...] = ()
+    until: float = inf
+
+    def expect_in_time(self, task: Task) -> None:
+        """Go on only to a task that has an answer, or while there is time for one.
+
+        Raises:
+            LateError: there is none.
+        """
+        clock = self.wishes.clock
+        if clock.is_wall and clock.now() >= self.until and not self._answers(task):
+            raise LateError("no time is left to schedule all tasks")
 
     @property
     def is_late(self) -> bool:

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,6 +182,46 @@ def test_searches_that_end_with_their_share_of_the_time_go_on_in_what_is_left(
     found = find_best_plan(kernel, hw, wishes)
     assert all(one.answer is not None and one.answer.is_ended for one in made[0].tasks)
     assert found.cycles == unlimited.cycles < made[0].cycles
+
+
+class _SteppedClock:
+    """A wall clock that goes on by a second whenever a task is scheduled."""
+
+    is_wall = True
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def spend(self, seconds: float) -> None:
+        """Work takes no time of its own."""
+
+
+def test_a_form_is_given_up_when_time_is_over_and_another_plan_is_at_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In two seconds, the kernel as it is and one task of a form are scheduled."""
+    kernel = parse_semantics(
+        "A, B, C = In(i16, 40, 48), In(i16, 48, 32), InOut(i32, 40, 32)\n"
+        "for i, j, k in grid(40, 32, 48):\n  C[i, j] += i32(A[i, k]) * i32(B[k, j])\n",
+        "wide",
+    )
+    hw, clock = load_hardware(find_hardware("gemmini")), _SteppedClock()
+    find = TaskScheduler._find
+
+    def found(*given: Any) -> Any:
+        clock.seconds += 1
+        return find(*given)
+
+    monkeypatch.setattr(TaskScheduler, "_find", found)
+    plan = find_best_plan(kernel, hw, Wishes(time_limit_s=2.0, clock=clock))
+    assert [one.on_host for one in plan.tasks] == [True]
+    assert clock.seconds == 2 and "promising forms were not scheduled" in plan.cut
+    clock.seconds = 0.0
+    plan = find_best_plan(kernel, hw, Wishes(time_limit_s=90.0, clock=clock))
+    assert len(plan.tasks) > 2 and not all(one.on_host for one in plan.tasks)
 
 
 def test_forms_are_not_looked_for_beyond_those_that_change_what_takes_little_time(
