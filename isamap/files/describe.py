@@ -8,7 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from isamap.hwdesc import Hardware
-from isamap.mapper import Covering, Task, TiledLoop, coverings, show_layouts, show_route
+from isamap.mapper import (
+    Covering,
+    Setting,
+    Task,
+    TiledLoop,
+    collapse_loops,
+    coverings,
+    is_collapsed,
+    show_layouts,
+    show_route,
+)
 from isamap.planner import Piece
 
 # instruction, binding, and per operand its route and layout
@@ -26,15 +36,36 @@ def describe(covering: Covering, external: str) -> Description:
 
 
 def task_coverings(
-    task: Task, hw: Hardware, homes: Mapping[str, str], may_reassociate: bool
+    task: Task,
+    hw: Hardware,
+    homes: Mapping[str, str],
+    may_reassociate: bool,
+    *,
+    collapses: bool = True,
 ) -> Iterator[Covering]:
     """All coverings of a task in the mapper's order, also those that the scheduler leaves out
     because another one has the same operands exchanged.
 
-    `homes`: buffers that lie on chip between tasks, those of other tasks included.
+    `homes`: buffers that lie on chip between tasks, those of other tasks included. `collapses`:
+    with fewer loops where that may be, which leaves out those with the task's own that gain
+    nothing. Those with its own loops that both ways find are in the same order in both.
     """
+    setting = _setting(task, homes)
+    return coverings(
+        task.kernel, hw, [], setting, may_reassociate=may_reassociate, collapses=collapses
+    )
+
+
+def _setting(task: Task, homes: Mapping[str, str]) -> Setting:
     mine = {name: memory for name, memory in homes.items() if name in task.touched}
-    return coverings(task.kernel, hw, [], task.setting(mine), may_reassociate=may_reassociate)
+    return task.setting(mine)
+
+
+def names_parts(names: Iterable[str], task: Task, homes: Mapping[str, str]) -> bool:
+    """Is one of the names that of a loop that coverings may see as one with its neighbour?"""
+    seen = collapse_loops(task.kernel, _setting(task, homes))
+    parts = {part for loops in seen.parts.values() for part in loops} if seen else set()
+    return not parts.isdisjoint(names)
 
 
 def number_of(
@@ -50,9 +81,10 @@ def number_of(
     """
     wanted = describe(covering, hw.external.name)
     mine = covering.on_one_core
+    collapses = is_collapsed(mine, task.kernel)
     alike = (
         found
-        for found in task_coverings(task, hw, homes, may_reassociate)
+        for found in task_coverings(task, hw, homes, may_reassociate, collapses=collapses)
         if describe(found, hw.external.name) == wanted
     )
     for number, found in enumerate(alike):

@@ -5,11 +5,12 @@ entry names, or what in the entry fits none. Not its job: the tiling (`read_tili
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from isamap.hwdesc import Hardware, Reader
 from isamap.mapper import Covering, Task
 
-from .describe import Description, describe, task_coverings
+from .describe import Description, describe, names_parts, task_coverings
 from .schema import TaskRef
 from .yaml_text import yaml_text
 
@@ -26,7 +27,10 @@ def read_covering(
     homes: Mapping[str, str],
     may_reassociate: bool,
 ) -> Covering | None:
-    """The covering, or None when a mistake was recorded."""
+    """The covering, or None when a mistake was recorded.
+
+    Files that were written before loops were seen as one name them apart, and are read so.
+    """
     wanted: Description = (
         ref.runs,
         tuple(ref.binding.items()),
@@ -34,7 +38,9 @@ def read_covering(
     )
     nearest: list[Description] = []
     alike: list[Covering] = []
-    for covering in task_coverings(task, hw, homes, may_reassociate):
+    names = chain(ref.tiles, *ref.binding.values())
+    collapses = not names_parts(names, task, homes)
+    for covering in task_coverings(task, hw, homes, may_reassociate, collapses=collapses):
         found = describe(covering, hw.external.name)
         nearest.append(found)
         if _same(found, wanted):

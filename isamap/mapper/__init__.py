@@ -1,7 +1,7 @@
 """From a kernel and a machine to coverings: matches, layouts and copies."""
 
 from .borders import fills_border, needs_zeros, positions_past
-from .collapse import collapse_loops
+from .collapse import collapse_loops, is_collapsed
 from .conversions import conversions
 from .cover import candidates, coverings, nearest_miss
 from .cover_mapping import cover_mapping
@@ -73,6 +73,7 @@ __all__ = [
     "fills_border",
     "find_missing",
     "flatten",
+    "is_collapsed",
     "join_tasks",
     "keeps_order",
     "layout_rank",

@@ -75,6 +75,11 @@ class Collapsed:
         return replace(plan, inlet=inlet, outlet=declared(plan.buffer, plan.outlet))
 
 
+def is_collapsed(covering: Covering, kernel: Kernel) -> bool:
+    """Does the covering of the kernel see some of its loops as one?"""
+    return covering.kernel.statements != kernel.statements
+
+
 def collapse_loops(kernel: Kernel, setting: Setting) -> Collapsed | None:
     """All loops in one that may be; None where there are none."""
     seen = Collapsed(kernel, setting, {})

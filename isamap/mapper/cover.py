@@ -48,6 +48,7 @@ def coverings(
     *,
     may_reassociate: bool = False,
     max_matches: int | None = None,
+    collapses: bool = True,
 ) -> Iterator[Covering]:
     """All coverings of the kernel, lowest compute bound first; appends to `mismatches` why others
     failed.
@@ -55,13 +56,14 @@ def coverings(
     Args:
         setting: what surrounds the kernel.
         max_matches: only those of so many matches, the lowest bounds, with these loops or fewer.
+        collapses: with fewer loops where that may be; else with the kernel's own alone.
 
     Raises:
         MappingError: the kernel has several statements, or a loop-carried dependence, or reorders
         float sums.
     """
     index = _only_statement(kernel)
-    seen, views = _views(kernel, setting, hw, mismatches)
+    seen, views = _views(kernel, setting, hw, mismatches, collapses=collapses)
     on_chip = dict(setting.homes)
     # sums begin in a copy on chip; elsewhere their own loads bring it, or the host does
     copies = not setting.begins or kernel.statements[index].target.buffer in on_chip
@@ -79,12 +81,17 @@ def coverings(
 
 
 def _views(
-    kernel: Kernel, setting: Setting, hw: Hardware, mismatches: list[Mismatch] | None
+    kernel: Kernel,
+    setting: Setting,
+    hw: Hardware,
+    mismatches: list[Mismatch] | None,
+    *,
+    collapses: bool = True,
 ) -> "tuple[Collapsed | None, list[_View]]":
     """As they are, and where caches hold data and some loops may be one with these; `mismatches`
     are said in the kernel's own loops."""
     plain = _View(kernel, setting, mismatches)
-    seen = collapse_loops(kernel, setting) if hw.caches else None
+    seen = collapse_loops(kernel, setting) if hw.caches and collapses else None
     return seen, [plain] if seen is None else [plain, _View(seen.kernel, seen.setting, None)]
 
 

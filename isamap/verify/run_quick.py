@@ -64,7 +64,7 @@ def _small_program(
     except IsamapError as error:
         return f"the cut-down kernel is no kernel: {error.message}"
     wanted = structure(covering.on_one_core)
-    stream = coverings(kernel, hw, [], may_reassociate=may_reassociate)
+    stream = coverings(kernel, hw, [], may_reassociate=may_reassociate, collapses=False)
     for candidate in islice(stream, MAX_COVERINGS):
         if structure(candidate) == wanted:
             break

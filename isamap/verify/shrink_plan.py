@@ -12,7 +12,7 @@ from math import gcd, lcm, prod
 from isamap.errors import IsamapError
 from isamap.hwdesc import Hardware
 from isamap.ir import Buffer, Kernel, Loop, verify
-from isamap.mapper import Task, TaskNode, collapse_loops, coverings, spread_like
+from isamap.mapper import Task, TaskNode, collapse_loops, coverings, is_collapsed, spread_like
 from isamap.planner import Piece, Plan, PlannedTask, compose
 from isamap.program import Program
 from isamap.scheduler import is_legal
@@ -131,7 +131,14 @@ def _shrink_piece(
     _, tiling = shrink_tiling(best.covering, best.tiling, limits)
     wanted = structure(best.covering.on_one_core)
     homes = {name: end.home for name, end in planned.piece.homes.items() if end.home}
-    stream = coverings(task.kernel, hw, [], task.setting(homes), may_reassociate=may_reassociate)
+    stream = coverings(
+        task.kernel,
+        hw,
+        [],
+        task.setting(homes),
+        may_reassociate=may_reassociate,
+        collapses=is_collapsed(best.covering, planned.task.kernel),
+    )
     for candidate in islice(stream, MAX_COVERINGS):
         if structure(candidate) == wanted:
             break

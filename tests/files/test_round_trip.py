@@ -7,6 +7,7 @@ In: answers on shipped machines. Out: verdicts. Not its job: mistakes in files
 import re
 from collections.abc import Callable
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,38 @@ def test_loops_that_are_one_leave_the_kernel_as_it_is_declared(tmp_path: Path) -
     for found in (result, evaluate(path, verify="quick").result):
         assert found.kernel.buffer("x").shape == (3, 5, 33)
         assert found.verification.reference is Reference.AGREES
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sizes", "form"),
+    [
+        (str(HERE / "batched.py"), {"rows": 30, "steps": 50, "columns": 40}, "single"),
+        ("gru", {"steps": 6, "batch": 6, "inputs": 40, "hidden": 48}, "tasks"),
+    ],
+)
+def test_schedules_of_before_loops_were_seen_as_one_are_still_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, sizes: Sizes, form: str
+) -> None:
+    """As many cycles as then, cut down for the quick check, and written as they were."""
+    with monkeypatch.context() as before:
+        before.setattr(import_module("isamap.mapper.cover"), "collapse_loops", lambda *_: None)
+        old = isamap.map(
+            kernel, "x86_avx2", sizes=sizes, verify="off", effort=0.1, may_reassociate=True
+        )
+        text = schedule_text(old, tmp_path)
+    assert f"form: {form}" in text
+    new = isamap.map(
+        kernel, "x86_avx2", sizes=sizes, verify="off", effort=0.1, may_reassociate=True
+    )
+    assert tiled(schedule_text(new, tmp_path)) != tiled(text)
+    path = tmp_path / "schedule.yaml"
+    path.write_text(text, encoding="utf-8")
+    found = evaluate(path, verify="quick")
+    assert found.result.timing == old.timing
+    assert found.result.verification.is_verified, found.result.verification
+    assert decisions(schedule_text(found.result, tmp_path)) == decisions(text)
+
+
+def tiled(text: str) -> list[list[str]]:
+    """The loops that are cut into tiles, task by task."""
+    return [list(task.get("tiles", {})) for task in yaml.safe_load(text)["tasks"]]
