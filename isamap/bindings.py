@@ -16,6 +16,8 @@ from isamap.mapper import Mapping as Binding
 from isamap.mapper import Mismatch, Task, coverings, cut_tasks, flatten, mappings, unmatched
 from isamap.rewrites import FORMS, variants
 
+HINTED = (1, 2)  # rewrites one after the other that a hint proposes
+
 
 @dataclass(frozen=True, slots=True)
 class TaskExplanation:
@@ -62,12 +64,31 @@ class MappingList:
     """All mappings of a kernel, made while they are read; `mismatches`: what computes nothing.
 
     Each comes with the kernel that it maps: the one asked for, or a rewritten form of it.
+    `gather`, `replicate`, `max_rewrites`: as they were asked for.
     """
 
     kernel: Kernel
     hardware: Hardware
     stream: Iterator[tuple[Kernel, Binding]]
     mismatches: tuple[Mismatch, ...]
+    gather: bool
+    replicate: bool
+    max_rewrites: int
+
+    def hint(self) -> str:
+        """Where there are none: an option of `isamap mappings` with which there are some, or who
+        computes the kernel nevertheless."""
+        others = {
+            "--gather": (True, self.replicate, self.max_rewrites),
+            "--replicate": (self.gather, True, self.max_rewrites),
+            **{f"--rewrites {n}": (self.gather, self.replicate, n) for n in HINTED},
+        }
+        for option, asked in others.items():
+            if any(True for _ in _map_forms(self.kernel, self.hardware, *asked)):
+                return f"there are some with {option}"
+        if self.hardware.host:
+            return "'isamap map' runs on the host what no instruction computes"
+        return "a machine with a 'host' runs there what no instruction computes"
 
     def __repr__(self) -> str:
         what = f"{self.kernel.name} on {self.hardware.name}, made while .stream is read"
@@ -154,7 +175,8 @@ def list_mappings(
     built, _ = build_kernel(kernel, sizes or {}, name)
     machine = load_machine(hw)
     stream = _map_forms(built, machine, gather, replicate, max_rewrites)
-    return MappingList(built, machine, stream, unmatched(built, machine))
+    missed = unmatched(built, machine, gather=gather, replicate=replicate)
+    return MappingList(built, machine, stream, missed, gather, replicate, max_rewrites)
 
 
 def _map_forms(

@@ -42,7 +42,7 @@ def show_mappings(
             kept.append((place, mapping))
         counts[place] += 1
     if not counts:
-        raise MappingError(_why_none(found))
+        raise MappingError(_why_none(found), hint=found.hint())
     is_cut = not counts_only and next(found.stream, None) is not None
     if not to_stdout:
         for line in count_lines(found, counts, is_cut):

@@ -36,6 +36,7 @@ from .conversions import Conversion, conversions
 from .match import Mismatch, unify
 from .roles import may_compute
 
+UNBOUND = 80  # progress of what computes the same, over other loops
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -96,16 +97,41 @@ def mappings(
                 )
 
 
-def unmatched(kernel: Kernel, hw: Hardware) -> tuple[Mismatch, ...]:
-    """Why operation trees differ, for every statement and instruction that no mapping binds."""
-    converted = conversions(hw)
+def unmatched(
+    kernel: Kernel, hw: Hardware, *, gather: bool, replicate: bool = False
+) -> tuple[Mismatch, ...]:
+    """Why operation trees differ, or loops do, for every statement and instruction that no mapping
+    binds."""
+    converted, rule = conversions(hw), _Rule(gather, replicate)
     found = (
-        unify(kernel, index, instruction, converted=converted)[1]
+        _mismatch(kernel, index, instruction, converted, rule)
         for index, statement in enumerate(kernel.statements)
         for instruction in hw.instructions
         if may_compute(instruction, statement)
     )
     return tuple(mismatch for mismatch in found if mismatch is not None)
+
+
+def _mismatch(
+    kernel: Kernel,
+    index: int,
+    instruction: Instruction,
+    converted: frozenset[Conversion],
+    rule: _Rule,
+) -> Mismatch | None:
+    trees, mismatch = unify(kernel, index, instruction, converted=converted)
+    if not trees:
+        return mismatch
+    statement = kernel.statements[index]
+    ways = [dict(tree.operands) for tree in trees]
+    if any(True for way in ways for _ in _bind(statement, instruction, way, rule)):
+        return None
+    rows = [loops_of_role(statement, instruction, w, replicate=rule.replicate) for w in ways]
+    names = " or ".join(loop.name for loop in instruction.semantics.statements[0].loops)
+    reason = f"no loop of the kernel moves the same operands as {names or 'a loop of its'}"
+    if any(members for row in rows for _, members in row):
+        reason = f"what moves the same operands as {names} indexes them in another way"
+    return Mismatch(instruction.name, index, UNBOUND, reason)
 
 
 def _instruction_mappings(

@@ -6,6 +6,7 @@ In: command lines. Out: failures. Not its job: which mappings there are.
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from isamap.cli.main import main
@@ -60,7 +61,7 @@ def test_reasons_stand_under_the_statement_that_they_are_about() -> None:
     """Of each: what the machine lacks, then the instructions, nearest first."""
     found = run("attention", "--hw", "opentpu")
     assert found.exit_code == 3
-    first, *lines = found.output.splitlines()
+    first, *lines, _ = found.output.splitlines()
     assert first == "error: no instruction of opentpu computes"
     sections = "\n".join(lines).replace("\n  ", "\0").split("\n")
     assert len(sections) == 8
@@ -87,3 +88,61 @@ def test_rewritten_forms_are_mapped_on_request() -> None:
         "block_diagonal statement 0: B along b",
     ]
     assert run("mttkrp", "--hw", "outer", "--count").exit_code == 3
+
+
+LIKE_PRODUCTS = """
+from isamap.lang import In, InOut, grid, i8, i16, i32, kernel
+
+
+@kernel
+def scaled(m=6):
+    A, B, C = In(i8, m), In(i8, m), InOut(i32, m)
+    for a in grid(m):
+        C[a] += i32(A[a]) * i32(B[a])
+
+
+@kernel
+def shifted(m=6, n=5):
+    A, B, C = In(i8, 10), In(i8, n), InOut(i32, m)
+    for a, b in grid(m, n):
+        C[a] += i32(A[a + b]) * i32(B[b])
+
+
+@kernel
+def wide(m=6, n=5, k=4):
+    A, B, C = In(i16, m, k), In(i16, k, n), InOut(i32, m, n)
+    for a, b, c in grid(m, n, k):
+        C[a, b] += i32(A[a, c]) * i32(B[c, b])
+
+
+@kernel
+def largest(m=6):
+    A, B, C = In(i32, m), In(i32, m), InOut(i32, m)
+    for a in grid(m):
+        C[a] = max(A[a], B[a])
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "machine", "asked", "nearest", "hint"),
+    [
+        ("scaled", "gemmini", (), "compute: no loop of the kernel moves the same operands as i or j"
+         " or k", "there are some with --rewrites 1"),
+        ("shifted", "gemmini", ("--no-gather",), "compute: what moves the same operands as i or j"
+         " or k indexes them in another way", "there are some with --gather"),
+        ("wide", "gemmini", (), "nothing on gemmini performs: i32(i16)",
+         "there are some with --rewrites 1"),
+        ("largest", "gemmini", (), "compute: computes ",
+         "'isamap map' runs on the host what no instruction computes"),
+    ],
+)  # fmt: skip
+def test_where_there_is_none_the_nearest_miss_comes_first_and_a_hint_last(
+    tmp_path: Path, kernel: str, machine: str, asked: tuple[str, ...], nearest: str, hint: str
+) -> None:
+    file = tmp_path / "like.py"
+    file.write_text(LIKE_PRODUCTS)
+    found = run(f"{file}:{kernel}", "--hw", machine, *asked)
+    assert found.exit_code == 3
+    _, _, first, *_, last = found.output.splitlines()
+    assert first.strip().startswith(nearest)
+    assert last == f"hint: {hint}"
