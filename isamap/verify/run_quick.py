@@ -4,7 +4,7 @@ In: a covering, its tiling, the machine. Out: a Verification of the small progra
 the large program's timing, hazards and bounds (the emulator's timing run checks those).
 """
 
-from itertools import islice
+from itertools import islice, product
 from math import prod
 
 from isamap.costmodels import Tiling
@@ -21,6 +21,8 @@ from .verification import Check, Verification
 
 # Tried in order; the first under which the mapper finds the same structure again is executed.
 LIMITS = (Limits(2, 3), Limits(2, 2), Limits(4, 3), Limits(4, 4), Limits(8, 4))
+# Then with strides that keep their rests by so many elements, where an instruction asks for that.
+PERIODS = (1, 64)
 MAX_ITERATIONS = 2**26  # of the small kernel, about a second of emulation
 MAX_COVERINGS = 4000  # looked at in search of the same structure, operands exchanged or not
 
@@ -40,8 +42,8 @@ def verify_quick(
     A result with `failure` and not `is_wrong` says why no small program could be made.
     """
     reason = "no cut-down sizes give the same covering"
-    for limits in LIMITS:
-        found = _small_program(covering, tiling, hw, limits, may_reassociate)
+    for period, limits in product(PERIODS, LIMITS):
+        found = _small_program(covering, tiling, hw, limits, period, may_reassociate)
         if isinstance(found, str):
             reason = found
             continue
@@ -52,13 +54,18 @@ def verify_quick(
 
 
 def _small_program(
-    covering: Covering, tiling: Tiling, hw: Hardware, limits: Limits, may_reassociate: bool
+    covering: Covering,
+    tiling: Tiling,
+    hw: Hardware,
+    limits: Limits,
+    period: int,
+    may_reassociate: bool,
 ) -> tuple[Covering, Program] | str:
     """The small covering and its program, or why there is none."""
     extents, small_tiling = shrink_tiling(covering, tiling, limits)
     if prod(extents.values()) > MAX_ITERATIONS:
         return f"cut down to {prod(extents.values())} iterations it is still too large"
-    kernel = shrink(covering.kernel, extents)
+    kernel = shrink(covering.kernel, extents, period)
     try:
         verify(kernel)
     except IsamapError as error:

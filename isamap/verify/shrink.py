@@ -20,19 +20,22 @@ class Limits:
     tiles: int
 
 
-def shrink(kernel: Kernel, extents: Mapping[str, int]) -> Kernel:
+def shrink(kernel: Kernel, extents: Mapping[str, int], period: int = 1) -> Kernel:
     """The kernel with smaller loops; buffers lose what the loops no longer reach.
 
     Padded accesses keep their borders: they reach as far outside the smaller buffer as before.
 
     Args:
         extents: new extent by loop name, at most the old one; other loops stay.
+        period: buffers without borders lose multiples of so many elements in each dimension: rows
+            then begin as far beyond a multiple of it as before.
     """
     statements = tuple(
         replace(statement, loops=tuple(_shrunk(loop, extents) for loop in statement.loops))
         for statement in kernel.statements
     )
-    buffers = tuple(_fit(buffer, kernel.statements, statements) for buffer in kernel.buffers)
+    before = kernel.statements
+    buffers = tuple(_fit(buffer, before, statements, period) for buffer in kernel.buffers)
     return replace(kernel, buffers=buffers, statements=statements)
 
 
@@ -42,11 +45,16 @@ def _shrunk(loop: Loop, extents: Mapping[str, int]) -> Loop:
     return Loop(loop.name, extent)
 
 
-def _fit(buffer: Buffer, old: tuple[Statement, ...], new: tuple[Statement, ...]) -> Buffer:
+def _fit(
+    buffer: Buffer, old: tuple[Statement, ...], new: tuple[Statement, ...], period: int
+) -> Buffer:
     """Each dimension shrinks by what the farthest access lost; an unused buffer stays."""
     before, after = _reach(buffer, old), _reach(buffer, new)
+    own = [a for statement in old for a in statement.accesses if a.buffer == buffer.name]
+    step = 1 if any(access.pad is not None for access in own) else period
     shape = tuple(
-        size - (far - near) for size, far, near in zip(buffer.shape, before, after, strict=True)
+        size - (far - near) // step * step
+        for size, far, near in zip(buffer.shape, before, after, strict=True)
     )
     return replace(buffer, shape=shape)
 

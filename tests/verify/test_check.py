@@ -11,10 +11,10 @@ import pytest
 
 import isamap
 from isamap.hwdesc import load_hardware
-from isamap.ir import load_kernel
+from isamap.ir import load_kernel, parse_semantics
 from isamap.program import Edge, For, Issue, Node, Program, When
 from isamap.resources import find_hardware, find_kernel
-from isamap.scheduler import find_schedule, lower
+from isamap.scheduler import EffortClock, Wishes, find_schedule, is_legal, lower
 from isamap.verify import (
     Check,
     KernelFile,
@@ -165,3 +165,22 @@ def test_nan_equals_nan_and_tolerance_is_a_limit() -> None:
 def test_integers_have_no_tolerance() -> None:
     path, _ = find_kernel("gemm")
     assert float_tolerance(load_kernel(path), {}) == 0.0
+
+
+def test_rows_that_must_begin_at_multiples_are_cut_down_too() -> None:
+    """Sums are stored by rows that lie j * 17 words apart, which must be a multiple of 32 bytes:
+    tiles of 7 leave 5, 3, 9, 13 or 22 of j."""
+    text = (
+        "A, B = In(f16, 64, 48, 32), In(f16, 32, 17)\n"
+        "C = InOut(f32, 64, 48, 17)\n"
+        "for i, j, o, p in grid(64, 48, 17, 32):\n"
+        "  C[i, j, o] += f32(A[i, j, p]) * f32(B[p, o])\n"
+    )
+    kernel, hw = parse_semantics(text, "rows"), load_hardware(find_hardware("ascend"))
+    best = find_schedule(kernel, hw, Wishes(may_reassociate=True, clock=EffortClock())).best
+    assert dict(best.covering.binding) == {"i": ("i",), "j": ("o",), "k": ("p",)}
+    tiling = best.tiling.with_tile("j", 7)
+    assert is_legal(best.covering, tiling, hw)
+    found = verify_quick(kernel, best.covering, tiling, hw, may_reassociate=True)
+    assert found.is_verified, found.failure
+    assert dict(found.sizes)["j"] < 48
