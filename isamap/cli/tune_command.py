@@ -51,11 +51,17 @@ from .write import check_apart, check_places
     help="How many share the work of each schedule.",
 )
 @time_limit_option(10.0, "Seconds per shape's search.")
+@click.option(
+    "--effort",
+    type=click.FloatRange(0),
+    help="Seconds of counted work per shape instead: the same schedules to begin with every time.",
+)
 @click.option("--json", "json_path", metavar="FILE", help="Write outcomes as JSON (-: stdout).")
 def tune_command(
     kernel: str, hardware: str, name: str | None, sizes: tuple[str, ...], table: str | None,
     layouts: str, allowed: tuple[str, ...], candidates: int, seconds: float | None,
-    database: str | None, threads: int, time_limit: float, json_path: str | None,
+    database: str | None, threads: int, time_limit: float,
+    effort: float | None, json_path: str | None,
 ) -> None:  # fmt: skip
     """Search for the fastest schedules of shapes of KERNEL (a file, a bundled name, either with
     :NAME) by measuring them.
@@ -78,7 +84,7 @@ def tune_command(
     model = Measured(candidates, path, seconds=SECONDS if seconds is None else seconds)
     stream = tune(
         kernel, hardware, shapes, model=model, name=name, layouts=layouts,
-        time_limit_s=time_limit, may_reassociate="reassociate" in allowed,
+        time_limit_s=time_limit, effort=effort, may_reassociate="reassociate" in allowed,
         threads=threads,
     )  # fmt: skip
     shown = show_tune(stream, len(shapes), json_path)

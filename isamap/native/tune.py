@@ -44,12 +44,14 @@ def tune(
     name: str | None = None,
     layouts: str = "natural",
     time_limit_s: float = 10.0,
+    effort: float | None = None,
     may_reassociate: bool = False,
     threads: int = 1,
 ) -> Iterator[Tuned]:
     """One shape after the other; those that the database knows to be finished take no time.
 
-    Whatever interrupts it, all shapes that were handed out are finished. Arguments as for `build`.
+    Whatever interrupts it, all shapes that were handed out are finished. Arguments as for `build`;
+    limits are each shape's.
 
     Raises:
         IsamapError: there is no such kernel, the machine is not this processor, or the database
@@ -77,7 +79,7 @@ def tune(
             yield Tuned(shape, known, is_recalled=True)
             continue
         try:
-            mapped = map_program(built, machine, wishes)
+            mapped = map_program(built, machine, wishes.within(effort))
             outcome = _outcome(mapped, model)
         except IsamapError as error:
             yield _failed(shape, error)

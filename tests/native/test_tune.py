@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from isamap.errors import MappingError
 from isamap.ir import interpret, random_arrays
 from isamap.measured import Measured, Measurement, Outcome, correlate_ranks
 from isamap.native import Tuned, tune
+from isamap.scheduler.clock import WallClock
 from tests.ir.float_bounds import BOUNDS
 
 CODEGEN = Path(__file__).parent.parent / "codegen"
@@ -66,6 +68,31 @@ def test_an_interrupted_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None
     assert outcome.seconds == pytest.approx((9 - outcome.winner) * 1e-6)
     assert outcome.first_s == pytest.approx(9e-6)
     assert outcome.correlation is None or outcome.correlation < 0
+
+
+@needs_compiler
+def test_by_effort_a_busy_computer_measures_the_same_schedules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To one whose clock makes leaps, a time limit leaves one covering, and effort all of them."""
+    leaps = count(step=1000)
+
+    def measured(name: str, *asked: str) -> int:
+        arguments = ["tune", SGEMM, "--hw", str(VEC4), "--allow", "reassociate", "--seconds", "0"]
+        arguments += ["--candidates", "99", "--size", "m=4", "--size", "n=8", "--size", "k=12"]
+        arguments += ["--database", str(tmp_path / name), "--json", str(tmp_path / "outcome.json")]
+        answer = CliRunner().invoke(main, [*arguments, *asked])
+        assert answer.exit_code == 0, answer.output
+        (row,) = json.loads((tmp_path / "outcome.json").read_text())["shapes"]
+        return int(row["num_candidates"])
+
+    monkeypatch.setattr(
+        "isamap.measured.Measured",
+        lambda number, path, seconds: Measured(number, path, FakeTimer(), seconds=seconds),
+    )
+    idle = measured("idle", "--effort", "5")
+    monkeypatch.setattr(WallClock, "now", lambda _: float(next(leaps)))
+    assert measured("busy", "--effort", "5") == idle > measured("limited", "--time-limit", "5")
 
 
 @needs_compiler
