@@ -34,8 +34,10 @@ from isamap.rewrites import (
 )
 from isamap.scheduler import Wishes
 
+from .clear_on_chip import clear_on_chip
 from .find_plan import all_cuts, overlapped, plan_near, plan_whole
 from .host_calls import may_run_on_host
+from .may_leave_host import may_leave_host
 from .plan import Plan, TaskKey, host_task_cycles, task_key
 from .schedule_tasks import ALONE, Known
 
@@ -132,7 +134,9 @@ def _plan_forms(forms: "_Forms", known: Known) -> list[Plan]:
     task to the host, no form with that task promises less than it takes there; that may be too
     much, where it is joined with others, so it decides which form is next, and rules none out. So
     do promises of copies (`_expected`), until a plan says what they take. Forms that only promise
-    again what another one did, such as bands along the other axis of an image, come last.
+    again what another one did, such as bands along the other axis of an image, come last. What the
+    host runs only because a sum is not kept on chip comes off it first: it takes nearly all of the
+    time, and other forms of the sum leave it there.
     """
     deadline, prices = forms.deadline, forms.prices
     aim = deadline.wishes.aim
@@ -148,8 +152,12 @@ def _plan_forms(forms: "_Forms", known: Known) -> list[Plan]:
             soon = deadline.soon(1 / 2 if rest or (not number and forms.others) else 1.0)
             until = deadline.until if best else inf
             plan = plan_whole(form.variant.kernel, prices.hw, soon, known, most, until)
-            plans.append(replace(plan, steps=form.variant.steps))
             prices.learn_from(plan)
+            plan = replace(plan, steps=form.variant.steps)
+            if not number and any(p.on_host and may_leave_host(p, prices.hw) for p in plan.tasks):
+                soon = deadline.soon(1 / 2, begun_s=plan.seconds)
+                plan = plan_near(plan, prices.hw, soon, known, (clear_on_chip,))
+            plans.append(plan)
             best = min(plans, key=lambda plan: aim.value(plan.costs))
         except LateError:
             rest.append(form)

@@ -4,7 +4,7 @@ In: a kernel, a machine, limits. Out: a plan: how every task runs, the program, 
 job: what a single covering's best tiling is (`find_schedule`), emitting nodes (`compose`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, prod
 
@@ -34,7 +34,8 @@ from .turn_handed_on import turn_handed_on
 
 NOT_KEPT = "what may stay on chip over time steps was not all tried"
 NOT_OVERLAPPED = "that host and accelerator work at once was not all tried"
-FORMS = (
+Forms = Callable[[Plan, Hardware], Iterator[tuple[Part, ...]]]
+FORMS: tuple[Forms, ...] = (
     inline_on_host,
     turn_handed_on,
     carry_states,
@@ -77,11 +78,13 @@ def plan_form(kernel: Kernel, hw: Hardware, wishes: Wishes, known: Known | None 
     return plan_near(plan_whole(kernel, hw, wishes, known), hw, wishes, known)
 
 
-def plan_near(plain: Plan, hw: Hardware, wishes: Wishes, known: Known) -> Plan:
-    """The best of a kernel's plan and those of the same work in other hands: `FORMS`."""
+def plan_near(
+    plain: Plan, hw: Hardware, wishes: Wishes, known: Known, near: tuple[Forms, ...] = FORMS
+) -> Plan:
+    """The best of a kernel's plan and those of the same work in other hands."""
     begin = wishes.clock.now() - plain.seconds
     best = plain
-    for forms in FORMS:
+    for forms in near:
         # what was inlined on the host is in no temporary that might be overwritten on chip
         before = [best, plain] if forms is overwrite_on_chip and best is not plain else [best]
         for parts in (parts for plan in before for parts in forms(plan, hw)):
