@@ -78,7 +78,8 @@ class Span:
 
     `fetched`: when it must have each part; `read`: when it has read it for good; `begun`: when it
     begins to write it, where that waits for earlier uses, or by when without delay to the last
-    part; `written`: when that is done for good.
+    part; `written`: when that is done for good. `pace_cycles`: least between the begins of two
+    rounds, as its places on chip take turns.
     """
 
     cycles: float
@@ -90,6 +91,7 @@ class Span:
     written: tuple[Passing, ...]
     ahead: Ahead | None = None
     behind: Behind | None = None
+    pace_cycles: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +136,14 @@ def find_span(one: Round, tiling: Tiling, hw: Hardware, fresh: frozenset[str]) -
         names = {once.operand(name).inlet_buffer for name in outer}
         fetched = tuple(replace(one, is_apart=one.buffer in names) for one in fetched)
     rooms = tuple(_rooms(once, work, tiling, hw, uses))
+    rounds = prod(covering.loop(name).kernel_extent for name in shared)
+    pace = max((_pace_cycles(once, tiling, room, rounds) for room in rooms), default=0.0)
     writes = tuple(find_writes(once, work, tiling, hw, found))
     begun = tuple(begin for begin, _ in writes if begin is not None)
     written = tuple(done for _, done in writes)
     read = tuple(last for _, last in sweeps)
     behind = _behind(once, work, tiling, found, uses)
-    return Span(found.cycles, uses, rooms, fetched, read, begun, written, ahead, behind)
+    return Span(found.cycles, uses, rooms, fetched, read, begun, written, ahead, behind, pace)
 
 
 def _from_outside(covering: Covering, work: Work) -> list[Flow]:
@@ -241,6 +245,17 @@ def _rooms(
         yield Room(
             stay.operand, stay.residence, filled, fill_cycles, freed - free_cycles, free_cycles
         )
+
+
+def _pace_cycles(covering: Covering, tiling: Tiling, room: Room, rounds: int) -> float:
+    """Where a stay has places for the tiles of some rounds: one is filled again when those who use
+    it are done, and not before the rest. The mean over so many `rounds`."""
+    stay = tiling.stay(room.operand, room.residence)
+    places = stay.slots * prod(trips(covering, tiling, name) for name in stay.kept)
+    at_once = places // (1 if stay.level == 0 else fetches(covering, tiling, stay))
+    if at_once == 0 or rounds <= at_once:
+        return 0.0
+    return max(0.0, room.freed - room.filled) * ((rounds - 1) // at_once) / (rounds - 1)
 
 
 def _spread(covering: Covering, tiling: Tiling, stay: Stay, hw: Hardware) -> float:

@@ -179,6 +179,9 @@ class _Line:
                 late = max(late, free - behind.pause_cycles)
             else:
                 begin = max(begin, free)
+        if is_known and around and not self.is_ample and task.number in self.written:
+            _, (before, _, _) = self.written[task.number]
+            begin = max(begin, before + spans[0].pace_cycles)
         waits = late - behind.room_cycles if behind is not None else late
         fetch, begin = max(fetch, ready.ahead), max(begin, ready.others, waits)
         begin = self.end if self.is_token else max(fetch, begin)

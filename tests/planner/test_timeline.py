@@ -47,6 +47,12 @@ for s in range(6):
   for r in range(64):
     C[0, r] = 7
 """
+# every step in the same few places on chip
+SHIFTED = """
+A = InOut(i32, 34, 3)
+for i, j in grid(32, 3):
+  A[i, j] = A[i + 2, j]
+"""
 
 
 def plan(kernel: str | Kernel, hw: str, **sizes: int) -> PlanResult:
@@ -109,3 +115,12 @@ def test_steps_that_need_each_other_do_not(steps: int) -> None:
 def test_with_tokens_tasks_end_before_others_begin() -> None:
     found = plan(parse_semantics(TWO, "two"), "vta")
     assert found.plan.cycles == alone(found)
+
+
+@pytest.mark.parametrize("hw", ["mesh", "gemmini_os", "aie_ml", "conv_engine"])
+def test_steps_take_turns_in_their_places_on_chip(hw: str) -> None:
+    """A place is filled again when what it held has been stored: a copy's way in and out for as
+    many steps as there are places, not for each of them as if there were one for all."""
+    found = plan(parse_semantics(SHIFTED, "shifted"), hw)
+    assert found.timing is not None and len(found.plan.tasks) == 1
+    assert not found.plan.tasks[0].on_host
