@@ -81,7 +81,9 @@ class _Move:
         way = transfer.onward or transfer.inward
         if way is not None:
             other = replace(self, transfer=way.transfer).flow()
-            return [flow, replace(other, is_onward=True)] if transfer.onward else [other, flow]
+            if transfer.onward:
+                return [flow, replace(other, is_onward=True)]
+            return [replace(other, is_inward=True), flow]
         if transfer.shift is None:
             return [flow]
         shift = replace(self, transfer=transfer.shift).flow()

@@ -18,9 +18,9 @@ class Flow:
     energy. On several cores: of a shared unit or port and for bytes and energy what all cores
     together need, otherwise the first core's. `overlap_cycles`: of one block, beside the
     computation on it. `entries`: of the fifo memory that it fills, `entry_cycles` apart at least
-    (0: no such memory). `is_onward`: goes on from a passage. `is_again`: brings back sums that were
-    taken out unfinished. `short`: of a window axis whose positions fill calls, what a call of so
-    many costs beyond its share of a full one, in positions.
+    (0: no such memory). `is_inward`: goes to a passage; `is_onward`: goes on from one. `is_again`:
+    brings back sums that were taken out unfinished. `short`: of a window axis whose positions fill
+    calls, what a call of so many costs beyond its share of a full one, in positions.
     """
 
     operand: str
@@ -36,6 +36,7 @@ class Flow:
     overlap_cycles: float = 0.0
     entries: int = 0
     entry_cycles: int = 0
+    is_inward: bool = False
     is_onward: bool = False
     is_again: bool = False
     short: tuple[tuple[str, tuple[int, ...]], ...] = ()

@@ -182,8 +182,10 @@ def ring_ends(work: Work, operand: str, residence: int) -> Ends:
 
 
 def round_trip_cycles(work: Work, operand: str, residence: int) -> float:
-    """Cycles from the start of a block's fetch until its slot is free again."""
-    flows = work.flows_at(operand, residence)
+    """Cycles from the start of a block's fetch until its slot is free again: from a passage on and
+    as far as another one, where it comes and goes through them."""
+    mine = work.flows_at(operand, residence)
+    flows = [flow for flow in mine if not (flow.is_inward or flow.is_onward)]
     trip = sum(f.lead_cycles for f in flows)
     is_written = any(f.is_drain for f in flows)
     return trip + (work.latency_cycles if is_written else work.issue_cycles)
