@@ -151,6 +151,20 @@ def test_a_diagonal_of_filters_is_tried_among_bands_and_windows(machine: str) ->
     assert [step.rewrite for step in plan.steps] == ["block_diagonal"]
 
 
+@pytest.mark.parametrize("kernel", ["layer_norm", "variance"])
+def test_a_machine_of_single_operations_computes_rows_and_leaves_numbers_to_the_host(
+    kernel: str,
+) -> None:
+    """The host divides and takes roots once per row; terms of sums are computed before them."""
+    file = "reductions" if kernel == "variance" else kernel
+    hw = load_hardware(Path("tests/planner/vector_core.yaml"))
+    own = bundled(file, kernel, m=6, n=20)
+    plan = find_best_plan(own, hw, Wishes(may_reassociate=True))
+    assert verify_plan(plan, own, hw, Check.FULL).is_verified
+    hosts = [planned.task.statement for planned in plan.tasks if planned.on_host]
+    assert hosts and all(loop.extent == 6 for statement in hosts for loop in statement.loops)
+
+
 PRODUCTS = """
 x, W, U = In(f32, 64, 96), In(f32, 96, 128), In(f32, 128, 80)
 G, R = Temp(f32, 64, 128), Out(f32, 64, 80)

@@ -47,14 +47,39 @@ def test_equal_parts_are_computed_once_and_casts_stay() -> None:
     assert found.count("i32(a[i]) * i32(a[i])") == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("y[0] += relu(a[i] + 1)", "element by element"),
-        ("y[i] = relu(a[i])", "has no two operations"),
-    ],
-)
-def test_what_is_left_as_it_is(line: str, message: str) -> None:
+SPREAD = """
+x, m, y = In(f32, 3, 4), In(f32, 3), InOut(f32, 3)
+for i, j in grid(3, 4):
+  y[i] += (x[i, j] - m[i] / 4.0) * (x[i, j] - m[i] / 4.0)
+"""
+
+
+def test_terms_of_sums_are_computed_apart_and_what_moves_with_fewer_loops_before() -> None:
+    together, apart = results(SINGLE_OPERATIONS, read(SPREAD))
+    row = (
+        "for i_2 in range(3):\n"
+        "    y_1[i_2] = m[i_2] / 4.0\n"
+        "for i, j in grid(3, 4):\n"
+        "    y_2[i, j] = x[i, j] - y_1[i]\n"
+    )
+    assert together.endswith(f"{row}    y[i] += y_2[i, j] * y_2[i, j]\n")
+    assert apart.endswith(f"{row}    y_3[i, j] = y_2[i, j] * y_2[i, j]\n    y[i] += y_3[i, j]\n")
+    assert assert_all_sites_keep_meaning(SINGLE_OPERATIONS, read(SPREAD)) == 2
+
+
+def test_products_of_matrices_and_what_a_sum_changes_stay() -> None:
+    head = "A, B, C = In(f32, 3, 4), In(f32, 4, 5), InOut(f32, 3, 5)\n"
+    product = read(f"{head}for i, j, k in grid(3, 5, 4):\n  C[i, j] += A[i, k] * B[k, j]")
+    assert not list(results(SINGLE_OPERATIONS, product))
+    text = "x, y = In(f32, 3, 4), InOut(f32, 3)\nfor i, j in grid(3, 4):\n  "
+    kernel = read(f"{text}y[i] = (y[i] * 2.0) * x[i, j] + 1.0")
+    (found,) = results(SINGLE_OPERATIONS, kernel)
+    assert found.partition("for i, j in grid(3, 4):\n")[2].startswith("    y_1[i] = y[i] * 2.0\n")
+    assert_all_sites_keep_meaning(SINGLE_OPERATIONS, kernel)
+
+
+@pytest.mark.parametrize("line", ["y[i] = relu(a[i])", "y[0] += a[i]", "y[i] += relu(a[i])"])
+def test_what_is_left_as_it_is(line: str) -> None:
     kernel = read(f"a, y = In(i32, 4), InOut(i32, 4)\nfor i in range(4):\n  {line}")
-    with pytest.raises(KernelError, match=message):
+    with pytest.raises(KernelError, match="has no two operations"):
         single_operations(kernel, 0)
