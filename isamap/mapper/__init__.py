@@ -27,6 +27,7 @@ from .known_coverings import FoundCoverings, KnownCoverings
 from .mappings import Mapping, mappings, orientations, unmatched
 from .match import Match, Mismatch, match_statement
 from .meets_itself import meets_itself
+from .number_operations import number_operations
 from .operand import layout_rank
 from .pretty import show_layout_kind, show_layouts, show_route
 from .split_gains import may_gain_by_halves
@@ -80,6 +81,7 @@ __all__ = [
     "mappings",
     "match_statement",
     "may_gain_by_halves",
+    "number_operations",
     "most_rows",
     "meets_itself",
     "nearest_miss",

@@ -19,16 +19,19 @@ from isamap.mapper import (
     cut_tasks,
     flatten,
     may_gain_by_halves,
+    number_operations,
     spread_factors,
 )
 from isamap.rewrites import (
     FORMS,
+    OPERATIONS,
     SPLIT_FLOATS,
     Rewrite,
     Search,
     Step,
     Variant,
     dtypes_of,
+    numbers_by,
     spread_by,
     variants,
 )
@@ -311,6 +314,8 @@ def _worth_trying(kernel: Kernel, hw: Hardware, aim: Aim) -> tuple[Rewrite, ...]
     dtypes = dtypes_of(kernel) | ({"bf16"} if is_split else set())
     factors = spread_factors(hw, dtypes)
     rows = tuple(row for row in FORMS if row is not SPLIT_FLOATS or is_split)
+    if operations := tuple(op for op in number_operations(hw) if op in OPERATIONS):
+        rows = (*rows, numbers_by(operations))
     return (spread_by(factors), *rows) if factors else rows
 
 

@@ -20,6 +20,7 @@ from .im2col import im2col
 from .inline import inline
 from .interchange import interchange
 from .join import join
+from .numbers import OPERATIONS, numbers, numbers_by
 from .outline import outline, replace_part
 from .overwrite import overwrite
 from .pad_loops import pad_loops
@@ -48,6 +49,7 @@ from .variant import Rewrite, Step, Variant
 
 __all__ = [
     "FORMS",
+    "OPERATIONS",
     "REWRITES",
     "SPLIT_FLOATS",
     "Rewrite",
@@ -73,6 +75,8 @@ __all__ = [
     "inline",
     "interchange",
     "join",
+    "numbers",
+    "numbers_by",
     "nest_site",
     "outline",
     "overwrite",

@@ -18,6 +18,7 @@ from .im2col import IM2COL
 from .inline import INLINE
 from .interchange import INTERCHANGE, REORDER
 from .join import JOIN
+from .numbers import NUMBERS
 from .outline import OUTLINE
 from .overwrite import OVERWRITE
 from .pad_loops import PAD_LOOPS
@@ -56,6 +57,7 @@ REWRITES: tuple[Rewrite, ...] = (
     OUTLINE,
     PREPARE,
     SINGLE_OPERATIONS,
+    NUMBERS,
     PART_SUMS,
     SUM_APART,
     BEGIN_FROM,

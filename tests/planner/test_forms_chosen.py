@@ -165,6 +165,17 @@ def test_a_machine_of_single_operations_computes_rows_and_leaves_numbers_to_the_
     assert hosts and all(loop.extent == 6 for statement in hosts for loop in statement.loops)
 
 
+def test_numbers_become_elements_where_no_instruction_takes_numbers() -> None:
+    text = "x, y = In(f32, 12, 40), Out(f32, 12, 40)\nfor i, j in grid(12, 40):\n"
+    kernel = parse_semantics(f"{text}  y[i, j] = x[i, j] * 0.125", "scaled")
+    hw = load_hardware(Path("tests/planner/vector_core.yaml"))
+    plan = find_best_plan(kernel, hw, Wishes())
+    assert verify_plan(plan, kernel, hw, Check.FULL).is_verified
+    assert [step.rewrite for step in plan.steps] == ["numbers"]
+    on_host = {planned.task.statement.target.buffer for planned in plan.tasks if planned.on_host}
+    assert on_host == {"number"}
+
+
 PRODUCTS = """
 x, W, U = In(f32, 64, 96), In(f32, 96, 128), In(f32, 128, 80)
 G, R = Temp(f32, 64, 128), Out(f32, 64, 80)
