@@ -21,6 +21,7 @@ from .covering import (
 from .cut_run import cut_run
 from .drop_exchanged import drop_exchanged
 from .find_missing import find_missing
+from .fused_values import fused_values
 from .issue_cycles import call_classes, compute_cycles, unit_cycles
 from .join_tasks import join_tasks, keeps_order
 from .known_coverings import FoundCoverings, KnownCoverings
@@ -74,6 +75,7 @@ __all__ = [
     "fills_border",
     "find_missing",
     "flatten",
+    "fused_values",
     "is_collapsed",
     "join_tasks",
     "keeps_order",

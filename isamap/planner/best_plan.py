@@ -18,6 +18,7 @@ from isamap.mapper import (
     candidates,
     cut_tasks,
     flatten,
+    fused_values,
     may_gain_by_halves,
     number_operations,
     spread_factors,
@@ -31,6 +32,7 @@ from isamap.rewrites import (
     Step,
     Variant,
     dtypes_of,
+    neutral_by,
     numbers_by,
     spread_by,
     variants,
@@ -316,6 +318,8 @@ def _worth_trying(kernel: Kernel, hw: Hardware, aim: Aim) -> tuple[Rewrite, ...]
     rows = tuple(row for row in FORMS if row is not SPLIT_FLOATS or is_split)
     if operations := tuple(op for op in number_operations(hw) if op in OPERATIONS):
         rows = (*rows, numbers_by(operations))
+    if values := fused_values(hw):
+        rows = (*rows, neutral_by(values))
     return (spread_by(factors), *rows) if factors else rows
 
 

@@ -20,6 +20,7 @@ from .im2col import im2col
 from .inline import inline
 from .interchange import interchange
 from .join import join
+from .neutral import neutral, neutral_by
 from .numbers import OPERATIONS, numbers, numbers_by
 from .outline import outline, replace_part
 from .overwrite import overwrite
@@ -75,6 +76,8 @@ __all__ = [
     "inline",
     "interchange",
     "join",
+    "neutral",
+    "neutral_by",
     "numbers",
     "numbers_by",
     "nest_site",

@@ -18,6 +18,7 @@ from .im2col import IM2COL
 from .inline import INLINE
 from .interchange import INTERCHANGE, REORDER
 from .join import JOIN
+from .neutral import NEUTRAL_OPERANDS
 from .numbers import NUMBERS
 from .outline import OUTLINE
 from .overwrite import OVERWRITE
@@ -58,6 +59,7 @@ REWRITES: tuple[Rewrite, ...] = (
     PREPARE,
     SINGLE_OPERATIONS,
     NUMBERS,
+    NEUTRAL_OPERANDS,
     PART_SUMS,
     SUM_APART,
     BEGIN_FROM,

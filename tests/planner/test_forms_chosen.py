@@ -176,6 +176,31 @@ def test_numbers_become_elements_where_no_instruction_takes_numbers() -> None:
     assert on_host == {"number"}
 
 
+LAYER = """
+A, B, y = In(i8, 12, 20), In(i8, 20, 16), Out(i8, 12, 16)
+T = Temp(i32, 12, 16)
+for i, j, k in grid(12, 16, 20):
+  T[i, j] += i32(A[i, k]) * i32(B[k, j])
+for i, j in grid(12, 16):
+  y[i, j] = sat_i8({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("machine", "value"),
+    [
+        ("fused_npu", "rshift_round(relu(T[i, j]), 4)"),  # no bias
+        ("fused_npu", "relu(T[i, j])"),  # nor a shift
+        ("ascend", "T[i, j]"),
+        ("conv_engine", "relu(T[i, j])"),
+    ],
+)
+def test_stores_that_add_a_bias_and_shift_store_what_has_none(machine: str, value: str) -> None:
+    plan = best(parse_semantics(LAYER.format(value), "layer"), machine)
+    stores = [p for p in plan.tasks if "y" in {b.name for b in p.task.kernel.buffers}]
+    assert stores and not any(planned.on_host for planned in stores)
+
+
 PRODUCTS = """
 x, W, U = In(f32, 64, 96), In(f32, 96, 128), In(f32, 128, 80)
 G, R = Temp(f32, 64, 128), Out(f32, 64, 80)
