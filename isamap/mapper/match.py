@@ -223,11 +223,15 @@ def _summed(statement: Statement) -> list[str]:
 
 
 def spelled_update(statement: Statement) -> Statement:
-    """`x += e` as `x = x + e`."""
-    operation = UPDATES[statement.update]
-    if operation is None:
-        return statement
-    value = Apply(operation, (statement.target, statement.value))
+    """`x += e` as `x = x + e`, and where something negative is added, as `x = x - e`."""
+    operation, value = UPDATES[statement.update], statement.value
+    if operation is not None:
+        value = Apply(operation, (statement.target, value))
+    match value:
+        case Apply("+", (left, Apply("neg", (right,)))) | Apply(
+            "+", (Apply("neg", (right,)), left)
+        ):
+            value = Apply("-", (left, right))
     return replace(statement, update="=", value=value)
 
 

@@ -219,6 +219,17 @@ def test_an_update_in_place_says_what_differs(
     assert reason(elementwise(value, tmp_path), machine("vta").instruction(name)) == expected
 
 
+@pytest.mark.parametrize("value", ["D[i, j] - T[i, j]", "-T[i, j] + D[i, j]"])
+def test_what_is_subtracted_from_the_target_matches_a_difference(
+    value: str, tmp_path: Path
+) -> None:
+    """A kernel that is read has `D += -T`."""
+    text = "def subject(m=5, n=20):\n    T, D = In(f32, m, n), InOut(f32, m, n)\n"
+    kernel = written(f"{text}    for i, j in grid(m, n):\n        D[i, j] = {value}\n", tmp_path)
+    found = matches(kernel, machine("trainium").instruction("subtract"))
+    assert {tuple(buffers(m).items()) for m in found} == {(("D", "D"), ("X", "D"), ("Y", "T"))}
+
+
 def test_a_target_that_is_read_twice_has_one_earlier_value(tmp_path: Path) -> None:
     relu = machine("gemv_engine").instruction("v_relu")
     statement = relu.semantics.statements[0]
