@@ -27,7 +27,7 @@ from .match import spelled_update
 from .named_number import named_number
 from .passage import onward_copies, source_memory, target_memory
 from .roles import InstructionRole, Mover
-from .spelling import instruction_spellings, kernel_spellings, plain
+from .spelling import instruction_spellings, kernel_spellings, plain, with_numbers
 
 MAX_STEPS = 8  # instructions between a sum and its store
 
@@ -67,7 +67,9 @@ def find_finishes(
     inside = (dtypes[0], dtypes[0])
     updates = [u for u in map(_as_update, hw.instructions) if u and _stays(u, inside, here)]
     seen: set[Finish] = set()
-    forms = (*kernel_spellings(value, {total.buffer: dtypes[0]}), plain(spelled_out(value)))
+    known = {total.buffer: dtypes[0]}
+    spelled = (*kernel_spellings(value, known), plain(spelled_out(value)))
+    forms = (*spelled, *(with_numbers(each, known) for each in spelled))
     for form in dict.fromkeys(forms):
         for store in stores:
             for rest, given in _peel(store, form):

@@ -38,7 +38,7 @@ from isamap.ir import (
 from .bind_loops import bind_loops
 from .conversions import Conversion
 from .named_number import named_number
-from .spelling import firm_operations, instruction_spellings, kernel_spellings
+from .spelling import firm_operations, instruction_spellings, kernel_spellings, with_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +163,13 @@ def unify(
     trees = tuple(dict.fromkeys(unifier.unify_statement(pattern, subject)))
     if trees:
         return trees, None
+    dtypes = {buffer.name: buffer.dtype for buffer in kernel.buffers}
     exact = (_exact(pattern, instruction.semantics), _exact(subject, kernel))
-    if exact != (pattern, subject):
-        again = Unifier(kernel, instruction, converted)
-        trees = tuple(dict.fromkeys(again.unify_statement(*exact)))
+    folded = (pattern, replace(subject, value=with_numbers(subject.value, dtypes)))
+    for pair in (exact, folded):
+        if pair != (pattern, subject) and not trees:
+            again = Unifier(kernel, instruction, converted)
+            trees = tuple(dict.fromkeys(again.unify_statement(*pair)))
     if trees or not explains:
         return trees, None
     reason = _saturation(kernel, statement, instruction) or unifier.reason

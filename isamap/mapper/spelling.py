@@ -9,7 +9,9 @@ is an infinity), rounding to integers, and a product with a positive constant, w
 nearest. A product that underflows from below gives -0 on one side and 0 on the other, so the law is
 used only inside a cast to an integer. NaN stays NaN on both sides. (3) Saturating an integer x
 equals saturating `round_even(f32(x) * 1)`: f32 holds integers up to 2**24, which is beyond the
-limits of the types with at most 16 bits, and rounds larger ones to no less.
+limits of the types with at most 16 bits, and rounds larger ones to no less. (4) With numbers, a
+difference is a sum (`x - 5 = x + -5`), a quotient by a power of two a product (`x / 8 = x * 0.125`:
+both round the same number), and `-x = x * -1`.
 Source: derived here.
 """
 
@@ -36,7 +38,8 @@ from isamap.ir import (
 
 WIDE_FLOATS = ("f16", "bf16", "f32", "f64")  # f8e4m3 overflows to NaN
 ZERO = Literal(0)
-LOOSE = ("*", "max", "relu", "round_even")  # what the laws put in, take out or replace, with casts
+# what the laws put in, take out or replace, with casts
+LOOSE = ("*", "max", "relu", "round_even", "neg")
 MEMORY = 2**12  # answers that are kept
 
 
@@ -47,8 +50,10 @@ def firm_operations(value: Expr) -> tuple[str, ...]:
     if not isinstance(value, Apply) or not accesses(value):
         return ()  # a number, which the kernel has worked out where the instruction has not
     inner = [op for arg in value.args for op in firm_operations(arg)]
-    is_loose = is_cast(value.op) or value.op in LOOSE
-    return tuple(sorted(inner if is_loose else [*inner, value.op]))
+    has_number = len(value.args) == 2 and not accesses(value.args[1])
+    op = "+" if value.op == "-" and has_number else value.op
+    is_loose = is_cast(op) or op in LOOSE or (op == "/" and has_number)
+    return tuple(sorted(inner if is_loose else [*inner, op]))
 
 
 def plain(expr: Expr) -> Expr:
@@ -153,3 +158,48 @@ def scaled_by_one(value: Expr, dtypes: Mapping[str, str]) -> Expr:
                 scaled = Apply("*", (Apply("f32", (inner,)), Literal(1)))
                 return Apply(op, (Apply("round_even", (scaled,)),))
     return value
+
+
+def with_numbers(value: Expr, dtypes: Mapping[str, str]) -> Expr:
+    """The kernel's value by law 4, everywhere."""
+    if not isinstance(value, Apply):
+        return value
+    args = tuple(with_numbers(arg, dtypes) for arg in value.args)
+    dtype = _type_of(Apply(value.op, args), dtypes)
+    match value.op, args:
+        case "-", (left, Literal(number)) if _has_negative(number, dtype):
+            return Apply("+", (left, Literal(-number)))
+        case "/", (left, Literal(number)) if _has_inverse(number, dtype):
+            return Apply("*", (left, Literal(1 / number)))
+        case "neg", (inner,) if _has_negative(1, dtype) and not isinstance(inner, Literal):
+            return Apply("*", (inner, Literal(-1)))
+    return Apply(value.op, args)
+
+
+def _type_of(value: Expr, dtypes: Mapping[str, str]) -> str | None:
+    """The type of a value of +, -, *, / or neg; None where other operations lie in it."""
+    match value:
+        case Access(buffer):
+            return dtypes.get(buffer)
+        case Apply(op, _) if is_cast(op):
+            return OPS[op].result
+        case Apply("+" | "-" | "*" | "/" | "neg" | "max" | "min", args):
+            return next(filter(None, (_type_of(arg, dtypes) for arg in args)), None)
+        case _:
+            return None
+
+
+def _has_negative(number: float, dtype: str | None) -> bool:
+    """Does the type hold the negative of a number of it, which is not 0?"""
+    if dtype is None or number == 0:
+        return False
+    if not is_integer(dtype):
+        return True
+    return dtype.startswith("i") and number > -(2 ** (scalar_type(dtype).bits - 1))
+
+
+def _has_inverse(number: float, dtype: str | None) -> bool:
+    """Is a float a power of two, and so its inverse?"""
+    if dtype not in WIDE_FLOATS or not number or abs(math.frexp(number)[0]) != 0.5:
+        return False
+    return nearest_float(number, dtype) == number and nearest_float(1 / number, dtype) * number == 1

@@ -219,6 +219,25 @@ def test_an_update_in_place_says_what_differs(
     assert reason(elementwise(value, tmp_path), machine("vta").instruction(name)) == expected
 
 
+@pytest.mark.parametrize(
+    ("value", "name", "number"),
+    [
+        ("T[i, j] - 5.0", "add_number", -5.0),
+        ("T[i, j] / 8.0", "multiply_number", 0.125),
+        ("-T[i, j]", "multiply_number", -1),
+        ("2.0 - T[i, j]", "subtract_from_number", 2.0),
+    ],
+)
+def test_instructions_that_take_a_number_take_its_negative_and_inverse(
+    value: str, name: str, number: float, tmp_path: Path
+) -> None:
+    text = "def subject(m=5, n=20):\n    T, D = In(f32, m, n), Out(f32, m, n)\n"
+    kernel = written(f"{text}    for i, j in grid(m, n):\n        D[i, j] = {value}\n", tmp_path)
+    instruction = machine("trainium").instruction(name)
+    found = match_statement(kernel, 0, instruction, explains=False)[0]
+    assert {m.immediates for m in found} == {(("number", number),)}
+
+
 @pytest.mark.parametrize("value", ["D[i, j] - T[i, j]", "-T[i, j] + D[i, j]"])
 def test_what_is_subtracted_from_the_target_matches_a_difference(
     value: str, tmp_path: Path

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isamap.ir import Apply, Expr, Kernel, interpret, parse_semantics
+from isamap.ir import Apply, Expr, Kernel, interpret, numpy_dtype, parse_semantics
 from isamap.mapper.spelling import (
     firm_operations,
     kernel_spellings,
     plain,
     relu_first,
     scaled_by_one,
+    with_numbers,
 )
 
 EDGES = [2**31 - 1, -(2**31), 2**24, 2**24 + 1, 2**23 + 1, 0, 1, -1, 127, 128, -128, -129, 32768]
@@ -133,3 +134,63 @@ def test_no_law_touches_firm_operations(form: str, scale: float) -> None:
     value = Apply("exp", (Apply("f32", (statement.value,)),))
     spelled = kernel_spellings(value, {"x": "i32", "y": "i8"})
     assert {firm_operations(one) for one in spelled} == {("exp",)}
+
+
+ODD = [0.0, -0.0, 1e-45, -3e-45, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 5.0, -5.0, 1e-38, 0.1]
+
+
+@given(
+    st.sampled_from(["f16", "bf16", "f32", "f64"]),
+    st.sampled_from(["x[i] - {s}", "x[i] / {s}", "-x[i]", "exp(-(x[i] / {s}) - {s})"]),
+    st.sampled_from([5, 0.1, 2, 64, 0.5, -8, 2.0**-14, 2.0**15, 2.0**126, 3, 7e4]),
+    st.lists(st.floats(width=32), min_size=1, max_size=20),
+)
+def test_numbers_are_added_and_multiplied_to_the_same_bits(
+    dtype: str, form: str, number: float, floats: list[float]
+) -> None:
+    size = len(floats) + len(ODD)
+    head = f"x, y = In({dtype}, {size}), Out({dtype}, {size})\nfor i in range({size}):\n"
+    kernel = parse_semantics(f"{head}    y[i] = {form.format(s=number)}\n", "k")
+    changed = with_value(kernel, with_numbers(kernel.statements[0].value, {"x": dtype}))
+    with np.errstate(all="ignore"):
+        x = np.array([*floats, *ODD]).astype(numpy_dtype(dtype))
+        expected, found = (
+            interpret(one, {"x": x})["y"].astype(np.float64) for one in (kernel, changed)
+        )
+    np.testing.assert_array_equal(found, expected)
+    is_number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[is_number]), np.signbit(expected[is_number]))
+
+
+@given(st.sampled_from(["x[i] - 5", "-x[i]", "x[i] - 2147483647"]), st.lists(WHOLE, min_size=1))
+def test_so_are_whole_numbers(form: str, numbers: list[int]) -> None:
+    numbers += EDGES
+    head = f"x, y = In(i32, {len(numbers)}), Out(i32, {len(numbers)})\n"
+    kernel = parse_semantics(f"{head}for i in range({len(numbers)}):\n    y[i] = {form}\n", "k")
+    value = with_numbers(kernel.statements[0].value, {"x": "i32"})
+    assert value != kernel.statements[0].value
+    assert_equal(kernel, value, numbers)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        ("x[i] / 3.0", "f32"),  # no power of two
+        ("x[i] / 4.0", "f8e5m2"),  # a type that is not looked at
+        ("x[i] / 67108864.0", "f16"),  # an infinity there
+        ("x[i] - 5", "u8"),  # holds no -5
+        ("x[i] - x[i]", "f32"),
+        ("x[i] // 4", "i32"),
+    ],
+)
+def test_other_numbers_stay(value: str, dtype: str) -> None:
+    text = f"x, y = In({dtype}, 1), Out({dtype}, 1)\nfor i in range(1):\n    y[i] = {value}\n"
+    found = parse_semantics(text, "k").statements[0].value
+    assert with_numbers(found, {"x": dtype}) == found
+
+
+def test_what_numbers_become_has_the_same_firm_operations() -> None:
+    text = "x, y = In(f32, 1), Out(f32, 1)\nfor i in range(1):\n    y[i] = {}\n"
+    for value in ("x[i] - 5.0", "exp(x[i] / 4.0)", "exp(-x[i])", "x[i] - exp(x[i] * x[i]) / 3.0"):
+        one = parse_semantics(text.format(value), "k").statements[0].value
+        assert firm_operations(with_numbers(one, {"x": "f32"})) == firm_operations(one)
