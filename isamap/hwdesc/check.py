@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import product
 
-from isamap.ir import size_bytes
+from isamap.ir import accesses, size_bytes
 from isamap.shortest_paths import shortest_paths
 
 from .document import Path
@@ -82,6 +82,22 @@ def check_instruction(
         if memory is not None:
             _check_operand(instruction, operand, memory, reader)
     _check_times(instruction, reader)
+    if instruction.accumulate_cycles is not None and not _may_accumulate(instruction):
+        message = f"'accumulate' of '{instruction.name}' counts for nothing: it updates nothing"
+        hint = "take it away; it is when the next call may update the same elements again"
+        reader.error(message, ("instructions", instruction.name, "accumulate"), hint, at_key=True)
+
+
+def _may_accumulate(instruction: Instruction) -> bool:
+    """Does it update what it writes, or begin with a number what another one updates?"""
+    statements = instruction.semantics.statements
+    written = {statement.target.buffer for statement in statements}
+    return any(
+        statement.update != "="
+        or not accesses(statement.value)
+        or any(access.buffer in written for access in statement.reads)
+        for statement in statements
+    )
 
 
 def _check_operand(

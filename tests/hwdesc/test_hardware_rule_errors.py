@@ -227,6 +227,13 @@ CASES = (
         "correct",
     ),
     Case(
+        "issue: n cycles",
+        "issue: n cycles\n    accumulate: 1 cycle",
+        "accumulate: 1",
+        "'accumulate' of 'load' counts for nothing: it updates nothing",
+        "when the next call may update the same elements again",
+    ),
+    Case(
         "  sram:\n",
         "  lost: {kind: managed, size: 4 bytes, source: estimate}\n  sram:\n",
         "lost",

@@ -43,9 +43,9 @@ instructions:
     semantics: |
 
       # a comment first
-      S, D = In(i16, rows, lanes), Out(i16, rows, lanes)
+      S, D = In(i16, rows, lanes), InOut(i16, rows, lanes)
       for r, c in grid(rows, lanes):
-          D[r, c] = S[r, c] + bias
+          D[r, c] += S[r, c] + bias
     extents: {c: {multiple_of: lanes / 2}, r: at_most}
     operands:
       D:
@@ -163,7 +163,7 @@ def test_positions_lead_back_into_the_file(spec: Path) -> None:
     assert take.loc.text == "  take:"
     (statement,) = take.semantics.statements
     assert statement.loc is not None
-    assert statement.loc.text.strip() == "D[r, c] = S[r, c] + bias"
+    assert statement.loc.text.strip() == "D[r, c] += S[r, c] + bias"
     lines = spec.read_text().split("\n")
     assert lines[statement.loc.line - 1] == statement.loc.text
     assert statement.loc.text[statement.loc.column - 1] == "D"
