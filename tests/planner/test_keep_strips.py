@@ -87,7 +87,7 @@ def test_orders_that_are_one_to_a_task_by_itself_are_chosen_for_those_around_it(
 ) -> None:
     """What comes in every strip takes equally long by halves of the sum first or gates first; the
     tasks that need a gate begin at other times. Whichever of the two the solver happens to find."""
-    hw, kernel = machine("trainium"), strip_nest(layer(3, 2048, 4), "t_2", 2, "j_3", 1024)
+    hw, kernel = machine("trainium"), strip_nest(layer(3, 2048, 8), "t_2", 2, "j_3", 1024)
     kernel = split_range(split_range(kernel, 2, "j_3", 896), 1, "j_2", 896)
     settled: list[tuple[TaskTree, PlacedTasks]] = []
 
