@@ -46,7 +46,7 @@ from .lines import (
 )
 from .missing_share import missing_share
 from .resumed_tiles import aliased_tiles, crowded_lines, tile_loops
-from .runs import LEAST_SHARE, lone_cycles, rows_beside, run_bytes, strayed_cycles
+from .runs import LEAST_SHARE, are_too_many, lone_cycles, rows_beside, run_bytes, strayed_cycles
 from .sets import conflict_cycles, is_crowded, ways_taken
 from .tiling import Tiling
 
@@ -195,14 +195,16 @@ def _refills(
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
         new = 0.0 if stream.is_read else by_depth[-1].count
         before = busy
-        lone = lone_cycles(cache, nest, stream, by_depth[0].line_bytes)
+        size = by_depth[0].line_bytes
+        lone = lone_cycles(cache, nest, stream, size)
         strayed = 0.0
-        # of what others drive out, prefetchers miss little
-        if room_bytes == cache.size_bytes or cache.replaces_at_random:
+        # of what others drive out, prefetchers miss little; copies do nothing else meanwhile
+        is_whole = room_bytes == cache.size_bytes or cache.replaces_at_random
+        if is_whole or stream.goes_packed:
             beside = None
             if cache.strayed_cycles and hint.missing == 1.0:
                 beside = rows_beside(nest, stream, streams, touched.lines)
-            strayed = strayed_cycles(cache, nest, stream, by_depth[0].line_bytes, beside) - line
+            strayed = strayed_cycles(cache, nest, stream, size, beside) - line
         # lines side by side lie in all sets alike, and those where other rows crowd are few
         for fitting, share in in_rows if by_depth[crowded + 1].pitch_bytes else in_order:
             lines = by_depth[fitting + 1]
@@ -213,6 +215,8 @@ def _refills(
             taken = share * count * (line + lone + max(hint.in_rows * (asked - line), strayed))
             busy += taken
             packed += taken if stream.goes_packed else 0.0
+            if strayed > 0.0 and stream.goes_packed and are_too_many(cache, nest, stream, size):
+                conflicts += share * count * strayed
             # a last, shorter tile is part of `times`, its lines are whole among the new ones
             again = max(0.0, times * lines.count - new)
             if cache.latency_cycles and stream.is_awaited:

@@ -32,6 +32,11 @@ def lone_cycles(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes:
     return cache.lone_cycles / _abreast(line_bytes, nest, stream)
 
 
+def are_too_many(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int) -> bool:
+    """Are a stream's rows more, by themselves, than prefetchers tell apart?"""
+    return _abreast(line_bytes, nest, stream) > cache.prefetched_rows
+
+
 def strayed_cycles(
     cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int, beside: float | None
 ) -> float:
@@ -75,12 +80,11 @@ def _find_run(cache: Memory, line_bytes: int, nest: list[NestLoop], stream: Stre
     """Bytes per line that no prefetcher foresees: the first of each page, and of each row of
     neighbours that the loops walk along, as far as they walk few enough side by side; of more, some
     are taken for each other, as lines in a cache are that are too many (where the machine says how
-    long those take, calls wait no longer; copies, with nothing to do meanwhile, do). Where a
-    prefetcher follows several, their pages begin together."""
+    long those take, that is all). Where a prefetcher follows several, their pages begin
+    together."""
     run = float(stream.element_bytes)
     apart: list[tuple[int, float]] = []  # (stride, count) of rows that do not touch
     rows = 1.0  # walked side by side
-    is_slow = bool(cache.strayed_cycles) and not stream.goes_packed
     lost = least = 0.0  # share of rows that are too many to be told apart, and their bytes
     side_by_side = max(cache.prefetched_rows, cache.prefetched_loads)  # while all are written out
     calls = ((*dim, True) for dim in stream.inside)
@@ -97,7 +101,7 @@ def _find_run(cache: Memory, line_bytes: int, nest: list[NestLoop], stream: Stre
         else:
             num_rows = prod(n for _, n in apart) * count
             side_by_side = side_by_side if is_written_out else cache.prefetched_rows
-            if side_by_side and num_rows > side_by_side and not is_slow:
+            if side_by_side and num_rows > side_by_side and not cache.strayed_cycles:
                 lost = missing_share(min(num_rows / side_by_side, MOST_CROWDED))
                 least = least or run
                 if lost > 1.0 - LEAST_SHARE:

@@ -585,7 +585,8 @@ def test_what_is_packed_in_the_first_round_enters_while_it_is_copied(slowest: st
                 replace(x, bytes_per_cycle=pace if m.name == slowest else 64.0) for x in m.ports
             )
             is_outer = m.name in ("l2", "l3")
-            memories.append(replace(m, ports=tuple(ports), asked_cycles=0.0) if is_outer else m)
+            even = replace(m, ports=tuple(ports), asked_cycles=0.0, strayed_cycles=0.0)
+            memories.append(even if is_outer else m)
         on = replace(hw, memories=tuple(memories))
         refills = dict(zip((m.name for m in on.caches), refill_cycles(covering, tiling, on)))
         entering = refills[slowest].packed_cycles

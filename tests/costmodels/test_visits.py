@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from isamap.costmodels import FASTEST, Stay, Tiling, count_work, estimate
+from isamap.costmodels.caches import refill_cycles
 from isamap.costmodels.lines import NestLoop, Stream, find_nest, find_streams, lines_by_depth
 from isamap.costmodels.runs import lone_cycles, rows_beside, strayed_cycles
 from isamap.costmodels.visits import lines_between, rows_abreast
@@ -176,6 +177,36 @@ def test_rows_of_sums_beside_take_places_of_prefetchers(
     assert strayed_cycles(cache, nest, a, LINE, beside) == pytest.approx(slow, rel=0.01)
     if p <= 14:
         assert strayed_cycles(cache, nest, a, LINE, None) == pace
+
+
+@pytest.mark.parametrize("p", [14, 16, 28])
+def test_copies_of_too_many_rows_wait_for_what_is_lost(p: int, tmp_path: Path) -> None:
+    """Rows of A that are packed: up to 14 at a time are told apart, and calls that run meanwhile
+    hide what more of them take longer; a copy hides nothing."""
+    (tmp_path / "product.py").write_text(PRODUCT)
+    hw = load_hardware(find_hardware("x86_avx2"))
+    kernel = load_kernel(tmp_path / "product.py", {"m": 7680, "n": 4, "k": 2560}, "product")
+    covering = next(
+        c for c in coverings(kernel, hw, [], may_reassociate=True)
+        if c.instruction == "fma_f32" and [len(x.residences) for x in c.operands] == [2, 1, 1]
+    )  # fmt: skip
+    stays = tuple(
+        Stay(x.name, n, int(n == 1 or x.is_output), 1)
+        for x in covering.operands
+        for n in range(len(x.residences))
+    )
+    tiling = Tiling((("j", 4), ("i", 2), ("p", p)), ("p", "i", "j"), ("p", "i", "j"), stays)
+    waiting = {}
+    for lost in (14.0, 0.0):
+        memories = (replace(m, strayed_cycles=lost) if m.name == "l3" else m for m in hw.memories)
+        one = replace(hw, memories=tuple(memories), name=f"x{lost}")
+        found = dict(zip((c.name for c in one.caches), refill_cycles(covering, tiling, one)))
+        waiting[lost] = found["l3"].waiting_cycles
+    pace = LINE / next(c for c in hw.caches if c.lone_cycles).refill_bytes_per_cycle
+    lines = 7680 * 2560 * 4 / LINE
+    if p > 14:
+        assert waiting[14.0] > 0.2 * lines * (14 - pace)
+    assert waiting[14.0] <= waiting[0.0] or p > 14
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
