@@ -191,20 +191,10 @@ def _refills(
     busy = packed = starts = conflicts = 0.0
     lost = _lost_shares(cache, nest, touched.rooms) if cache.lost_share else None
     line = cache.granule_bytes / cache.refill_bytes_per_cycle
-    asked = max(line, cache.asked_cycles)
     for stream, by_depth, hint in zip(streams, touched.lines, hints, strict=True):
         new = 0.0 if stream.is_read else by_depth[-1].count
         before = busy
-        size = by_depth[0].line_bytes
-        lone = lone_cycles(cache, nest, stream, size)
-        strayed = 0.0
-        # of what others drive out, prefetchers miss little; copies do nothing else meanwhile
-        is_whole = room_bytes == cache.size_bytes or cache.replaces_at_random
-        if is_whole or stream.goes_packed:
-            beside = None
-            if cache.strayed_cycles and hint.missing == 1.0:
-                beside = rows_beside(nest, stream, streams, touched.lines)
-            strayed = strayed_cycles(cache, nest, stream, size, beside) - line
+        more, shown = _beyond_pace(cache, room_bytes, nest, stream, streams, touched, hint)
         # lines side by side lie in all sets alike, and those where other rows crowd are few
         for fitting, share in in_rows if by_depth[crowded + 1].pitch_bytes else in_order:
             lines = by_depth[fitting + 1]
@@ -212,11 +202,10 @@ def _refills(
             count = stream.times * stream.gaps * times * lines.count
             if lost and stream.is_read:
                 count += stream.gaps * _lost_lines(nest, stream, by_depth, lost, fitting)
-            taken = share * count * (line + lone + max(hint.in_rows * (asked - line), strayed))
+            taken = share * count * (line + more)
             busy += taken
             packed += taken if stream.goes_packed else 0.0
-            if strayed > 0.0 and stream.goes_packed and are_too_many(cache, nest, stream, size):
-                conflicts += share * count * strayed
+            conflicts += share * count * shown
             # a last, shorter tile is part of `times`, its lines are whole among the new ones
             again = max(0.0, times * lines.count - new)
             if cache.latency_cycles and stream.is_awaited:
@@ -235,6 +224,34 @@ def _refills(
         conflicts += conflict_cycles(cache, nest, stream, by_depth[0])
     conflicts += _resumed_cycles(cache, nest, streams, touched)
     return Refills(busy, starts * cache.latency_cycles + conflicts, packed)
+
+
+def _beyond_pace(
+    cache: Memory,
+    room_bytes: int,
+    nest: list[NestLoop],
+    stream: Stream,
+    streams: list[Stream],
+    touched: _Touched,
+    hint: Hints,
+) -> tuple[float, float]:
+    """Cycles that a line takes beyond the cache's pace, and those of them that calls wait for."""
+    line, size = (
+        cache.granule_bytes / cache.refill_bytes_per_cycle,
+        line_bytes_of(cache.granule_bytes, stream),
+    )
+    strayed = 0.0
+    # of what others drive out, prefetchers miss little; copies do nothing else meanwhile
+    is_whole = room_bytes == cache.size_bytes or cache.replaces_at_random
+    if is_whole or stream.goes_packed:
+        beside = None
+        if cache.strayed_cycles and hint.missing == 1.0:
+            beside = rows_beside(nest, stream, streams, touched.lines)
+        strayed = strayed_cycles(cache, nest, stream, size, beside) - line
+    asked = hint.in_rows * (max(line, cache.asked_cycles) - line)
+    lone = lone_cycles(cache, nest, stream, size)
+    is_shown = strayed > 0.0 and stream.goes_packed and are_too_many(cache, nest, stream, size)
+    return lone + max(asked, strayed), strayed if is_shown else 0.0
 
 
 def _resumed_cycles(
