@@ -132,11 +132,9 @@ def _outruns_hints(
     cycles = call_cycles * prod(loop.count for loop in nest[:depth])
     num_lines = rows * stream.strides[depth] / cache.granule_bytes
     walked = sum(step * (loop.count - 1) for step, loop in zip(stream.strides, nest, strict=True))
-    entering = 0.0
-    if stream.call_bytes + walked > last.size_bytes:
-        entering = num_lines * last.granule_bytes / last.refill_bytes_per_cycle
     row_bytes = stream.strides[depth] * nest[depth].count
-    return cache.outruns_hints(cycles, entering, num_lines, rows, row_bytes)
+    reach = stream.call_bytes + walked
+    return cache.outruns_hints(last, cycles, num_lines, reach, rows, row_bytes)
 
 
 def _asks_ahead(nest: list[NestLoop], stream: Stream, cache: Memory, num_rows: float) -> bool:

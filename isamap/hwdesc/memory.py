@@ -169,13 +169,21 @@ class Memory:
         return is_few and not self._is_walk(rows) and 0 < least <= row_bytes
 
     def outruns_hints(
-        self, cycles: float, entering: float, num_lines: float, rows: float, row_bytes: float
+        self,
+        last: "Memory",
+        cycles: float,
+        num_lines: float,
+        walked_bytes: float,
+        rows: float,
+        row_bytes: float,
     ) -> bool:
-        """Do calls of so many cycles, whose lines take `entering` to come from memory (0: a cache
-        holds them), read so many new ones, along rows side by side that are each so long, faster
-        than C can ask for them? The hardware is best left alone then, but with rows from memory
-        that its prefetchers do not follow, and with one that is asked for by a form of its own."""
-        asked = self.asked_cycles * num_lines
+        """Do calls of so many cycles read so many new lines, of an array of which so many bytes are
+        walked over, along rows side by side that are each so long, faster than C can ask for them?
+        The hardware is best left alone then, but with rows from behind the `last` cache that its
+        prefetchers do not follow, and with one that is asked for by a form of its own."""
+        asked, entering = self.asked_cycles * num_lines, 0.0
+        if walked_bytes > last.size_bytes:
+            entering = num_lines * last.granule_bytes / last.refill_bytes_per_cycle
         if self.follows(rows, row_bytes):
             return cycles <= max(asked, entering)
         return cycles < asked and not entering and not self._is_walk(rows)

@@ -43,10 +43,9 @@ class Pace:
     ) -> bool:
         """Where an iteration reads so many new lines of all that the loops walk over, along rows
         side by side: are they best left to the hardware?"""
-        entering = 0.0
-        if walked_bytes > self.last.size_bytes:
-            entering = num_lines * self.last.granule_bytes / self.last.refill_bytes_per_cycle
-        return self.cache.outruns_hints(self.calls_cycles, entering, num_lines, rows, row_bytes)
+        return self.cache.outruns_hints(
+            self.last, self.calls_cycles, num_lines, walked_bytes, rows, row_bytes
+        )
 
 
 def last_cache(hw: Hardware, cache: Memory) -> Memory:
