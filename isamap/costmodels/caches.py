@@ -111,8 +111,7 @@ def each_refill(
             touched[line] = _touch(line, nest, streams)
         asked = next((c for c in hw.caches[number::-1] if c.prefetch is not None), cache)
         if asked.name not in hints:
-            last = [c for c in hw.caches if c.granule_bytes == asked.granule_bytes][-1]
-            asking = Asking(asked, last, pace)
+            asking = Asking(asked, hw.last_cache(asked), pace)
             hints[asked.name] = [find_hints(nest, stream, asking) for stream in streams]
         rush = (asked, computing) if cache.rushed_share else None
         yield number, _shared(cache, nest, streams, touched[line], hints[asked.name], rush)

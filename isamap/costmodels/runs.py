@@ -19,6 +19,7 @@ MOST_CROWDED = 5.0  # times as many as there are places: all but `LEAST_SHARE` a
 
 
 def run_bytes(cache: Memory, nest: list[NestLoop], stream: Stream, line_bytes: int) -> float:
+    """As `_find_run`, found once for each way to tell rows apart."""
     key = cache.prefetched_rows, cache.prefetched_loads, line_bytes
     if key not in stream.runs:
         stream.runs[key] = _find_run(cache, line_bytes, nest, stream)

@@ -354,6 +354,10 @@ class Hardware:
         """The file that describes it, empty if none does; `files` has those it builds on, too."""
         return self.files[0] if self.files else ""
 
+    def last_cache(self, cache: Memory) -> Memory:
+        """The farthest one with lines like those of `cache`."""
+        return [one for one in self.caches if one.granule_bytes == cache.granule_bytes][-1]
+
     def memory(self, name: str) -> Memory:
         """The memory called `name`."""
         return self._memories[name]

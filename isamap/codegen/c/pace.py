@@ -16,7 +16,7 @@ from .reads import length_of, reads_within, touched_bytes
 def entering_cycles(loop: CLoop, hw: Hardware, cache: Memory, around: tuple[CLoop, ...]) -> float:
     """In which what an iteration reads anew enters from memory: of arrays that no cache with lines
     like those of `cache` holds, as far as the loops `around` walk over them."""
-    line, last = cache.granule_bytes, last_cache(hw, cache)
+    line, last = cache.granule_bytes, hw.last_cache(cache)
     entering = 0.0
     for _, reads, inside in reads_within(loop.body, hw, line, ()):
         rounds = (*inside, loop)
@@ -36,7 +36,7 @@ class Pace:
 
     @classmethod
     def of(cls, loop: CLoop, hw: Hardware, cache: Memory) -> "Pace":
-        return cls(calls_cycles(loop.body, hw), cache, last_cache(hw, cache))
+        return cls(calls_cycles(loop.body, hw), cache, hw.last_cache(cache))
 
     def outruns_hints(
         self, num_lines: float, walked_bytes: int, rows: float, row_bytes: float
@@ -46,11 +46,6 @@ class Pace:
         return self.cache.outruns_hints(
             self.last, self.calls_cycles, num_lines, walked_bytes, rows, row_bytes
         )
-
-
-def last_cache(hw: Hardware, cache: Memory) -> Memory:
-    """The farthest one with lines like those of `cache`."""
-    return [memory for memory in hw.caches if memory.granule_bytes == cache.granule_bytes][-1]
 
 
 def calls_cycles(body: Sequence[CNode], hw: Hardware) -> float:
